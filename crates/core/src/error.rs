@@ -1,0 +1,124 @@
+//! Every way in which the core can fail, with what a person needs to mend it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// The result of every fallible function of the core.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure, carrying the path, offset, id or limit that it is about.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be opened, read, mapped or written.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Input that must be UTF-8 is not.
+    InvalidUtf8 {
+        /// The file, when the bytes came from one.
+        path: Option<PathBuf>,
+        /// Offset in bytes of the first invalid byte.
+        offset: u64,
+        /// The likely cause: gzip, UTF-16, Latin-1.
+        hint: &'static str,
+    },
+    /// An allocation whose size depends on input was refused by the system.
+    OutOfMemory {
+        /// What was being allocated.
+        what: &'static str,
+    },
+    /// `max_memory` would be exceeded.
+    MemoryLimit {
+        /// The limit in bytes.
+        limit: u64,
+        /// What asked for more.
+        what: &'static str,
+    },
+    /// The monitor asked to stop (Ctrl-C, or an exception in a progress callback).
+    Interrupted,
+    /// An argument that no tokenizer can be made from; the message names the field and the remedy.
+    Invalid(String),
+    /// A pattern that does not compile or that gave up on a text.
+    Pattern {
+        /// The text of the pattern.
+        pattern: String,
+        /// What the regex engine said.
+        message: String,
+    },
+    /// A special token stands in a text where it was disallowed.
+    DisallowedSpecial {
+        /// The special token's text.
+        token: String,
+        /// Its offset in the text, in bytes.
+        offset: usize,
+    },
+    /// A byte that the vocabulary has no token for.
+    MissingByte {
+        /// The byte.
+        byte: u8,
+    },
+    /// An id that the vocabulary does not hold.
+    UnknownTokenId {
+        /// The id as it was given.
+        id: i64,
+    },
+    /// A model file is damaged; the message says what, where and how to mend it.
+    Model(String),
+}
+
+impl Error {
+    /// An [`Error::OutOfMemory`] for `what`; meant for `map_err` on `try_reserve`.
+    pub fn out_of_memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
+        move |_| Error::OutOfMemory { what }
+    }
+
+    /// An [`Error::Io`] on `path`; meant for `map_err` on file operations.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::Io { path, source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::InvalidUtf8 { path, offset, hint } => {
+                if let Some(path) = path {
+                    write!(f, "{}: ", path.display())?;
+                }
+                write!(f, "invalid UTF-8 at byte {offset}{hint}")
+            }
+            Error::OutOfMemory { what } => write!(f, "out of memory while allocating {what}"),
+            Error::MemoryLimit { limit, what } => {
+                write!(
+                    f,
+                    "{what} would exceed max_memory={limit} bytes; raise max_memory or train on fewer texts"
+                )
+            }
+            Error::Interrupted => write!(f, "interrupted"),
+            Error::Invalid(message) | Error::Model(message) => f.write_str(message),
+            Error::Pattern { pattern, message } => write!(f, "pattern {pattern:?}: {message}"),
+            Error::DisallowedSpecial { token, offset } => {
+                write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")
+            }
+            Error::MissingByte { byte } => {
+                write!(f, "the vocabulary has no token for byte 0x{byte:02x}; add it to the vocabulary")
+            }
+            Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
