@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
-pub struct Counter<'a> {
-    options: CountOptions<'a>,
+pub struct Counter {
+    options: CountOptions,
     counts: HashMap<Vec<u8>, u64>,
     n_bytes: u64,
     n_documents: u64,
@@ -17,9 +17,9 @@ pub struct Counter<'a> {
     reported: bool,
 }
 
-impl<'a> Counter<'a> {
+impl Counter {
     /// A counter that has counted nothing.
-    pub fn new(options: CountOptions<'a>) -> Result<Self> {
+    pub fn new(options: CountOptions) -> Result<Self> {
         Ok(Counter {
             options,
             counts: HashMap::new(),

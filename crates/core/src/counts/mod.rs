@@ -11,6 +11,8 @@ mod frozen;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 
@@ -36,12 +38,12 @@ pub enum InputErrors {
 }
 
 /// How a corpus is counted.
-#[derive(Clone, Copy)]
-pub struct CountOptions<'a> {
+#[derive(Clone)]
+pub struct CountOptions {
     /// Splits documents into pretokens.
-    pub pretokenizer: &'a Pretokenizer,
+    pub pretokenizer: Arc<Pretokenizer>,
     /// The literals that [`CountOptions::corpus_specials`] is about.
-    pub specials: &'a SpecialTokens,
+    pub specials: Arc<SpecialTokens>,
     /// What special literals in the corpus are.
     pub corpus_specials: CorpusSpecials,
     /// What happens to bytes of a file that are not UTF-8.

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::*;
 use crate::monitor::Silent;
 use crate::pretokens::GPT2_PATTERN;
 
-fn options<'a>(pretokenizer: &'a Pretokenizer, specials: &'a SpecialTokens) -> CountOptions<'a> {
+fn options(pretokenizer: &Arc<Pretokenizer>, specials: &Arc<SpecialTokens>) -> CountOptions {
     CountOptions {
-        pretokenizer,
-        specials,
+        pretokenizer: Arc::clone(pretokenizer),
+        specials: Arc::clone(specials),
         corpus_specials: CorpusSpecials::Text,
         input_errors: InputErrors::Strict,
         threads: 0,
@@ -22,8 +23,8 @@ fn items(counts: &PretokenCounts) -> BTreeMap<Vec<u8>, u64> {
 
 #[test]
 fn a_small_text() {
-    let pretokenizer = Pretokenizer::new(GPT2_PATTERN).unwrap();
-    let specials = SpecialTokens::none();
+    let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN).unwrap());
+    let specials = Arc::new(SpecialTokens::none());
     let mut counter = Counter::new(options(&pretokenizer, &specials)).unwrap();
     counter.count_texts(&["ab ab ab"], &Silent).unwrap();
     let counts = counter.finish().unwrap();
