@@ -3,6 +3,7 @@
 //! The road: documents -> [`pretokens`] -> [`counts`] -> [`merges`] -> [`vocabulary`] -> [`encoder`]
 //! -> ids -> [`decoder`].
 
+pub mod counts;
 pub mod error;
 pub mod merges;
 pub mod monitor;

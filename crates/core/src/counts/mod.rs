@@ -1,0 +1,58 @@
+//! Documents to counts.
+//!
+//! Enters: texts, or files of UTF-8, with the pattern and the special tokens. Leaves:
+//! [`PretokenCounts`], every distinct pretoken with the number of times it occurs. Counts are a
+//! commutative monoid: counts of parts, added, are the counts of the whole, so neither the number of
+//! threads nor the order of the documents can show in the result.
+
+mod counter;
+mod frozen;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::pretokens::Pretokenizer;
+use crate::special::SpecialTokens;
+
+pub use counter::Counter;
+pub use frozen::PretokenCounts;
+
+/// What special literals in the corpus are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CorpusSpecials {
+    /// Ordinary text, counted for a warning.
+    Text,
+    /// Removed; each is a boundary between documents.
+    Split,
+}
+
+/// What happens to bytes of a file that are not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputErrors {
+    /// An error that names file, offset and likely cause.
+    Strict,
+    /// U+FFFD for each maximal malformed part.
+    Replace,
+}
+
+/// How a corpus is counted.
+#[derive(Clone)]
+pub struct CountOptions {
+    /// Splits documents into pretokens.
+    pub pretokenizer: Arc<Pretokenizer>,
+    /// The literals that [`CountOptions::corpus_specials`] is about.
+    pub specials: Arc<SpecialTokens>,
+    /// What special literals in the corpus are.
+    pub corpus_specials: CorpusSpecials,
+    /// What happens to bytes of a file that are not UTF-8.
+    pub input_errors: InputErrors,
+    /// Threads to use; 0 means all there are.
+    pub threads: usize,
+    /// Most bytes that tables, arenas and buffers may take together.
+    pub max_memory: Option<u64>,
+    /// Bytes in the whole corpus where the caller knows them: the total that
+    /// [`Counter::count_texts`] reports. Without it the total is what is done.
+    pub total_hint: Option<u64>,
+}
