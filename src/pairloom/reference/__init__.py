@@ -1,0 +1,14 @@
+"""The whole tokenizer in plain Python: the specification, and the oracle of the tests.
+
+Read in the order of the road that text takes:
+
+    documents.py    corpus -> documents      where texts are cut, at special tokens
+    pretokens.py    documents -> pretokens   the matches of the pattern, and how often each occurs
+    vocabulary.py   ids                      which id a byte, a merge and a special token gets
+    naive.py        counts -> merges         training by its definition
+    encoder.py      text -> ids -> text      encoding and decoding by theirs
+    incremental.py  the same merges, without counting everything again after each one
+
+Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster
+engine must give exactly what these functions give.
+"""

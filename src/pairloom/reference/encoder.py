@@ -1,0 +1,79 @@
+"""Text to ids and back, by their definitions.
+
+Enters: text and a Model. Leaves: ids; or ids in and text out.
+Special tokens are cut out first, the longest that fits, left to right; what is between them is cut into
+pretokens, and each pretoken is merged on its own. Cost of a pretoken: the square of its length.
+"""
+
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+from typing import Literal
+
+from pairloom.reference.documents import split_on_special_tokens
+from pairloom.reference.pretokens import pretokenize
+from pairloom.reference.vocabulary import Model
+
+
+def encode(
+    text: str, model: Model, *, allowed_special: Literal["all"] | Collection[str] = "all"
+) -> list[int]:
+    """Turns text into ids; the special tokens in it are recognised, all of them or those allowed.
+
+    >>> encode("ab<|endoftext|>ab", Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
+    [256, 257, 256]
+
+    Raises ValueError naming the byte where the vocabulary lacks one.
+    """
+    allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
+    specials = {token: made for token, made in model.special_tokens.items() if token in allowed}
+    ids: list[int] = []
+    for piece in split_on_special_tokens(text, specials):
+        if piece in specials:
+            ids.append(specials[piece])
+        else:
+            for pretoken in pretokenize(piece, model.pattern):
+                ids += encode_pretoken(pretoken, model)
+    return ids
+
+
+def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
+    """Merges the pair of lowest rank, the leftmost of them, until no pair can be merged.
+
+    >>> encode_pretoken(b"abab", Model.of_bytes([(97, 98), (256, 256)]))
+    [257]
+    """
+    missing = [byte for byte in pretoken if byte not in model.id_of_byte]
+    if missing:
+        raise ValueError(f"byte {missing[0]} (0x{missing[0]:02x}) is not in the vocabulary")
+    ids = [model.id_of_byte[byte] for byte in pretoken]
+    while True:
+        candidates = [
+            (model.rank_of_pair[pair], place)
+            for place, pair in enumerate(pairwise(ids))
+            if pair in model.rank_of_pair
+        ]
+        if not candidates:
+            return ids
+        rank, place = min(candidates)
+        ids[place : place + 2] = [model.merges[rank].made]
+
+
+def decode(
+    ids: Iterable[int], model: Model, errors: Literal["strict", "replace", "ignore"] = "strict"
+) -> str:
+    """Turns ids into text.
+
+    >>> decode([256, 257], Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
+    'ab<|endoftext|>'
+
+    Raises KeyError naming an unknown id, and UnicodeDecodeError where the bytes are not UTF-8, unless
+    `errors` says to put U+FFFD there ("replace") or nothing ("ignore").
+    """
+    token_of_id = {token_id: token.encode() for token, token_id in model.special_tokens.items()}
+    token_of_id |= model.vocab
+    tokens: list[bytes] = []
+    for token_id in ids:
+        if token_id not in token_of_id:
+            raise KeyError(f"id {token_id} is not in the vocabulary of {len(token_of_id)} tokens")
+        tokens.append(token_of_id[token_id])
+    return b"".join(tokens).decode("utf-8", errors)

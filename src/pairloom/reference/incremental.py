@@ -1,0 +1,87 @@
+"""The same merges without counting everything again: only what a merge changes is updated.
+
+Enters: a vocabulary and words as lists of ids, each occurrence a word of its own. Leaves: merges,
+equal to those of `naive.learn_merges` under "bytes_greatest".
+
+Three maps make a merge cheap, and hold after every step:
+    pair_counts        {pair: how often it occurs}; a pair that occurs no more is deleted
+    pair_to_words      {pair: the indices of the words that hold it}; deleted when none is left
+    word_pair_indices  {word index: [(position, pair), ...]}, the pairs of each word in order
+Cost of a merge: the words that hold the pair, and one look over all pairs for the best.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from pairloom.reference.naive import Pair, apply_merge, select_best_pair
+from pairloom.reference.vocabulary import Merge
+
+
+class BPETrainer:
+    """Learns one merge after the other.
+
+    >>> trainer = BPETrainer({i: bytes([i]) for i in range(256)}, [list(b"hello"), list(b"world")])
+    >>> trainer.get_best_pair()  # every pair occurs once: the greatest bytes win, "w" and "o"
+    (119, 111)
+    >>> trainer.merge_pair((119, 111))
+    256
+    >>> trainer.words[1]
+    [256, 114, 108, 100]
+    """
+
+    def __init__(self, vocab: Mapping[int, bytes], words: Sequence[Sequence[int]]) -> None:
+        """Counts the pairs of all words. Both arguments are copied: what was passed never changes."""
+        self.vocab: dict[int, bytes] = dict(copy.deepcopy(vocab))
+        self.words: list[list[int]] = [list(word) for word in words]
+        self.merges: list[Merge] = []
+        self.pair_counts: dict[Pair, int] = {}
+        self.pair_to_words: dict[Pair, set[int]] = {}
+        self.word_pair_indices: dict[int, list[tuple[int, Pair]]] = {}
+        for index in range(len(self.words)):
+            self._add_pairs_of(index)
+
+    def get_best_pair(self) -> Pair | None:
+        """The most frequent pair, of equals the one of greatest bytes; None when no pair is left."""
+        return select_best_pair(self.pair_counts, self.vocab, "bytes_greatest")
+
+    def merge_pair(self, pair: Pair) -> int:
+        """Replaces a pair in the words that hold it, and gives the new token's id, the next free one."""
+        made = max(self.vocab, default=-1) + 1
+        self.vocab[made] = self.vocab[pair[0]] + self.vocab[pair[1]]
+        self.merges.append(Merge(*pair, made=made))
+        for index in sorted(self.pair_to_words.get(pair, ())):
+            self._remove_pairs_of(index)
+            self.words[index] = apply_merge(self.words[index], pair, made)
+            self._add_pairs_of(index)
+        return made
+
+    def train(self, n_merges: int) -> list[Merge]:
+        """Learns up to `n_merges` more merges and gives all there are; stops when no pair is left."""
+        for _ in range(n_merges):
+            pair = self.get_best_pair()
+            if pair is None:
+                break
+            self.merge_pair(pair)
+        return self.merges
+
+    def _add_pairs_of(self, index: int) -> None:
+        """Enters the pairs of one word in the three maps."""
+        word = self.words[index]
+        pairs = list(enumerate(pairwise(word)))
+        self.word_pair_indices[index] = pairs
+        for _, pair in pairs:
+            self.pair_counts[pair] = self.pair_counts.get(pair, 0) + 1
+            self.pair_to_words.setdefault(pair, set()).add(index)
+
+    def _remove_pairs_of(self, index: int) -> None:
+        """Takes the pairs of one word out of the three maps again."""
+        pairs = [pair for _, pair in self.word_pair_indices.pop(index)]
+        for pair in pairs:
+            self.pair_counts[pair] -= 1
+            if self.pair_counts[pair] == 0:
+                del self.pair_counts[pair]
+        for pair in set(pairs):
+            self.pair_to_words[pair].discard(index)
+            if not self.pair_to_words[pair]:
+                del self.pair_to_words[pair]

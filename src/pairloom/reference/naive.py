@@ -1,0 +1,276 @@
+"""Training by its definition.
+
+Enters: documents, or a file of them. Leaves: a Model, with which `encode` and `decode` work.
+
+Training, said in one sentence: count all adjacent pairs inside pretokens, each weighted by its
+pretoken's count; take the most frequent pair; replace it everywhere; repeat. Cost: merges x distinct
+pretokens, because everything is counted again for every merge. It is so plain that it is unlikely to be
+wrong, which is its whole purpose.
+Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016).
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from pairloom.reference.documents import (
+    BLOCK_BYTES,
+    check_special_tokens,
+    documents_of,
+    read_documents,
+)
+from pairloom.reference.encoder import decode, encode
+from pairloom.reference.pretokens import count_pretokens, pretokenize
+from pairloom.reference.vocabulary import (
+    ByteOrder,
+    Merge,
+    Model,
+    SpecialIds,
+    bytes_in_order,
+    count_merges_wanted,
+    number_ids,
+)
+
+__all__ = [
+    "Merge",
+    "Model",
+    "NaiveTrainer",
+    "apply_merge",
+    "count_pairs",
+    "decode",
+    "encode",
+    "pretokenize",
+    "select_best_pair",
+    "train",
+]
+
+Pair = tuple[int, int]
+Word = tuple[list[int], int]
+"""The ids of one distinct pretoken, and how often it occurs."""
+
+TieBreak = Literal["ids_least", "bytes_greatest"]
+
+
+def count_pairs(words: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
+    """Counts adjacent pairs, each as often as its word occurs.
+
+    >>> count_pairs([([97, 98], 1), ([32, 97, 98], 2)])
+    Counter({(97, 98): 3, (32, 97): 2})
+    >>> count_pairs([([97, 97, 97], 1)])  # overlapping occurrences all count
+    Counter({(97, 97): 2})
+    """
+    counts: Counter[Pair] = Counter()
+    for ids, n_occurrences in words:
+        for left, right in pairwise(ids):
+            counts[left, right] += n_occurrences
+    return counts
+
+
+def select_best_pair(
+    pair_counts: Mapping[Pair, int],
+    vocab: Mapping[int, bytes],
+    tie_break: TieBreak = "ids_least",
+    *,
+    min_frequency: int = 1,
+    max_token_bytes: int | None = None,
+) -> Pair | None:
+    """Gives the most frequent pair that may be merged, or None.
+
+    >>> select_best_pair({(97, 98): 3, (32, 97): 3}, {i: bytes([i]) for i in range(256)})
+    (32, 97)
+    >>> select_best_pair({(97, 98): 3, (32, 97): 3}, {i: bytes([i]) for i in range(256)}, "bytes_greatest")
+    (97, 98)
+
+    Of equally frequent pairs "ids_least" takes the least (left id, right id), "bytes_greatest" the
+    greatest (left bytes, right bytes), compared as a tuple and never joined: (AB, C) beats (A, BC).
+    """
+
+    def may_be_merged(pair: Pair) -> bool:
+        n_bytes = len(vocab[pair[0]]) + len(vocab[pair[1]])
+        fits = max_token_bytes is None or n_bytes <= max_token_bytes
+        return fits and pair_counts[pair] >= min_frequency
+
+    def by_ids(pair: Pair) -> tuple[int, int, int]:
+        return pair_counts[pair], -pair[0], -pair[1]
+
+    def by_bytes(pair: Pair) -> tuple[int, bytes, bytes]:
+        return pair_counts[pair], vocab[pair[0]], vocab[pair[1]]
+
+    candidates = filter(may_be_merged, pair_counts)
+    if tie_break == "ids_least":
+        return max(candidates, key=by_ids, default=None)
+    if tie_break == "bytes_greatest":
+        return max(candidates, key=by_bytes, default=None)
+    raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least' or 'bytes_greatest'")
+
+
+def apply_merge(ids: Sequence[int], pair: Pair, made: int) -> list[int]:
+    """Replaces a pair by the id it makes, left to right, without overlaps.
+
+    >>> apply_merge([97, 98, 99, 97, 98], (97, 98), 256)
+    [256, 99, 256]
+    >>> apply_merge([97, 97, 97], (97, 97), 256)
+    [256, 97]
+    """
+    merged: list[int] = []
+    place = 0
+    while place < len(ids):
+        if tuple(ids[place : place + 2]) == pair:
+            merged.append(made)
+            place += 2
+        else:
+            merged.append(ids[place])
+            place += 1
+    return merged
+
+
+class Stopwatch:
+    """Adds up the seconds spent in each named part of a loop."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        """Books the time since the last lap on `part`."""
+        now = time.perf_counter()
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
+        self._since = now
+
+
+def learn_merges(
+    words: list[Word],
+    vocab: dict[int, bytes],
+    n_merges: int,
+    first_id: int,
+    tie_break: TieBreak,
+    *,
+    min_frequency: int = 1,
+    max_token_bytes: int | None = None,
+    watch: Stopwatch | None = None,
+) -> list[Merge]:
+    """Learns up to `n_merges` merges; stops early when no pair is left.
+
+    The made tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
+    """
+    watch = watch or Stopwatch()
+    merges: list[Merge] = []
+    while len(merges) < n_merges:
+        pair_counts = count_pairs(words)
+        watch.lap("counting pairs")
+        pair = select_best_pair(
+            pair_counts, vocab, tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
+        )
+        watch.lap("max")
+        if pair is None:
+            break
+        merge = Merge(*pair, made=first_id + len(merges))
+        merges.append(merge)
+        vocab[merge.made] = vocab[merge.left] + vocab[merge.right]
+        words = [(apply_merge(ids, pair, merge.made), count) for ids, count in words]
+        watch.lap("updating")
+    return merges
+
+
+def train(
+    documents: str | Iterable[str],
+    vocab_size: int,
+    *,
+    pattern: str = "gpt2",
+    special_tokens: Collection[str] = ("<|endoftext|>",),
+    special_ids: SpecialIds = "last",
+    byte_order: ByteOrder = "value",
+    specials_counted: bool = False,
+    corpus_specials: Literal["text", "split"] = "text",
+    tie_break: TieBreak = "ids_least",
+    min_frequency: int = 1,
+    max_token_bytes: int | None = None,
+    watch: Stopwatch | None = None,
+) -> Model:
+    """Trains on documents; the defaults are the profile "bpetite".
+
+    >>> model = train(["ab ab ab"], 258)
+    >>> model.merges
+    [Merge(left=97, right=98, made=256), Merge(left=32, right=256, made=257)]
+    >>> model.special_tokens
+    {'<|endoftext|>': 258}
+
+    `corpus_specials` says what a special token in a document is: "text" like any other, or removed,
+    the end of one document and the beginning of the next ("split").
+    Raises ValueError where `vocab_size` is less than the base vocabulary.
+    """
+    check_special_tokens(special_tokens)
+    n_merges = count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
+    watch = watch or Stopwatch()
+
+    if isinstance(documents, str):
+        documents = [documents]
+    if corpus_specials == "split":
+        documents = (part for document in documents for part in documents_of(document, special_tokens))
+    counts = count_pretokens(documents, pattern)
+    watch.lap("counting words")
+
+    ids = number_ids(special_ids, len(special_tokens), n_merges)
+    id_of_byte = {byte: ids.first_byte + place for place, byte in enumerate(bytes_in_order(byte_order))}
+    vocab = {token_id: bytes([byte]) for byte, token_id in id_of_byte.items()}
+    words = [([id_of_byte[byte] for byte in pretoken], count) for pretoken, count in counts.items()]
+    merges = learn_merges(
+        words,
+        vocab,
+        n_merges,
+        ids.first_merge,
+        tie_break,
+        min_frequency=min_frequency,
+        max_token_bytes=max_token_bytes,
+        watch=watch,
+    )
+    # Training may have stopped early: special tokens that come last follow the last merge learned.
+    first_special = number_ids(special_ids, len(special_tokens), len(merges)).first_special
+    specials = {token: first_special + place for place, token in enumerate(special_tokens)}
+    return Model(vocab, merges, specials, pattern)
+
+
+class NaiveTrainer:
+    """Trains on a file, a block at a time, and says where the time went.
+
+    Convention of CS336: files are split on special tokens, ids are bytes, special tokens, merges, and of
+    equally frequent pairs the greatest bytes win. `seconds` holds, after training, the seconds spent
+    "counting words", "counting pairs", in "max" and "updating".
+    """
+
+    def __init__(self, *, pattern: str = "gpt2", block_bytes: int = BLOCK_BYTES) -> None:
+        self.pattern = pattern
+        self.block_bytes = block_bytes
+        self.seconds: dict[str, float] = {}
+
+    def train(
+        self, input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Collection[str]
+    ) -> Model:
+        """Trains on the documents of the file; see `read_documents` and `train`."""
+        watch = Stopwatch()
+        self.seconds = watch.seconds
+        check_special_tokens(special_tokens)
+        return train(
+            read_documents(input_path, special_tokens, block_bytes=self.block_bytes),
+            vocab_size,
+            pattern=self.pattern,
+            special_tokens=special_tokens,
+            special_ids="after_bytes",
+            specials_counted=True,
+            tie_break="bytes_greatest",
+            watch=watch,
+        )
+
+    def report(self) -> str:
+        """One line a part, and the total.
+
+        For example:
+            counting words     1.2 s
+            ...
+            total             30.5 s
+        """
+        lines = [f"{part:<16}{seconds:8.1f} s" for part, seconds in self.seconds.items()]
+        return "\n".join([*lines, f"{'total':<16}{sum(self.seconds.values()):8.1f} s"])

@@ -1,0 +1,120 @@
+"""Which id each byte, merge and special token gets.
+
+A rank is a merge's place in the order of learning; an id is an index into the vocabulary. They are
+different things: where ids begin depends on where the special tokens go.
+
+    special_ids     ids in order                         base vocabulary of 2 special tokens
+    "last"          bytes, merges, special tokens        bytes 0..255, merges from 256
+    "after_bytes"   bytes, special tokens, merges        bytes 0..255, merges from 258
+    "first"         special tokens, bytes, merges        bytes 2..257, merges from 258
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+SpecialIds = Literal["last", "after_bytes", "first"]
+ByteOrder = Literal["value", "gpt2"]
+
+
+class Merge(NamedTuple):
+    """One learned merge: the ids of the pair, and the id of what it makes."""
+
+    left: int
+    right: int
+    made: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that encoding and decoding need to know.
+
+    `vocab` holds bytes and merged tokens. Special tokens are kept apart, keyed by their text, since
+    their bytes may equal a learned token's.
+    """
+
+    vocab: dict[int, bytes]
+    merges: list[Merge]
+    special_tokens: dict[str, int]
+    pattern: str = "gpt2"
+
+    @classmethod
+    def of_bytes(
+        cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None
+    ) -> Self:
+        """Builds the model whose bytes are ids 0 to 255 and whose pair of rank r makes id 256 + r."""
+        merges = [Merge(left, right, made) for made, (left, right) in enumerate(pairs, start=256)]
+        vocab = {byte: bytes([byte]) for byte in range(256)}
+        for left, right, made in merges:
+            vocab[made] = vocab[left] + vocab[right]
+        return cls(vocab, merges, dict(special_tokens or {}))
+
+    @cached_property
+    def id_of_byte(self) -> dict[int, int]:
+        """The id of each byte that the vocabulary has."""
+        return {token[0]: token_id for token_id, token in self.vocab.items() if len(token) == 1}
+
+    @cached_property
+    def rank_of_pair(self) -> dict[tuple[int, int], int]:
+        """The rank of each pair of ids that can be merged."""
+        return {(left, right): rank for rank, (left, right, _) in enumerate(self.merges)}
+
+    def merges_as_bytes(self) -> list[tuple[bytes, bytes]]:
+        """The merges as pairs of bytes, in rank order."""
+        return [(self.vocab[left], self.vocab[right]) for left, right, _ in self.merges]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Where the ids of bytes, merges and special tokens begin."""
+
+    first_byte: int
+    first_merge: int
+    first_special: int
+
+
+def number_ids(special_ids: SpecialIds, n_specials: int, n_merges: int) -> Numbering:
+    """Places bytes, merges and special tokens one after the other.
+
+    >>> number_ids("after_bytes", n_specials=1, n_merges=243)
+    Numbering(first_byte=0, first_merge=257, first_special=256)
+    """
+    if special_ids == "last":
+        return Numbering(first_byte=0, first_merge=256, first_special=256 + n_merges)
+    if special_ids == "after_bytes":
+        return Numbering(first_byte=0, first_merge=256 + n_specials, first_special=256)
+    if special_ids == "first":
+        return Numbering(first_byte=n_specials, first_merge=n_specials + 256, first_special=0)
+    raise ValueError(f"special_ids is {special_ids!r}; use 'last', 'after_bytes' or 'first'")
+
+
+def bytes_in_order(byte_order: ByteOrder) -> Sequence[int]:
+    """All 256 byte values in the order of their ids.
+
+    "value" is 0, 1, 2, ...; "gpt2" puts the bytes first that GPT-2's files show as themselves, those
+    that print in Latin-1, and the other 68 after them: 33 comes first, and 0 has place 188.
+    """
+    if byte_order == "value":
+        return range(256)
+    if byte_order == "gpt2":
+        shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        return shown + [byte for byte in range(256) if byte not in shown]
+    raise ValueError(f"byte_order is {byte_order!r}; use 'value' or 'gpt2'")
+
+
+def count_merges_wanted(vocab_size: int, n_specials_counted: int) -> int:
+    """How many merges fill a vocabulary of `vocab_size`.
+
+    >>> count_merges_wanted(500, n_specials_counted=1)
+    243
+
+    Raises ValueError where not even the base vocabulary fits.
+    """
+    least = 256 + n_specials_counted
+    if vocab_size < least:
+        parts = "256 bytes"
+        if n_specials_counted:
+            parts += f" and {n_specials_counted} special tokens"
+        raise ValueError(f"vocab_size is {vocab_size}, but must be at least {least} ({parts})")
+    return vocab_size - least
