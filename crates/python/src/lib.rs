@@ -1,6 +1,29 @@
-//! The Python seam: borrow, release the interpreter, call the core, convert.
+//! The Python seam: borrow, release the interpreter, call the core, convert. Documented in `_core.pyi`.
+#![allow(missing_docs)]
+
+mod counts;
+mod errors;
+mod merges;
+mod monitor;
+mod pretokens;
+mod text;
 
 use pyo3::prelude::*;
 
-#[pymodule]
-mod _core {}
+#[pymodule(gil_used = false)]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::counts::{Counter, PretokenCounts};
+    #[pymodule_export]
+    use super::merges::learn;
+    #[pymodule_export]
+    use super::pretokens::pretokenize;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("UNICODE_VERSION", "16.0.0")
+    }
+}

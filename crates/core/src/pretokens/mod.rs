@@ -5,7 +5,7 @@
 
 mod regex;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use regex::RegexScanner;
 
@@ -52,5 +52,17 @@ impl Pretokenizer {
         match self {
             Pretokenizer::Regex(scanner) => scanner.is_memoryless(),
         }
+    }
+
+    /// All ends of the pretokens of `document`.
+    pub fn ends(&self, document: &str) -> Result<Vec<usize>> {
+        let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
+        while from < document.len() {
+            self.fill(document, from, &mut some)?;
+            all.try_reserve(some.len()).map_err(Error::out_of_memory("pretoken ends"))?;
+            all.extend_from_slice(&some);
+            from = some.last().copied().unwrap_or(document.len());
+        }
+        Ok(all)
     }
 }

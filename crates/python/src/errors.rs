@@ -1,0 +1,56 @@
+//! Core errors to the exceptions of `pairloom.errors`.
+
+use pairloom_core::Error;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+
+/// The exception for `error`; one of `pairloom.errors` where it has a class of its own.
+pub fn exception(py: Python<'_>, error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Io { path, source } => match source.raw_os_error() {
+            // Three arguments make Python choose the subclass: FileNotFoundError, IsADirectoryError, ...
+            Some(errno) => match os_strerror(py, errno) {
+                Ok(text) => PyOSError::new_err((errno, text, path)),
+                Err(failure) => failure,
+            },
+            None if source.kind() == std::io::ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
+            None => PyOSError::new_err(message),
+        },
+        Error::InvalidUtf8 { .. } => named(py, "CorpusError", message),
+        Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => PyMemoryError::new_err(message),
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Invalid(_) => PyValueError::new_err(message),
+        Error::Pattern { .. } => named(py, "PatternError", message),
+        Error::DisallowedSpecial { token, offset } => named(
+            py,
+            "SpecialTokenError",
+            format!(
+                "the text holds the disallowed special token {token:?} at byte {offset}; pass \
+                 allowed_special={{{token:?}}} to encode it as its id, or leave it out of disallowed_special to \
+                 encode it as plain text"
+            ),
+        ),
+        Error::MissingByte { .. } => named(py, "MissingByteError", message),
+        Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
+        Error::Model(_) => named(py, "FormatError", message),
+    }
+}
+
+fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {
+    py.import("os")?.call_method1("strerror", (errno,))?.extract()
+}
+
+fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let made = MODULE
+        .get_or_try_init(py, || py.import("pairloom.errors").map(Bound::unbind))
+        .and_then(|module| module.bind(py).getattr(class))
+        .and_then(|class| class.call1((message,)));
+    match made {
+        Ok(value) => PyErr::from_value(value),
+        Err(failure) => failure,
+    }
+}

@@ -1,0 +1,52 @@
+//! The seam of `pairloom_core::merges`.
+
+use numpy::{PyArray2, PyArrayMethods};
+use pairloom_core::merges::{self, MergeOptions, TieBreak};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::counts::PretokenCounts;
+use crate::monitor::PyMonitor;
+
+/// Learns merges: uint32 [m, 2] of symbols.
+#[pyfunction]
+#[pyo3(signature = (
+    counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn learn<'py>(
+    py: Python<'py>,
+    counts: &PretokenCounts,
+    n_merges: usize,
+    tie_break: &str,
+    byte_order: &[u8],
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    threads: usize,
+    report: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let mut places = [0u8; 256];
+    if byte_order.len() != places.len() {
+        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
+    }
+    for (place, &byte) in (0..=255).zip(byte_order) {
+        places[usize::from(byte)] = place;
+    }
+    let options = MergeOptions {
+        n_merges,
+        tie_break: match tie_break {
+            "ids_least" => TieBreak::IdsLeast,
+            "bytes_greatest" => TieBreak::BytesGreatest,
+            other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
+        },
+        byte_order: places,
+        min_frequency,
+        max_token_bytes,
+        threads,
+    };
+    let columns = counts.inner.columns();
+    let learned = PyMonitor::run(py, report.as_ref(), |monitor| merges::learn(columns, &options, monitor))?;
+    let n = learned.len();
+    let flat: Vec<u32> = learned.into_iter().flat_map(|(left, right)| [left, right]).collect();
+    numpy::PyArray1::from_vec(py, flat).reshape([n, 2])
+}

@@ -1,0 +1,56 @@
+//! Progress to a Python callable, and Ctrl-C to the core.
+
+use std::cell::RefCell;
+
+use pairloom_core::monitor::{Monitor, Stage};
+use pairloom_core::{Error, Result};
+use pyo3::prelude::*;
+
+use crate::errors::exception;
+
+/// Reports to `report(stage, done, total)` if there is one; a pending signal or an exception stops the work.
+pub struct PyMonitor {
+    report: Option<Py<PyAny>>,
+    failure: RefCell<Option<PyErr>>,
+}
+
+impl PyMonitor {
+    /// Runs `work` without the interpreter, under a monitor that reports to `report`.
+    pub fn run<T: Send>(
+        py: Python<'_>,
+        report: Option<&Py<PyAny>>,
+        work: impl FnOnce(&dyn Monitor) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let report = report.map(|report| report.clone_ref(py));
+        let (result, failure) = py.detach(move || {
+            let monitor = PyMonitor { report, failure: RefCell::new(None) };
+            let result = work(&monitor);
+            (result, monitor.failure.into_inner())
+        });
+        result.map_err(|error| match (error, failure) {
+            (Error::Interrupted, Some(failure)) => failure,
+            (error, _) => exception(py, error),
+        })
+    }
+}
+
+impl Monitor for PyMonitor {
+    fn report(&self, stage: Stage, done: u64, total: u64) -> Result<()> {
+        let name = match stage {
+            Stage::Count => "count",
+            Stage::Merge => "merge",
+            Stage::Encode => "encode",
+        };
+        let heard = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.report {
+                Some(report) => report.call1(py, (name, done, total)).map(|_| ()),
+                None => Ok(()),
+            }
+        });
+        heard.map_err(|failure| {
+            self.failure.replace(Some(failure));
+            Error::Interrupted
+        })
+    }
+}

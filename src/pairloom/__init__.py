@@ -1,0 +1,39 @@
+"""pairloom trains, applies and moves byte-level BPE tokenizers."""
+
+from pairloom._core import UNICODE_VERSION, __version__
+from pairloom.counts import PretokenCounts
+from pairloom.errors import (
+    CorpusError,
+    CountsError,
+    FormatError,
+    MissingByteError,
+    MissingKeyError,
+    PairloomError,
+    PatternError,
+    SpecialTokenError,
+    UnknownTokenIdError,
+)
+from pairloom.patterns import pretokenize
+from pairloom.progress import ProgressEvent
+from pairloom.tokenizer import Tokenizer
+from pairloom.training import TrainingConfig, train_bpe
+
+__all__ = [
+    "UNICODE_VERSION",
+    "CorpusError",
+    "CountsError",
+    "FormatError",
+    "MissingByteError",
+    "MissingKeyError",
+    "PairloomError",
+    "PatternError",
+    "PretokenCounts",
+    "ProgressEvent",
+    "SpecialTokenError",
+    "Tokenizer",
+    "TrainingConfig",
+    "UnknownTokenIdError",
+    "__version__",
+    "pretokenize",
+    "train_bpe",
+]

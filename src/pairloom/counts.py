@@ -1,0 +1,190 @@
+"""PretokenCounts: how often each distinct pretoken occurs in a corpus.
+
+Enters: texts or files. Leaves: a commutative monoid: counts of two halves of a corpus, made anywhere, add up to
+the counts of the whole. Training needs nothing else, so this is the seam between machines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pairloom import _core
+from pairloom.arguments import check_choice, check_int, check_paths, check_special_tokens, check_texts, resolve_threads
+from pairloom.errors import CountsError
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_text
+from pairloom.progress import Progress, reporter
+
+__all__ = ["CountsMetadata", "PretokenCounts"]
+
+# Texts of an iterable are counted in batches of about this many characters.
+BATCH_CHARACTERS = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CountsMetadata:
+    """What must agree before counts may be added: how the corpus was cut into pretokens."""
+
+    pattern: Pattern
+    special_tokens: tuple[str, ...] = ()
+    corpus_specials: str = "text"
+    unicode_version: str = _core.UNICODE_VERSION
+
+
+class PretokenCounts:
+    """Distinct pretokens with their counts (u64), and how the corpus was cut; immutable.
+
+    `a + b` are the counts of both corpora together; metadata must match, else CountsError. `counts.items()` gives
+    (bytes, int) in the order of the bytes.
+    """
+
+    __slots__ = ("columns", "metadata")
+
+    def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
+        self.columns = columns
+        self.metadata = metadata
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
+
+        Raises TypeError for a bare str, UnicodeEncodeError for lone surrogates, MemoryError when `max_memory`
+        (bytes) would be exceeded.
+        """
+        check_texts("texts", texts)
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            counter = _counter(metadata, "strict", threads, max_memory, report)
+            for batch in _batches(texts):
+                counter.count_texts(batch)
+            return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        input_errors: str = "strict",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of UTF-8 files, each a document unless `corpus_specials="split"` cuts it.
+
+        Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
+        UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        checked = check_paths(paths)
+        check_choice("input_errors", input_errors, ("strict", "replace"))
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            counter = _counter(metadata, input_errors, threads, max_memory, report)
+            counter.count_files(checked)
+            return cls(counter.finish(), metadata)._warned()
+
+    def _warned(self) -> PretokenCounts:
+        """Warns when literals of special tokens were counted as text."""
+        if self.metadata.corpus_specials == "text" and self.columns.n_special_literals:
+            warnings.warn(
+                f"the corpus holds {self.columns.n_special_literals} literals of the special tokens "
+                f"({', '.join(self.metadata.special_tokens)}), counted as ordinary text; "
+                'pass corpus_specials="split" to cut documents there and leave them out',
+                stacklevel=4,
+            )
+        return self
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the corpus in bytes of UTF-8."""
+        return self.columns.n_bytes
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents the corpus had."""
+        return self.columns.n_documents
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """(pretoken, count) in the order of the bytes."""
+        blob, ends, counts = self.columns.sorted_columns()
+        starts = itertools.chain([0], ends.tolist())
+        for start, end, count in zip(starts, ends.tolist(), counts.tolist(), strict=False):
+            yield blob[start:end], count
+
+    def __add__(self, other: PretokenCounts) -> PretokenCounts:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        if self.metadata != other.metadata:
+            raise CountsError(
+                f"counts made in different ways cannot be added: {self.metadata} and {other.metadata}; "
+                "count both with the same pattern and special tokens"
+            )
+        return PretokenCounts(_core.PretokenCounts.merged([self.columns, other.columns]), self.metadata)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        return (
+            self.metadata == other.metadata
+            and len(self) == len(other)
+            and (self.n_bytes, self.n_documents) == (other.n_bytes, other.n_documents)
+            and all(mine == theirs for mine, theirs in zip(self.items(), other.items(), strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and as large as a corpus
+
+    def __repr__(self) -> str:
+        return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
+
+
+def _metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
+    check_choice("corpus_specials", corpus_specials, ("text", "split"))
+    return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
+
+
+def _counter(metadata: CountsMetadata, input_errors: str, threads: int, max_memory: int | None, report: Any) -> Any:
+    return _core.Counter(
+        pattern=metadata.pattern,
+        special_tokens=list(metadata.special_tokens),
+        split=metadata.corpus_specials == "split",
+        replace=input_errors == "replace",
+        threads=resolve_threads(threads),
+        max_memory=None if max_memory is None else check_int("max_memory", max_memory, least=0),
+        report=report,
+    )
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Lists of texts of about BATCH_CHARACTERS characters together."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
+        batch.append(text)
+        size += len(text) + 16
+        if size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,459 @@
+"""Tokenizer: the facade over training, encoding, decoding and files.
+
+Enters: text. Leaves: ids, and text again. A tokenizer is immutable and safe to use from many threads at once; it
+holds a `Model` (what it is) and the core's encoder built from it (how it works).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom import _core, formats
+from pairloom.arguments import check_choice, check_int, check_texts, resolve_threads
+from pairloom.counts import PretokenCounts
+from pairloom.model import DecodeErrors, Model, Pattern
+from pairloom.patterns import pattern_name
+from pairloom.progress import Progress, reporter
+from pairloom.training import TrainingConfig, check_counts, train_model
+from pairloom.vocabulary import from_bytes, truncated, with_special_tokens
+
+__all__ = ["Tokenizer"]
+
+Allowed = Literal["all"] | Collection[str]
+Specials = Sequence[str] | Mapping[str, int]
+PathLike = str | os.PathLike[str]
+
+
+class Tokenizer:
+    """A byte-level BPE tokenizer: text to ids and back, without loss.
+
+    Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") makes one by hand from
+    dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
+    else the next id past the largest) or a dict str -> id. Raises ValueError for merges whose parts or result the
+    vocabulary lacks.
+    """
+
+    __slots__ = ("_config", "_core", "_model")
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[tuple[bytes, bytes]],
+        special_tokens: Specials | None = None,
+        *,
+        pattern: Pattern = "gpt2",
+        decode_errors: DecodeErrors = "replace",
+    ) -> None:
+        self._hold(from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors))
+
+    def _hold(self, model: Model, config: TrainingConfig | None = None) -> None:
+        self._model = model
+        self._config = config
+        self._core = _core.Encoder(
+            token_ids=model.token_ids,
+            token_bytes=model.token_bytes,
+            token_ends=model.token_ends,
+            merges=model.merges,
+            ranks=model.rule == "ranks",
+            whole_first=model.whole_first,
+            special_tokens=model.special_tokens,
+            pattern=model.pattern,
+            decode_errors=model.decode_errors,
+        )
+
+    @classmethod
+    def from_model(cls, model: Model, config: TrainingConfig | None = None) -> Tokenizer:
+        """A tokenizer of the given model; what every format and trainer ends in."""
+        made = cls.__new__(cls)
+        made._hold(model, config)
+        return made
+
+    # Training ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def train(
+        cls,
+        corpus: str | Iterable[str],
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """Trains on a str (one document) or an iterable of str (each a document).
+
+        `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
+        files use `train_files`. `fields` are those of `TrainingConfig`. Raises ValueError when vocab_size is too
+        small, TypeError for wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        config = TrainingConfig.from_profile(profile, **fields)
+        config.n_merges(vocab_size)
+        if isinstance(corpus, str):
+            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and os.path.exists(corpus):
+                warnings.warn(
+                    f"training on the text {corpus!r} itself, though a file of that name exists; "
+                    "use Tokenizer.train_files to train on the file",
+                    stacklevel=2,
+                )
+            corpus = [corpus]
+        check_texts("corpus", corpus)
+        counts = PretokenCounts.from_texts(
+            corpus,
+            config.pattern,
+            special_tokens=config.special_tokens,
+            corpus_specials=config.corpus_specials,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
+        return cls._trained(counts, vocab_size, config, threads, progress)
+
+    @classmethod
+    def train_files(
+        cls,
+        paths: PathLike | Iterable[PathLike],
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
+
+        `fields` are those of `TrainingConfig`. Raises OSError for a file that cannot be read, CorpusError for invalid
+        UTF-8, ValueError when vocab_size is too small, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        config = TrainingConfig.from_profile(profile, **fields)
+        config.n_merges(vocab_size)
+        counts = PretokenCounts.from_files(
+            paths,
+            config.pattern,
+            special_tokens=config.special_tokens,
+            corpus_specials=config.corpus_specials,
+            input_errors=config.input_errors,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
+        return cls._trained(counts, vocab_size, config, threads, progress)
+
+    @classmethod
+    def train_from_counts(
+        cls,
+        counts: PretokenCounts,
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """Trains on counts made before, here or elsewhere; the same model as training on their corpus.
+
+        The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
+        another way than the configuration asks for.
+        """
+        if not isinstance(counts, PretokenCounts):
+            raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
+        config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
+        config.n_merges(vocab_size)
+        check_counts(counts, config)
+        return cls._trained(counts, vocab_size, config, threads, progress)
+
+    @classmethod
+    def _trained(
+        cls, counts: PretokenCounts, vocab_size: int, config: TrainingConfig, threads: int, progress: Progress
+    ) -> Tokenizer:
+        return cls.from_model(train_model(counts, vocab_size, config, threads=threads, progress=progress), config)
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_files(
+        cls, vocab_filepath: PathLike, merges_filepath: PathLike, special_tokens: Specials | None = None
+    ) -> Tokenizer:
+        """Loads a GPT-2 vocab.json and merges.txt; raises FormatError naming file and place when one is damaged."""
+        return cls.from_model(formats.gpt2.read_pair(vocab_filepath, merges_filepath, special_tokens=special_tokens))
+
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        *,
+        format: str | None = None,
+        pattern: Pattern | None = None,
+        special_tokens: Specials | None = None,
+    ) -> Tokenizer:
+        """Loads a tokenizer; the format is sniffed when None.
+
+        A file that names no pattern (.tiktoken) needs `pattern`. Raises OSError, FormatError naming what, where and
+        how to mend it.
+        """
+        return cls.from_model(formats.load(path, format=format, pattern=pattern, special_tokens=special_tokens))
+
+    def save(self, path: PathLike, overwrite: bool = False, *, format: str = "pairloom") -> None:
+        """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
+
+        Equal tokenizers give equal bytes. Raises FileExistsError unless `overwrite`, FormatError when the format
+        cannot express this tokenizer exactly.
+        """
+        formats.save(self._model, path, overwrite=overwrite, format=format)
+
+    # Encoding ---------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
+    ) -> list[int]:
+        """The ids of `text`, special tokens recognised.
+
+        allowed_special: which special tokens become their id, "all" by default; the others are plain text.
+        disallowed_special: special tokens that raise SpecialTokenError; "all" means all minus the allowed.
+        """
+        if allowed_special == "all" and not disallowed_special:
+            return self._core.encode(text)
+        return self._core.encode(text, self._policy(allowed_special, disallowed_special))
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of `text`, special tokens taken for plain text."""
+        return self._core.encode_ordinary(text)
+
+    def encode_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> list[list[int]]:
+        """The ids of each text, on `threads` threads (0: all)."""
+        policy = self._policy(allowed_special, disallowed_special)
+        return self._core.encode_batch(_text_list(texts), resolve_threads(threads), policy)
+
+    def encode_to_numpy(
+        self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
+    ) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids of `text` as an array [n] of `id_dtype`."""
+        return self._core.encode_to_numpy(text, self._policy(allowed_special, disallowed_special))
+
+    def encode_batch_to_numpy(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64]]:
+        """(ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
+
+        ids: [total]; offsets: int64 [n + 1].
+        """
+        policy = self._policy(allowed_special, disallowed_special)
+        return self._core.encode_batch_to_numpy(_text_list(texts), resolve_threads(threads), policy)
+
+    def encode_iterable(self, iterable: Iterable[str]) -> Iterator[int]:
+        """Yields the ids of the joined texts, in memory that depends on the longest pretoken only."""
+        check_texts("iterable", iterable)
+        return self._encode_pieces(iterable)
+
+    def _encode_pieces(self, pieces: Iterable[str]) -> Iterator[int]:
+        stream = self._core.encode_stream()
+        for piece in pieces:
+            yield from stream.push(piece)
+        yield from stream.finish()
+
+    def encode_file(
+        self, path: PathLike, *, threads: int = 0, progress: Progress = None
+    ) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids of a whole UTF-8 file as an array [n] of `id_dtype`, special tokens recognised.
+
+        Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
+        """
+        with reporter(progress) as report:
+            return self._core.encode_file(os.fspath(path), resolve_threads(threads), report)
+
+    def count_tokens(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> int:
+        """How many ids `text` has; counting stops at `limit`, which is then the answer."""
+        if limit is not None:
+            check_int("limit", limit, least=0)
+        return self._core.count_tokens(text, limit, self._policy(allowed_special, disallowed_special))
+
+    def count_tokens_batch(self, texts: Sequence[str], *, threads: int = 0) -> npt.NDArray[np.int64]:
+        """How many ids each text has: int64 [n]."""
+        return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads))
+
+    def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
+        """Which specials are recognised and which raise; None stands for the default."""
+        if allowed == "all" and not disallowed:
+            return None
+        specials = self._model.special_tokens
+        may = specials.keys() if allowed == "all" else _literals("allowed_special", allowed)
+        must_not = specials.keys() - may if disallowed == "all" else _literals("disallowed_special", disallowed)
+        return _core.SpecialPolicy(
+            allowed=[(token, i) for token, i in specials.items() if token in may],
+            disallowed=sorted(must_not),
+        )
+
+    # Decoding ---------------------------------------------------------------------------------------------------
+
+    def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str | None = None) -> str:
+        """The text of `ids` (list, integer array or iterable of int).
+
+        errors: "strict" raises UnicodeDecodeError on malformed bytes, "replace" gives U+FFFD, "ignore" drops them;
+        None is the tokenizer's own. Raises UnknownTokenIdError (a KeyError).
+        """
+        if errors is None:
+            return self._core.decode(ids)
+        check_choice("errors", errors, ("strict", "replace", "ignore"))
+        return self._core.decode(ids, errors)
+
+    def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any]) -> bytes:
+        """The bytes of `ids`; raises UnknownTokenIdError (a KeyError)."""
+        return self._core.decode_bytes(ids)
+
+    def decode_batch(self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]]) -> list[str]:
+        """The text of each list of ids."""
+        return [self._core.decode(ids) for ids in list_of_ids]
+
+    def decode_stream(self) -> _core.DecodeStream:
+        """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest."""
+        return self._core.decode_stream()
+
+    # What it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def n_vocab(self) -> int:
+        """The largest id + 1, special tokens included."""
+        return self._core.n_vocab
+
+    def __len__(self) -> int:
+        return self._core.n_vocab
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        """id -> bytes, ids ascending, special tokens included as their UTF-8 bytes."""
+        tokens = self._model.tokens()
+        tokens.update((i, token.encode()) for token, i in self._model.special_tokens.items())
+        return dict(sorted(tokens.items()))
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """(left bytes, right bytes) in rank order; one canonical pair per reachable token where ranks define them."""
+        return self._core.merges()
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Literal -> id."""
+        return dict(self._model.special_tokens)
+
+    @property
+    def pattern(self) -> Pattern:
+        """The text of the pretoken pattern, or a tuple of them, each splitting what the one before left."""
+        return self._model.pattern
+
+    @property
+    def decode_errors(self) -> DecodeErrors:
+        """What malformed bytes give on decoding unless the call says otherwise."""
+        return self._model.decode_errors
+
+    @property
+    def config(self) -> TrainingConfig | None:
+        """How it was trained; None for a tokenizer that was loaded or made by hand."""
+        return self._config
+
+    @property
+    def id_dtype(self) -> np.dtype[Any]:
+        """uint16 when every id fits, else uint32."""
+        return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
+
+    @property
+    def model(self) -> Model:
+        """What it is, as columns; what the file formats translate."""
+        return self._model
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """The id of a token, a str taken for a special token first; None when there is none."""
+        if isinstance(token, str):
+            special = self._model.special_tokens.get(token)
+            return special if special is not None else self._core.token_to_id(token.encode())
+        if not isinstance(token, bytes):
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
+        found = self._core.token_to_id(token)
+        if found is not None:
+            return found
+        return self._model.special_tokens.get(token.decode(errors="surrogateescape"))
+
+    def id_to_token(self, id: int) -> bytes:
+        """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
+        return self._core.decode_bytes([id])
+
+    def truncate_vocab(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer that training to the smaller `vocab_size` would have given.
+
+        vocab_size counts as it did in training. Raises ValueError when it is below the base vocabulary or the
+        tokenizer was not trained by merges.
+        """
+        return Tokenizer.from_model(truncated(self._model, vocab_size, self._config), self._config)
+
+    def add_special_tokens(self, special_tokens: Specials) -> Tokenizer:
+        """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
+        return Tokenizer.from_model(with_special_tokens(self._model, special_tokens), self._config)
+
+    def token_byte_lengths(self) -> npt.NDArray[np.int64]:
+        """Bytes of each id's token, for bits per byte: int64 [n_vocab], 0 where an id is unused."""
+        return self._core.token_byte_lengths()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self._model == other._model
+
+    def __hash__(self) -> int:
+        return hash(self._model)
+
+    def __repr__(self) -> str:
+        pattern = pattern_name(self.pattern) or self.pattern
+        return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, special_tokens={self.special_tokens!r})"
+
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Tokenizer:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (formats.pairloom.write(self._model),)
+
+
+def _unpickled(data: bytes) -> Tokenizer:
+    return Tokenizer.from_model(formats.pairloom.read(data))
+
+
+def _literals(name: str, tokens: Any) -> set[str]:
+    """The literals of an allowed_special or disallowed_special argument."""
+    check_texts(name, tokens)
+    return set(tokens)
+
+
+def _text_list(texts: Any) -> list[str]:
+    """The texts as a list; a bare str is a TypeError."""
+    if isinstance(texts, list):
+        return texts
+    check_texts("texts", texts)
+    return list(texts)

@@ -1,0 +1,154 @@
+"""Work on vocabularies: made by hand, cut to a smaller size, given more special tokens.
+
+Enters: a map of bytes, or a Model. Leaves: a new Model; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom.arguments import check_choice, check_int
+from pairloom.model import DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.patterns import pattern_text
+
+if TYPE_CHECKING:
+    from pairloom.training import TrainingConfig
+
+__all__ = ["from_bytes", "truncated", "with_special_tokens"]
+
+Specials = Sequence[str] | Mapping[str, int]
+
+
+def from_bytes(
+    vocab: Mapping[int, bytes],
+    merges: Sequence[tuple[bytes, bytes]],
+    special_tokens: Specials | None,
+    *,
+    pattern: Pattern,
+    decode_errors: DecodeErrors,
+) -> Model:
+    """A Model of a vocabulary id -> bytes and merges as byte pairs in rank order."""
+    check_choice("decode_errors", decode_errors, ("strict", "replace", "ignore"))
+    tokens = _checked_vocab(vocab)
+    specials = assign_special_ids(tokens, special_tokens or {})
+    made_bytes = {left + right for left, right in _checked_merges(merges)}
+    ordinary = dict(tokens)
+    for text, token_id in specials.items():
+        data = text.encode()
+        if token_id in tokens and tokens[token_id] != data:
+            raise ValueError(
+                f"special token {text!r} is given id {token_id}, which the vocabulary gives to {tokens[token_id]!r}"
+            )
+        needed = len(data) == 1 or data in made_bytes
+        others = any(i != token_id and token == data for i, token in tokens.items()) if needed else False
+        if not needed or others:
+            ordinary.pop(token_id, None)
+    id_of: dict[bytes, int] = {}
+    for token_id, token in sorted(ordinary.items()):
+        if token in id_of:
+            raise ValueError(
+                f"vocab gives {token!r} to ids {id_of[token]} and {token_id}; ids must be distinct in bytes"
+            )
+        id_of[token] = token_id
+    triples = []
+    for rank, (left, right) in enumerate(merges):
+        for part in (left, right, left + right):
+            if part not in id_of:
+                raise ValueError(f"merge {rank} is ({left!r}, {right!r}), but the vocabulary lacks {part!r}")
+        triples.append((id_of[left], id_of[right], id_of[left + right]))
+    if len({(left, right) for left, right, _ in triples}) < len(triples):
+        seen: set[tuple[int, int]] = set()
+        for rank, (left_id, right_id, _) in enumerate(triples):
+            if (left_id, right_id) in seen:
+                raise ValueError(f"merge {rank} {merges[rank]!r} is given twice; keep the first")
+            seen.add((left_id, right_id))
+    return Model.from_tokens(
+        ordinary, triples, special_tokens=specials, pattern=pattern_text(pattern), decode_errors=decode_errors
+    )
+
+
+def _checked_vocab(vocab: Any) -> dict[int, bytes]:
+    if not isinstance(vocab, Mapping):
+        raise TypeError(f"vocab must be a dict from int to bytes, not {type(vocab).__name__}")
+    for token_id, token in vocab.items():
+        check_int("a vocab id", token_id, least=0)
+        if token_id > 0xFFFF_FFFE:
+            raise ValueError(f"vocab id {token_id} is too large; ids must be below 2**32 - 1")
+        if not isinstance(token, bytes):
+            raise TypeError(f"vocab[{token_id}] must be bytes, not {type(token).__name__}")
+        if not token:
+            raise ValueError(f"vocab[{token_id}] is empty; a token has at least one byte")
+    return dict(vocab)
+
+
+def _checked_merges(merges: Any) -> Sequence[tuple[bytes, bytes]]:
+    if isinstance(merges, (str, bytes, Mapping)) or not isinstance(merges, Sequence):
+        raise TypeError(f"merges must be a list of (bytes, bytes), not {type(merges).__name__}")
+    for rank, pair in enumerate(merges):
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(p, bytes) for p in pair)):
+            raise TypeError(f"merge {rank} must be a pair (bytes, bytes), not {pair!r}")
+    return merges
+
+
+def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> Model:
+    """The Model that training to the smaller `vocab_size` would have given.
+
+    Without a config, specials below the first merge are taken to be counted in vocab_size, specials after the last
+    merge not to be.
+    """
+    check_int("vocab_size", vocab_size)
+    if model.rule != "pairs":
+        raise ValueError("only a tokenizer of explicit merges can be truncated; this one is defined by ranks")
+    made = model.merges[:, 2]
+    if len(made) and not np.array_equal(made, np.arange(made[0], made[0] + len(made), dtype=np.uint32)):
+        raise ValueError("only a tokenizer whose merges made ascending ids one by one can be truncated")
+    tokens = model.tokens()
+    n_base = len(tokens) - len(made)
+    first_made = int(made[0]) if len(made) else max(tokens, default=-1) + 1
+    specials = model.special_tokens
+    after = {text for text, i in specials.items() if i >= first_made + len(made)}
+    if config is not None:
+        n_counted = len(specials) if config.specials_counted else 0
+    else:
+        n_counted = len(specials) - len(after)
+    least = n_base + n_counted
+    if vocab_size < least:
+        raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
+    n_merges = min(vocab_size - least, len(made))
+    n_removed = len(made) - n_merges
+    for token_id in made[n_merges:].tolist():
+        del tokens[token_id]
+    return Model.from_tokens(
+        tokens,
+        model.merges[:n_merges],
+        whole_first=model.whole_first,
+        special_tokens={text: i - n_removed if text in after else i for text, i in specials.items()},
+        pattern=model.pattern,
+        decode_errors=model.decode_errors,
+    )
+
+
+def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
+    """The Model with more special tokens; ValueError for one that it has already or an id that is taken."""
+    tokens = model.tokens()
+    taken = {**tokens, **{i: text.encode() for text, i in model.special_tokens.items()}}
+    added = assign_special_ids(taken, special_tokens)
+    for text, token_id in added.items():
+        if text in model.special_tokens:
+            raise ValueError(f"special token {text!r} exists already, with id {model.special_tokens[text]}")
+        if token_id in taken and taken[token_id] != text.encode():
+            raise ValueError(f"id {token_id} for special token {text!r} is taken by {taken[token_id]!r}")
+    return Model(
+        token_ids=model.token_ids,
+        token_bytes=model.token_bytes,
+        token_ends=model.token_ends,
+        merges=model.merges,
+        rule=model.rule,
+        whole_first=model.whole_first,
+        special_tokens={**model.special_tokens, **added},
+        pattern=model.pattern,
+        decode_errors=model.decode_errors,
+    )
