@@ -13,7 +13,7 @@ from pairloom.errors import (
     SpecialTokenError,
     UnknownTokenIdError,
 )
-from pairloom.patterns import pretokenize
+from pairloom.pretokens import pretokenize
 from pairloom.progress import ProgressEvent
 from pairloom.tokenizer import Tokenizer
 from pairloom.training import TrainingConfig, train_bpe

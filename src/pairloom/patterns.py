@@ -11,7 +11,7 @@ Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base).
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, overload
 
 GPT2: Final = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """GPT-2, GPT-3: a contraction, letters, digits, other characters, or white space."""
@@ -53,8 +53,14 @@ PATTERNS: Final[Mapping[str, str]] = MappingProxyType({"gpt2": GPT2, "cl100k": C
 """Every name that can be given where a pattern is asked for."""
 
 
-def pattern_text(pattern: str) -> str:
-    r"""Gives the text of a named pattern; a regular expression comes back as it is.
+@overload
+def pattern_text(pattern: str) -> str: ...
+@overload
+def pattern_text(pattern: tuple[str, ...]) -> tuple[str, ...]: ...
+@overload
+def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]: ...
+def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    r"""Gives the text of a named pattern; a regular expression comes back as it is, a tuple part by part.
 
     >>> pattern_text("gpt2") == GPT2
     True
@@ -63,6 +69,10 @@ def pattern_text(pattern: str) -> str:
 
     A bare word is taken for a name: ValueError lists the known ones if it is none of them.
     """
+    if isinstance(pattern, tuple):
+        return tuple(pattern_text(part) for part in pattern)
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern must be a str or a tuple of str, not {type(pattern).__name__}")
     if pattern in PATTERNS:
         return PATTERNS[pattern]
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", pattern):
@@ -70,10 +80,12 @@ def pattern_text(pattern: str) -> str:
             f"no pattern is named {pattern!r}; the names are {', '.join(PATTERNS)},"
             " and anything with other characters than letters, digits, - and _ is a regular expression"
         )
+    if not pattern:
+        raise ValueError("the pattern is empty; name one of " + ", ".join(PATTERNS))
     return pattern
 
 
-def pattern_name(text: str) -> str | None:
+def pattern_name(text: str | tuple[str, ...]) -> str | None:
     """The name of the pattern with exactly this text, or None.
 
     >>> pattern_name(GPT2)

@@ -76,6 +76,7 @@ class _Bars:
                 unit_scale=True,
                 file=sys.stderr,
                 mininterval=10 if quiet else 0.1,
+                delay=0.5,
                 ascii=quiet or None,
                 dynamic_ncols=True,
             )

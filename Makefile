@@ -1,0 +1,62 @@
+# The two commands of a fresh machine: `make demo` and `make test`. CI runs `make check`.
+# Needs Python 3.11+, a Rust toolchain and the package registries; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
+
+.PHONY: help demo test test-slow check format lint bench ladder parity fuzz clean pre-commit
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
+
+$(VENV)/tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tools $(SOURCES) pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+demo: $(VENV)/installed ## train on real text of this machine, encode, decode, show
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed ## the Python and Rust tests
+	@start=$$(date +%s); \
+	cargo test --quiet --workspace --exclude pairloom-python && \
+	$(BIN)/python -m pytest && \
+	echo "make test: passed in $$(( $$(date +%s) - start )) s"
+
+test-slow: $(VENV)/installed ## the long differential runs
+	cargo test --release --quiet -p pairloom-core -- --include-ignored
+	$(BIN)/python -m pytest --run-slow
+
+format: $(VENV)/tools ## rewrite the sources in the project's format
+	cargo fmt
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/installed ## formatting, lints, types
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+check: lint test ## what CI runs
+
+bench: $(VENV)/installed ## time pairloom against its peers; writes benchmarks/record
+	$(BIN)/python benchmarks/run.py
+
+ladder: $(VENV)/installed ## naive, incremental and core on one corpus
+	$(BIN)/python benchmarks/ladder.py
+
+pre-commit: ## run `make check` before each commit
+	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
+	chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
+
+clean: ## remove what was built
+	rm -rf $(VENV) target build dist

@@ -1,0 +1,45 @@
+//! Python lists of ids, from a table of int objects made once per tokenizer: an incref per id, not an allocation.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PyList};
+
+/// Ids below this have a ready int object; a hand-made vocabulary may have larger ones.
+const MOST_READY: usize = 1 << 20;
+
+/// The int objects of a tokenizer's ids, made when the first list is asked for.
+pub struct ReadyInts {
+    n_ids: usize,
+    ints: PyOnceLock<Vec<Py<PyInt>>>,
+}
+
+impl ReadyInts {
+    /// A table for the ids below `n_ids`; nothing is made yet.
+    pub fn new(n_ids: usize) -> Self {
+        ReadyInts { n_ids: n_ids.min(MOST_READY), ints: PyOnceLock::new() }
+    }
+
+    fn ints(&self, py: Python<'_>) -> &[Py<PyInt>] {
+        self.ints.get_or_init(py, || (0..self.n_ids).map(|id| PyInt::new(py, id).unbind()).collect())
+    }
+
+    /// A list of `ids`; MemoryError when there is no room for it.
+    #[inline]
+    pub fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
+        let ints = self.ints(py);
+        // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
+        let list = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
+        for (place, &id) in ids.iter().enumerate() {
+            let int = match ints.get(id as usize) {
+                Some(int) => int.clone_ref(py).into_ptr(),
+                None => PyInt::new(py, id).into_ptr(),
+            };
+            // SAFETY: `list` is a new list of ids.len() empty places that nobody else has seen, `place` is one of
+            // them, and the reference to `int` is ours to give away.
+            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), place as ffi::Py_ssize_t, int) };
+        }
+        // SAFETY: PyList_New made it.
+        Ok(unsafe { list.cast_into_unchecked() })
+    }
+}

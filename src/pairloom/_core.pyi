@@ -1,0 +1,162 @@
+"""The seam to the Rust core: private, typed, one line of Python above each call.
+
+Long calls release the interpreter, call `report(stage, done, total)` about ten times a second from the calling
+thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all there are.
+Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
+refuses is a MemoryError.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+UNICODE_VERSION: str
+
+_Report = Callable[[str, int, int], object] | None
+_Pattern = str | tuple[str, ...]
+_Ids = Iterable[int] | npt.NDArray[Any]
+
+def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
+    """The pretokens of one document."""
+
+@final
+class Counter:
+    """Counts batches of texts, or files; `finish` freezes the result and ends the counter."""
+
+    def __init__(
+        self,
+        *,
+        pattern: _Pattern,
+        special_tokens: list[str],
+        split: bool,
+        replace: bool,
+        threads: int,
+        max_memory: int | None,
+        report: _Report,
+    ) -> None: ...
+    def count_texts(self, texts: list[str]) -> None:
+        """Counts texts, each a document."""
+
+    def count_files(self, paths: list[str]) -> None:
+        """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
+
+    def finish(self) -> PretokenCounts:
+        """The counts of all that was given."""
+
+@final
+class PretokenCounts:
+    """Distinct pretokens with their counts as columns; immutable."""
+
+    n_bytes: int
+    n_documents: int
+    n_special_literals: int
+
+    def __len__(self) -> int: ...
+    def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
+
+    @staticmethod
+    def merged(parts: list[PretokenCounts]) -> PretokenCounts:
+        """The sum of several counts; OverflowError is a ValueError that says where."""
+
+    @staticmethod
+    def from_columns(
+        bytes: bytes,
+        ends: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.uint64],
+        *,
+        n_bytes: int,
+        n_documents: int,
+        n_special_literals: int,
+    ) -> PretokenCounts:
+        """Counts from columns; ValueError when they do not fit together."""
+
+def learn(
+    counts: PretokenCounts,
+    *,
+    n_merges: int,
+    tie_break: str,
+    byte_order: bytes,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    threads: int,
+    report: _Report,
+) -> npt.NDArray[np.uint32]:
+    """Learns merges: uint32 [m, 2] of symbols, 0..255 for byte values, 256 + r for what merge r made.
+
+    byte_order: the 256 byte values in the order of their ids.
+    """
+
+@final
+class SpecialPolicy:
+    """Which special tokens are recognised (literal, id) and which literals raise SpecialTokenError."""
+
+    def __init__(self, *, allowed: list[tuple[str, int]], disallowed: list[str]) -> None: ...
+
+@final
+class Encoder:
+    """Encoder and decoder of one tokenizer; immutable, safe from many threads at once."""
+
+    n_vocab: int
+
+    def __init__(
+        self,
+        *,
+        token_ids: npt.NDArray[np.uint32],
+        token_bytes: bytes,
+        token_ends: npt.NDArray[np.uint64],
+        merges: npt.NDArray[np.uint32],
+        ranks: bool,
+        whole_first: bool,
+        special_tokens: dict[str, int],
+        pattern: _Pattern,
+        decode_errors: str,
+        cache_bytes: int | None = None,
+    ) -> None: ...
+    def encode(self, text: str, specials: SpecialPolicy | None = None) -> list[int]: ...
+    def encode_ordinary(self, text: str) -> list[int]: ...
+    def encode_to_numpy(self, text: str, specials: SpecialPolicy | None = None) -> npt.NDArray[Any]:
+        """uint16 [n] when n_vocab <= 65536, else uint32 [n]."""
+
+    def encode_batch(
+        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
+    ) -> list[list[int]]: ...
+    def encode_batch_to_numpy(
+        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """(ids [total], offsets int64 [n + 1])."""
+
+    def encode_file(self, path: str | PathLike[str], threads: int, report: _Report) -> npt.NDArray[Any]: ...
+    def count_tokens(self, text: str, limit: int | None, specials: SpecialPolicy | None = None) -> int: ...
+    def count_tokens_batch(self, texts: Sequence[str], threads: int) -> npt.NDArray[np.int64]:
+        """int64 [n]."""
+
+    def encode_stream(self) -> StreamEncoder: ...
+    def decode(self, ids: _Ids, errors: str | None = None) -> str: ...
+    def decode_bytes(self, ids: _Ids) -> bytes: ...
+    def decode_stream(self) -> DecodeStream: ...
+    def token_to_id(self, token: bytes) -> int | None: ...
+    def merges(self) -> list[tuple[bytes, bytes]]: ...
+    def token_byte_lengths(self) -> npt.NDArray[np.int64]:
+        """int64 [n_vocab], 0 where an id is unused."""
+
+@final
+class StreamEncoder:
+    """Encodes the concatenation of the texts it is given, holding back what may still change."""
+
+    def push(self, text: str) -> list[int]: ...
+    def finish(self) -> list[int]: ...
+
+@final
+class DecodeStream:
+    """Decodes id by id, holding back a character that is not whole yet."""
+
+    def push(self, token_id: int) -> str:
+        """The characters that are whole by now."""
+
+    def finish(self) -> str:
+        """The rest; what is held back cannot become whole any more."""

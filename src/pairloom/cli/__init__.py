@@ -1,0 +1,63 @@
+"""The command line: results on stdout, everything for people on stderr, exit 0, 1 (failed) or 2 (wrong usage)."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from pairloom import PairloomError, __version__
+
+__all__ = ["main"]
+
+# One small module a command; each has HELP, add_arguments(parser) and run(args).
+COMMANDS = ("train", "encode", "decode")
+
+
+class _Command(Protocol):
+    HELP: str
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+
+    @staticmethod
+    def run(args: argparse.Namespace) -> None: ...
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"pairloom {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit."""
+    args = _parser().parse_args(argv)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; keep the interpreter from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("pairloom: interrupted", file=sys.stderr)
+        return 1
+    except MemoryError as error:
+        print(f"pairloom: out of memory{f': {error}' if str(error) else ''}", file=sys.stderr)
+        return 1
+    except (PairloomError, ValueError, TypeError, OSError, ImportError) as error:
+        print(f"pairloom: {error}", file=sys.stderr)
+        return 1
+    return 0

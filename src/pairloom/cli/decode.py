@@ -1,0 +1,46 @@
+"""`pairloom decode`: ids -> text, with nothing added."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import Any
+
+from pairloom import Tokenizer
+from pairloom.cli.console import read_stdin, write_stdout
+
+HELP = "turn ids into text"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom decode`."""
+    parser.add_argument("--model", required=True, metavar="FILE", help="a tokenizer file")
+    parser.add_argument("--ids", nargs="*", type=int, metavar="N", help="ids; stdin (JSON or apart by white space) if absent")
+    parser.add_argument("--errors", choices=["strict", "replace", "ignore"], help="what malformed bytes give")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the text."""
+    tokenizer = Tokenizer.load(args.model)
+    ids = args.ids if args.ids is not None else parse_ids(read_stdin())
+    write_stdout(tokenizer.decode(ids, args.errors))
+
+
+def parse_ids(text: str) -> list[int]:
+    """The ids of a JSON array, or of integers apart by white space; ValueError names the first that is none."""
+    if text.lstrip().startswith("["):
+        try:
+            ids: Any = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"stdin: not a JSON array of ids: {error}") from error
+    else:
+        words = text.split()
+        wrong = next((word for word in words if not re.fullmatch(r"[+-]?[0-9]{1,20}", word, re.ASCII)), None)
+        if wrong is not None:
+            raise ValueError(f"stdin: {wrong[:40]!r} is not an id; give a JSON array, or integers apart by white space")
+        ids = [int(word) for word in words]
+    for token_id in ids:
+        if isinstance(token_id, bool) or not isinstance(token_id, int):
+            raise ValueError(f"stdin: {token_id!r} is not an id; ids are integers")
+    return list(ids)

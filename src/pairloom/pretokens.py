@@ -1,0 +1,21 @@
+"""Text to pretokens, for a look at what a pattern does.
+
+Training and encoding split text in the core without making Python objects; this is the same splitter.
+"""
+
+from __future__ import annotations
+
+from pairloom import _core
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_text
+
+__all__ = ["pretokenize"]
+
+
+def pretokenize(text: str, pattern: Pattern = "gpt2") -> list[bytes]:
+    """The pretokens of `text`, one document; joined they are text.encode().
+
+    Text that a custom pattern does not match is a pretoken of its own. Raises PatternError for a pattern that does
+    not compile, UnicodeEncodeError for lone surrogates.
+    """
+    return _core.pretokenize(text, pattern_text(pattern))
