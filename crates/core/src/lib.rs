@@ -3,10 +3,14 @@
 //! The road: documents -> [`pretokens`] -> [`counts`] -> [`merges`] -> [`vocabulary`] -> [`encoder`]
 //! -> ids -> [`decoder`].
 
+pub mod decoder;
+pub mod encoder;
 pub mod error;
+pub mod ids;
 pub mod merges;
 pub mod monitor;
 pub mod pretokens;
 pub mod special;
+pub mod vocabulary;
 
 pub use error::{Error, Result};
