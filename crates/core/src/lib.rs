@@ -4,10 +4,14 @@
 //! -> ids -> [`decoder`].
 
 pub mod counts;
+pub mod decoder;
+pub mod encoder;
 pub mod error;
+pub mod ids;
 pub mod merges;
 pub mod monitor;
 pub mod pretokens;
 pub mod special;
+pub mod vocabulary;
 
 pub use error::{Error, Result};

@@ -57,7 +57,8 @@ impl PretokenCounts {
     #[staticmethod]
     fn merged(py: Python<'_>, parts: Vec<PyRef<'_, PretokenCounts>>) -> PyResult<Self> {
         let parts: Vec<&counts::PretokenCounts> = parts.iter().map(|part| &part.inner).collect();
-        let inner = py.detach(|| counts::PretokenCounts::merge(&parts)).map_err(|error| exception(py, error))?;
+        let inner =
+            py.detach(|| counts::PretokenCounts::merge(&parts)).map_err(|error| exception(py, error))?;
         Ok(PretokenCounts { inner })
     }
 

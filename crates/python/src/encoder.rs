@@ -1,6 +1,5 @@
 //! The seam of `pairloom_core::encoder` and `decoder`.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -154,7 +153,11 @@ impl Encoder {
         self.list(py, text, policy(specials))
     }
 
-    fn encode_ordinary<'py>(&self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
+    fn encode_ordinary<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyList>> {
         self.list(py, text, Policy::None)
     }
 
@@ -329,7 +332,9 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
         "strict" => Ok(DecodeErrors::Strict),
         "replace" => Ok(DecodeErrors::Replace),
         "ignore" => Ok(DecodeErrors::Ignore),
-        other => Err(PyValueError::new_err(format!("errors must be strict, replace or ignore, not {other:?}"))),
+        other => {
+            Err(PyValueError::new_err(format!("errors must be strict, replace or ignore, not {other:?}")))
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Core errors to the exceptions of `pairloom.errors`.
 
 use pairloom_core::Error;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyModule;
+use pyo3::types::{PyBytes, PyModule};
 
 /// The exception for `error`; one of `pairloom.errors` where it has a class of its own.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
@@ -19,6 +19,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             None if source.kind() == std::io::ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
             None => PyOSError::new_err(message),
         },
+        Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
         Error::InvalidUtf8 { .. } => named(py, "CorpusError", message),
         Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => PyMemoryError::new_err(message),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
@@ -37,6 +38,12 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
         Error::Model(_) => named(py, "FormatError", message),
     }
+}
+
+/// The UnicodeDecodeError of bytes that ids gave; they are not at hand any more.
+fn decode_error(py: Python<'_>, offset: u64, hint: &str) -> PyErr {
+    let reason = format!("invalid start byte or unexpected end{hint}");
+    PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 
 fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {

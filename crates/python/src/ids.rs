@@ -1,13 +1,13 @@
 //! Ids that Python hands over: lists, tuples, integer arrays, iterables of int.
 
-use numpy::{PyArrayDyn, PyUntypedArray, PyUntypedArrayMethods, PyArrayMethods, PyReadonlyArrayDyn};
+use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
-use pairloom_core::decoder::Decoder;
 use pairloom_core::Result;
+use pairloom_core::decoder::Decoder;
 
 /// Ids as the core reads them.
 pub enum Ids<'py> {
@@ -59,7 +59,11 @@ impl<'py> Ids<'py> {
         macro_rules! each {
             ($ids:expr) => {{
                 let ids = $ids;
-                if ids.len() < FEW { decoder.decode(ids, out) } else { py.detach(|| decoder.decode(ids, out)) }
+                if ids.len() < FEW {
+                    decoder.decode(ids, out)
+                } else {
+                    py.detach(|| decoder.decode(ids, out))
+                }
             }};
         }
         Ok(match self {
@@ -95,7 +99,8 @@ pub fn id(item: &Bound<'_, PyAny>) -> PyResult<i64> {
         return match index {
             Ok(index) => id(&index),
             Err(_) => {
-                let kind = item.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+                let kind =
+                    item.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
                 Err(PyTypeError::new_err(format!("an id must be an int, not {kind}")))
             }
         };

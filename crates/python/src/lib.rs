@@ -2,7 +2,10 @@
 #![allow(missing_docs)]
 
 mod counts;
+mod encoder;
 mod errors;
+mod ids;
+mod lists;
 mod merges;
 mod monitor;
 mod pretokens;
@@ -16,6 +19,8 @@ mod _core {
 
     #[pymodule_export]
     use super::counts::{Counter, PretokenCounts};
+    #[pymodule_export]
+    use super::encoder::{DecodeStream, Encoder, SpecialPolicy, StreamEncoder};
     #[pymodule_export]
     use super::merges::learn;
     #[pymodule_export]

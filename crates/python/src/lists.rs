@@ -29,7 +29,8 @@ impl ReadyInts {
     pub fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
         let ints = self.ints(py);
         // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
-        let list = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
+        let list =
+            unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
         for (place, &id) in ids.iter().enumerate() {
             let int = match ints.get(id as usize) {
                 Some(int) => int.clone_ref(py).into_ptr(),

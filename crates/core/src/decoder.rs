@@ -1,0 +1,125 @@
+//! Ids to bytes.
+//!
+//! Enters: ids of any integer type. Leaves: the bytes of their tokens, special tokens included. A token of
+//! up to 15 bytes lies in a slot of 16 with its length in the last: every slot is copied whole and the
+//! cursor moves on by the length, so that nothing depends on a branch. Longer tokens, and ids without a token,
+//! are marked by a length that no short token has. Cost: one slot read and one written for an id.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ids::AnyId;
+use crate::special::SpecialTokens;
+use crate::vocabulary::Vocabulary;
+
+mod stream;
+
+pub use stream::{DecodeErrors, DecodeStream};
+
+/// Bytes of a slot.
+const SLOT: usize = 16;
+/// The length that marks a long token; its place in `long` is in the slot's first bytes.
+const LONG: u8 = 16;
+/// The length that marks an id without a token.
+const UNKNOWN: u8 = 17;
+/// Ids between two looks at the space left.
+const STRETCH: usize = 1024;
+
+/// Turns ids into bytes. Immutable: share one between threads.
+#[derive(Debug)]
+pub struct Decoder {
+    slots: Vec<[u8; SLOT]>,
+    /// The bytes of all long tokens.
+    long: Vec<u8>,
+}
+
+impl Decoder {
+    /// A decoder for these tokens; a special token's text takes the place of an ordinary token of its id.
+    pub fn new(vocabulary: &Vocabulary, specials: &SpecialTokens) -> Result<Self> {
+        const WHAT: &str = "a decoder";
+        let special_ids = specials.tokens().iter().map(|&(_, id)| id as usize + 1);
+        let n_ids = special_ids.max().unwrap_or(0).max(vocabulary.n_ids());
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(n_ids).map_err(Error::out_of_memory(WHAT))?;
+        slots.resize(n_ids, slot(&[], UNKNOWN));
+        let mut decoder = Decoder { slots, long: Vec::new() };
+        for (id, token) in vocabulary.tokens() {
+            decoder.set(id, token)?;
+        }
+        for (token, id) in specials.tokens() {
+            decoder.set(*id, token.as_bytes())?;
+        }
+        Ok(decoder)
+    }
+
+    fn set(&mut self, id: u32, token: &[u8]) -> Result<()> {
+        self.slots[id as usize] = if token.len() < SLOT {
+            slot(token, token.len() as u8)
+        } else {
+            let mut place = [0; 12];
+            place[..8].copy_from_slice(&(self.long.len() as u64).to_le_bytes());
+            place[8..].copy_from_slice(&(token.len() as u32).to_le_bytes());
+            self.long.try_reserve(token.len()).map_err(Error::out_of_memory("a decoder"))?;
+            self.long.extend_from_slice(token);
+            slot(&place, LONG)
+        };
+        Ok(())
+    }
+
+    /// Appends the bytes of `ids` to `out`. On an error what was appended is taken back.
+    pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
+        let before = out.len();
+        for stretch in ids.chunks(STRETCH) {
+            let done = out
+                .try_reserve(stretch.len() * SLOT)
+                .map_err(Error::out_of_memory("decoded text"))
+                .and_then(|()| self.decode_stretch(stretch, out));
+            if done.is_err() {
+                out.truncate(before);
+                return done;
+            }
+        }
+        Ok(())
+    }
+
+    fn decode_stretch<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
+        for &id in ids {
+            let token = self.token(id)?;
+            out.try_reserve(token.len()).map_err(Error::out_of_memory("decoded text"))?;
+            out.extend_from_slice(token);
+        }
+        Ok(())
+    }
+
+    /// The bytes of one id.
+    pub fn token<I: AnyId>(&self, id: I) -> Result<&[u8]> {
+        match self.slots.get(id.index()) {
+            Some(slot) if slot[SLOT - 1] < LONG => Ok(&slot[..usize::from(slot[SLOT - 1])]),
+            Some(slot) if slot[SLOT - 1] == LONG => Ok(self.long_token(slot)),
+            _ => Err(Error::UnknownTokenId { id: id.shown() }),
+        }
+    }
+
+    fn long_token(&self, slot: &[u8; SLOT]) -> &[u8] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *slot;
+        let start = u64::from_le_bytes([a, b, c, d, e, f, g, h]) as usize;
+        let len = u32::from_le_bytes([i, j, k, l]) as usize;
+        &self.long[start..start + len]
+    }
+
+    /// A stream that gives text as its ids come in.
+    pub fn stream(self: &Arc<Self>, errors: DecodeErrors) -> DecodeStream {
+        DecodeStream::new(Arc::clone(self), errors)
+    }
+}
+
+/// A slot of these bytes and this length.
+fn slot(bytes: &[u8], len: u8) -> [u8; SLOT] {
+    let mut slot = [0; SLOT];
+    slot[..bytes.len()].copy_from_slice(bytes);
+    slot[SLOT - 1] = len;
+    slot
+}
+
+#[cfg(test)]
+mod tests;

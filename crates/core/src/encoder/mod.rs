@@ -1,0 +1,171 @@
+//! Text to ids.
+//!
+//! Enters: UTF-8 text. Leaves: ids, or only their number. The road of one text: special tokens cut it into
+//! documents, the pretokenizer cuts those into pretokens, and each pretoken is merged on its own: always the
+//! mergeable pair of lowest rank, leftmost first, until none is left ([`naive`] says it in ten lines).
+//! Nothing is looked up twice: what was merged once is found again in a bounded cache.
+
+mod batch;
+mod file;
+mod heap;
+pub mod naive;
+mod scan;
+mod sink;
+mod stream;
+mod worker;
+
+use std::sync::{Arc, Mutex};
+
+use crate::error::{Error, Result};
+use crate::ids::Id;
+use crate::pretokens::Pretokenizer;
+use crate::special::SpecialTokens;
+use crate::vocabulary::Vocabulary;
+
+use sink::{Counter, Ids};
+use worker::Worker;
+
+pub use stream::StreamEncoder;
+
+/// What may be chosen about an encoder without changing its ids.
+#[derive(Clone, Copy, Debug)]
+pub struct EncoderOptions {
+    /// Most bytes of cache that one thread at work holds.
+    pub cache_bytes: usize,
+}
+
+impl Default for EncoderOptions {
+    fn default() -> Self {
+        EncoderOptions { cache_bytes: 32 << 20 }
+    }
+}
+
+/// Which special tokens a text may hold.
+#[derive(Clone, Copy, Default)]
+pub enum SpecialPolicy<'a> {
+    /// All of the encoder's are recognised.
+    #[default]
+    All,
+    /// None is recognised: their literals are plain text.
+    None,
+    /// Those of `allowed` are recognised; one of `disallowed` anywhere in the text is
+    /// [`Error::DisallowedSpecial`].
+    Some {
+        /// What becomes an id.
+        allowed: &'a SpecialTokens,
+        /// What is an error.
+        disallowed: &'a SpecialTokens,
+    },
+}
+
+impl SpecialPolicy<'_> {
+    /// Fails where `text` holds a disallowed literal.
+    fn check(&self, text: &str) -> Result<()> {
+        if let SpecialPolicy::Some { disallowed, .. } = self
+            && let Some(found) = disallowed.find(text.as_bytes(), 0)
+        {
+            let token = disallowed.tokens()[found.index].0.clone();
+            return Err(Error::DisallowedSpecial { token, offset: found.start });
+        }
+        Ok(())
+    }
+}
+
+/// Turns text into ids. Immutable from outside: share one between threads.
+pub struct Encoder {
+    vocabulary: Arc<Vocabulary>,
+    pretokenizer: Arc<Pretokenizer>,
+    specials: SpecialTokens,
+    workers: Mutex<Vec<Worker>>,
+    options: EncoderOptions,
+}
+
+impl Encoder {
+    /// An encoder for these tokens, this pattern and these special tokens.
+    pub fn new(
+        vocabulary: Arc<Vocabulary>,
+        pretokenizer: Arc<Pretokenizer>,
+        specials: SpecialTokens,
+        options: EncoderOptions,
+    ) -> Result<Self> {
+        Ok(Encoder { vocabulary, pretokenizer, specials, workers: Mutex::default(), options })
+    }
+
+    /// The ordinary tokens.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// The pattern.
+    pub fn pretokenizer(&self) -> &Arc<Pretokenizer> {
+        &self.pretokenizer
+    }
+
+    /// The special tokens.
+    pub fn specials(&self) -> &SpecialTokens {
+        &self.specials
+    }
+
+    /// The largest id, of ordinary and special tokens, + 1.
+    pub fn n_ids(&self) -> usize {
+        let specials = self.specials.tokens().iter().map(|&(_, id)| id as usize + 1);
+        specials.max().unwrap_or(0).max(self.vocabulary.n_ids())
+    }
+
+    /// Appends the ids of `text` to `out`. On an error what was appended is taken back.
+    pub fn encode<I: Id>(&self, text: &str, specials: SpecialPolicy<'_>, out: &mut Vec<I>) -> Result<()> {
+        self.check_width::<I>()?;
+        specials.check(text)?;
+        let before = out.len();
+        let done =
+            self.with_worker(|worker| worker.encode(self, text, self.recognised(specials), &mut Ids(out)));
+        if done.is_err() {
+            out.truncate(before);
+        }
+        done
+    }
+
+    /// How many ids [`encode`](Self::encode) would give; stops counting once there are `limit`.
+    pub fn count(&self, text: &str, specials: SpecialPolicy<'_>, limit: Option<usize>) -> Result<usize> {
+        specials.check(text)?;
+        let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
+        self.with_worker(|worker| worker.encode(self, text, self.recognised(specials), &mut counter))?;
+        Ok(counter.n.min(counter.limit))
+    }
+
+    /// The special tokens that become ids under `policy`.
+    fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
+        match policy {
+            SpecialPolicy::All => Some(&self.specials),
+            SpecialPolicy::None => None,
+            SpecialPolicy::Some { allowed, .. } => Some(allowed),
+        }
+        .filter(|specials| !specials.is_empty())
+    }
+
+    /// Fails unless every id fits `I`.
+    fn check_width<I: Id>(&self) -> Result<()> {
+        match self.n_ids() {
+            0 => Ok(()),
+            n if n - 1 <= I::MAX as usize => Ok(()),
+            n => Err(Error::Invalid(format!("ids up to {} do not fit {} bytes", n - 1, size_of::<I>()))),
+        }
+    }
+
+    /// Runs `work` with a worker of the pool, or a new one where all are busy.
+    fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
+        let idle = self.workers.try_lock().ok().and_then(|mut workers| workers.pop());
+        let mut worker = match idle {
+            Some(worker) => worker,
+            None => Worker::new(self.options)?,
+        };
+        let done = work(&mut worker);
+        if let Ok(mut workers) = self.workers.try_lock() {
+            workers.push(worker);
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Every road against the definition, on random vocabularies and random texts.
+
+mod random;
+
+use std::sync::Arc;
+
+use super::*;
+use crate::monitor::Silent;
+use random::{Random, Setting};
+
+const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
+const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const PATTERNS: [&str; 3] = [crate::pretokens::GPT2_PATTERN, CL100K, O200K];
+
+/// The definition: specials first, then pretokens, each merged naively.
+fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
+    let mut ids = Vec::new();
+    let mut at = 0;
+    loop {
+        let found = encoder.specials.find(text.as_bytes(), at);
+        let document = &text[at..found.map_or(text.len(), |found| found.start)];
+        let (mut from, mut ends) = (0, Vec::new());
+        while from < document.len() {
+            encoder.pretokenizer.fill(document, from, &mut ends)?;
+            for &end in &ends {
+                ids.extend(naive::encode_pretoken(&encoder.vocabulary, &document.as_bytes()[from..end])?);
+                from = end;
+            }
+        }
+        let Some(found) = found else { return Ok(ids) };
+        ids.push(encoder.specials.tokens()[found.index].1);
+        at = found.end;
+    }
+}
+
+fn encode(encoder: &Encoder, text: &str) -> Vec<u32> {
+    let mut ids = Vec::new();
+    encoder.encode(text, SpecialPolicy::All, &mut ids).unwrap();
+    ids
+}
+
+fn settings() -> impl Iterator<Item = (Setting, Random)> {
+    (0..60u64).map(|seed| {
+        let mut random = Random(seed);
+        let pattern = PATTERNS[seed as usize % 3];
+        (Setting::new(&mut random, pattern), random)
+    })
+}
+
+#[test]
+fn every_text_encodes_as_defined() {
+    for (setting, mut random) in settings() {
+        for cache_bytes in [0, 256, 1 << 20] {
+            let encoder = setting.encoder(EncoderOptions { cache_bytes });
+            for _ in 0..20 {
+                let text = setting.text(&mut random, 300);
+                let expected = definition(&encoder, &text).unwrap();
+                assert_eq!(encode(&encoder, &text), expected, "{text:?}");
+                assert_eq!(encoder.count(&text, SpecialPolicy::All, None).unwrap(), expected.len());
+                let limit = random.below(expected.len() + 2);
+                let counted = encoder.count(&text, SpecialPolicy::All, Some(limit)).unwrap();
+                assert_eq!(counted, expected.len().min(limit));
+            }
+        }
+    }
+}
+
+#[test]
+fn long_pretokens_encode_as_defined() {
+    for (setting, mut random) in settings().take(20) {
+        let encoder = setting.encoder(EncoderOptions::default());
+        for n in [14, 15, 16, 17, 31, 32, 33, 47, 48, 49, 50, 100, 700] {
+            let text: String = (0..n).map(|_| random.pick(&["a", "b", "c"])).collect();
+            assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+            let text = "b".repeat(n);
+            assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{n}");
+        }
+    }
+}
+
+#[test]
+fn batches_do_not_depend_on_threads() {
+    for (setting, mut random) in settings().take(12) {
+        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
+        let texts: Vec<String> = (0..random.below(40)).map(|_| setting.text(&mut random, 9000)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut ids = Vec::new();
+        let (mut offsets, mut counts) = (vec![0], Vec::new());
+        for text in &texts {
+            let own = encode(&encoder, text);
+            counts.push(own.len() as u64);
+            ids.extend(own);
+            offsets.push(ids.len() as i64);
+        }
+        for threads in [0, 1, 2, 3, 7] {
+            let batch = encoder.encode_batch::<u32>(&texts, SpecialPolicy::All, threads, &Silent).unwrap();
+            assert_eq!(batch, (ids.clone(), offsets.clone()));
+            let counted = encoder.count_batch(&texts, SpecialPolicy::All, threads, &Silent).unwrap();
+            assert_eq!(counted, counts);
+        }
+    }
+}
+
+#[test]
+fn a_stream_cut_anywhere_gives_the_whole() {
+    for (setting, mut random) in settings() {
+        let encoder = Arc::new(setting.encoder(EncoderOptions::default()));
+        let text = setting.text(&mut random, 60);
+        let expected = encode(&encoder, &text);
+        let places: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+        for &first in &places {
+            for in_windows in [false, true] {
+                let mut ids = Vec::<u32>::new();
+                let mut stream = StreamEncoder::new(Arc::clone(&encoder));
+                stream.in_windows = in_windows;
+                stream.push(&text[..first], &mut ids).unwrap();
+                stream.push(&text[first..], &mut ids).unwrap();
+                stream.finish(&mut ids).unwrap();
+                assert_eq!(ids, expected, "{text:?} cut at {first}");
+            }
+        }
+        let mut ids = Vec::<u32>::new();
+        let mut stream = StreamEncoder::new(Arc::clone(&encoder));
+        stream.in_windows = true;
+        for pair in places.windows(2) {
+            stream.patience = 0;
+            stream.push(&text[pair[0]..pair[1]], &mut ids).unwrap();
+        }
+        stream.finish(&mut ids).unwrap();
+        assert_eq!(ids, expected, "{text:?} one by one");
+    }
+}
+
+#[test]
+fn policies_decide_which_specials_are_seen() {
+    let mut random = Random(1);
+    let setting = Setting::new(&mut random, PATTERNS[0]);
+    let allowed = SpecialTokens::new(vec![("<|end|>".into(), 70_000)]).unwrap();
+    let pretokenizer = Arc::new(Pretokenizer::new(PATTERNS[0]).unwrap());
+    let vocabulary = Arc::new(setting.vocabulary());
+    let encoder = Encoder::new(vocabulary, pretokenizer, allowed.clone(), EncoderOptions::default()).unwrap();
+    let text = "ab<|end|>ab";
+    let none = SpecialTokens::none();
+    let count = |policy| encoder.count(text, policy, None);
+    let plain = count(SpecialPolicy::None).unwrap();
+    assert_eq!(count(SpecialPolicy::Some { allowed: &none, disallowed: &none }).unwrap(), plain);
+    let some = SpecialPolicy::Some { allowed: &allowed, disallowed: &none };
+    assert_eq!(count(some).unwrap(), count(SpecialPolicy::All).unwrap());
+    match count(SpecialPolicy::Some { allowed: &none, disallowed: &allowed }) {
+        Err(Error::DisallowedSpecial { token, offset }) => {
+            assert_eq!((token.as_str(), offset), ("<|end|>", 2))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_missing_byte_is_named_and_nothing_is_kept() {
+    let mut tokens = crate::vocabulary::Tokens::default();
+    tokens.push(0, b"a").unwrap();
+    tokens.push(1, b"b").unwrap();
+    let vocabulary = Arc::new(Vocabulary::from_merges(tokens, Vec::new(), false).unwrap());
+    let pretokenizer = Arc::new(Pretokenizer::new(PATTERNS[0]).unwrap());
+    let encoder =
+        Encoder::new(vocabulary, pretokenizer, SpecialTokens::none(), EncoderOptions::default()).unwrap();
+    let mut out = vec![9u16];
+    for text in ["abc".to_owned(), "ab".repeat(100) + "c"] {
+        match encoder.encode(&text, SpecialPolicy::All, &mut out) {
+            Err(Error::MissingByte { byte }) => assert_eq!(byte, b'c'),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(out, [9]);
+    }
+}
+
+#[test]
+fn ids_that_do_not_fit_are_refused() {
+    let mut random = Random(3);
+    let setting = Setting::new(&mut random, PATTERNS[0]);
+    let vocabulary = Arc::new(setting.vocabulary());
+    let specials = SpecialTokens::new(vec![("<s>".into(), 70_000)]).unwrap();
+    let pretokenizer = Arc::new(Pretokenizer::new(PATTERNS[0]).unwrap());
+    let encoder = Encoder::new(vocabulary, pretokenizer, specials, EncoderOptions::default()).unwrap();
+    assert!(encoder.encode::<u16>("a", SpecialPolicy::All, &mut Vec::new()).is_err());
+    assert!(encoder.encode::<u32>("a", SpecialPolicy::All, &mut Vec::new()).is_ok());
+}
+
+#[test]
+fn the_textbook_example() {
+    let list: [&[u8]; 11] = [b" ", b"a", b"c", b"e", b"h", b"t", b"th", b" c", b" a", b"the", b" at"];
+    let mut tokens = crate::vocabulary::Tokens::default();
+    for (id, token) in list.iter().enumerate() {
+        tokens.push(id as u32, token).unwrap();
+    }
+    let merges = vec![[5, 4, 6], [0, 2, 7], [0, 1, 8], [6, 3, 9], [8, 5, 10]];
+    let vocabulary = Arc::new(Vocabulary::from_merges(tokens, merges, false).unwrap());
+    let pretokenizer = Arc::new(Pretokenizer::new(PATTERNS[0]).unwrap());
+    let encoder =
+        Encoder::new(vocabulary, pretokenizer, SpecialTokens::none(), EncoderOptions::default()).unwrap();
+    assert_eq!(encode(&encoder, "the cat ate"), [9, 7, 1, 5, 10, 3]);
+}

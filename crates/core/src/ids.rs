@@ -1,0 +1,55 @@
+//! The integer types that ids are written and read as.
+
+/// A type that ids are written as: `u16` where the vocabulary allows it, else `u32`.
+pub trait Id: Copy + Default + Send + Sync + 'static {
+    /// The largest id that fits.
+    const MAX: u32;
+
+    /// The id as this type; the caller has seen that it is at most [`Id::MAX`].
+    fn from_u32(id: u32) -> Self;
+}
+
+impl Id for u16 {
+    const MAX: u32 = u16::MAX as u32;
+
+    #[inline(always)]
+    fn from_u32(id: u32) -> Self {
+        id as u16
+    }
+}
+
+impl Id for u32 {
+    const MAX: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn from_u32(id: u32) -> Self {
+        id
+    }
+}
+
+/// Any integer that a caller may hand over as an id to decode.
+pub trait AnyId: Copy {
+    /// The id as an index; a negative one becomes larger than any vocabulary.
+    fn index(self) -> usize;
+
+    /// The id as it is shown in an error.
+    fn shown(self) -> i64;
+}
+
+macro_rules! any_id {
+    ($($integer:ty),*) => {$(
+        impl AnyId for $integer {
+            #[inline(always)]
+            fn index(self) -> usize {
+                usize::try_from(self).unwrap_or(usize::MAX)
+            }
+
+            #[inline(always)]
+            fn shown(self) -> i64 {
+                i64::try_from(self).unwrap_or(i64::MAX)
+            }
+        }
+    )*};
+}
+
+any_id!(u8, i8, u16, i16, u32, i32, u64, i64);

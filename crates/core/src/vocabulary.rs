@@ -1,0 +1,323 @@
+//! The ordinary tokens of a tokenizer and how they merge.
+//!
+//! Enters: tokens with their ids, and either merges in rank order or nothing more (then the ids are the
+//! ranks, as in `.tiktoken` files). Leaves: an immutable [`Vocabulary`] that answers, in constant time,
+//! which bytes an id stands for, which id some bytes have, and whether two neighbours merge, at which rank,
+//! into what. Cost: linear in the bytes of the tokens. Ids may have gaps; a token may be out of reach of all
+//! merges; two ids may have the same bytes, and then the smaller one is the one that bytes are looked up as.
+
+mod pairs;
+mod ranks;
+
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::error::{Error, Result};
+use pairs::PairTable;
+
+/// Ids are below this; the encoder's cache packs an id in three bytes.
+pub const MAX_IDS: usize = 1 << 24;
+
+/// In place of an id or a rank: there is none.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Tokens as columns: token i has id `ids[i]` and bytes `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    ids: Vec<u32>,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Tokens {
+    /// No tokens, with room for `n_tokens` of `n_bytes` in all.
+    pub fn with_capacity(n_tokens: usize, n_bytes: usize) -> Result<Self> {
+        let mut tokens = Tokens::default();
+        tokens.ids.try_reserve(n_tokens).map_err(Error::out_of_memory("a vocabulary"))?;
+        tokens.ends.try_reserve(n_tokens).map_err(Error::out_of_memory("a vocabulary"))?;
+        tokens.bytes.try_reserve(n_bytes).map_err(Error::out_of_memory("a vocabulary"))?;
+        Ok(tokens)
+    }
+
+    /// Appends a token.
+    pub fn push(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
+        self.ids.try_reserve(1).map_err(Error::out_of_memory("a vocabulary"))?;
+        self.ends.try_reserve(1).map_err(Error::out_of_memory("a vocabulary"))?;
+        self.bytes.try_reserve(bytes.len()).map_err(Error::out_of_memory("a vocabulary"))?;
+        self.ids.push(id);
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    /// Tokens from columns that already have this shape; `Invalid` when they do not fit together.
+    pub fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
+        let mut tokens = Tokens::with_capacity(ids.len(), bytes.len())?;
+        let mut start = 0;
+        for (&id, &end) in ids.iter().zip(ends) {
+            let token = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
+            let Some(token) = token else {
+                return Err(Error::Invalid(format!("the bytes of token {id} are not where its end says")));
+            };
+            tokens.push(id, token)?;
+            start += token.len();
+        }
+        Ok(tokens)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// Where a token's bytes lie.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: u32,
+    /// [`NONE`] for an id without a token.
+    len: u32,
+}
+
+/// Where the merges come from.
+#[derive(Debug)]
+enum Rule {
+    /// A list; rank r makes `made[r]`.
+    Merges { list: Vec<[u32; 3]>, whole_first: bool },
+    /// Every pair whose joined bytes are a token, with that token's id as its rank. The list of one pair a
+    /// token is derived when it is asked for.
+    Ranks { list: OnceLock<Vec<[u32; 3]>> },
+}
+
+/// Tokens, their ids and their merges. Immutable: share one between threads.
+#[derive(Debug)]
+pub struct Vocabulary {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+    n_tokens: usize,
+    /// Ids by the hash of their bytes.
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// The id of each single byte, or [`NONE`].
+    byte_ids: Box<[u32; 256]>,
+    pairs: PairTable,
+    rule: Rule,
+}
+
+impl Vocabulary {
+    /// Tokens that merge as `merges` says: left id, right id and the id they make, in rank order.
+    ///
+    /// Where a pair is listed twice the first counts. With `whole_first` a pretoken that is a token is that
+    /// token, whatever the merges say (`ignore_merges` in HuggingFace files).
+    pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, whole_first: bool) -> Result<Self> {
+        let mut vocabulary = Self::without_merges(tokens)?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
+        for (rank, &[left, right, made]) in merges.iter().enumerate() {
+            let (Some(left_bytes), Some(right_bytes), Some(made_bytes)) =
+                (vocabulary.token(left), vocabulary.token(right), vocabulary.token(made))
+            else {
+                return Err(Error::Invalid(format!(
+                    "merge {rank} ({left}, {right}) -> {made} names an id without a token; add the token or \
+                     drop the merge"
+                )));
+            };
+            if made_bytes.strip_prefix(left_bytes) != Some(right_bytes) {
+                return Err(Error::Invalid(format!(
+                    "merge {rank} ({left}, {right}) makes token {made}, whose bytes are not the two joined"
+                )));
+            }
+            vocabulary.add_pair(left, right, rank as u32);
+        }
+        vocabulary.rule = Rule::Merges { list: merges, whole_first };
+        Ok(vocabulary)
+    }
+
+    /// Tokens whose ids are their ranks: two neighbours merge, at every place, when their joined bytes are
+    /// a token, the smallest id first; a pretoken that is a token is that token. No two tokens are equal.
+    pub fn from_ranks(tokens: Tokens) -> Result<Self> {
+        let mut vocabulary = Self::without_merges(tokens)?;
+        if vocabulary.ids.len() != vocabulary.n_tokens {
+            return Err(Error::Invalid("two ids have the same bytes; ranks need each token once".into()));
+        }
+        let pairs = ranks::pairs(&vocabulary)?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), vocabulary.slots.len(), pairs.len())?;
+        for [left, right, made] in pairs {
+            vocabulary.add_pair(left, right, made);
+        }
+        vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
+        Ok(vocabulary)
+    }
+
+    fn without_merges(tokens: Tokens) -> Result<Self> {
+        const WHAT: &str = "a vocabulary";
+        let n_ids = tokens.ids.iter().max().map_or(0, |&largest| largest as usize + 1);
+        if n_ids > MAX_IDS {
+            return Err(Error::Invalid(format!(
+                "token id {} is too large; ids end at {}",
+                n_ids - 1,
+                MAX_IDS - 1
+            )));
+        }
+        if u32::try_from(tokens.bytes.len()).is_err() {
+            return Err(Error::Invalid("the tokens hold more than 4 GiB of bytes".into()));
+        }
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(n_ids).map_err(Error::out_of_memory(WHAT))?;
+        slots.resize(n_ids, Slot { start: 0, len: NONE });
+        let mut start = 0;
+        for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
+            let slot = &mut slots[id as usize];
+            if slot.len != NONE {
+                return Err(Error::Invalid(format!("token id {id} is given twice; ids are distinct")));
+            }
+            *slot = Slot { start: start as u32, len: (end - start) as u32 };
+            start = end;
+        }
+        let hasher = DefaultHashBuilder::default();
+        let mut ids = HashTable::new();
+        ids.try_reserve(tokens.ids.len(), |_| 0).map_err(Error::out_of_memory(WHAT))?;
+        let mut vocabulary = Vocabulary {
+            n_tokens: tokens.ids.len(),
+            bytes: tokens.bytes,
+            slots,
+            ids,
+            hasher,
+            byte_ids: Box::new([NONE; 256]),
+            pairs: PairTable::new(0, 0, 0)?,
+            rule: Rule::Merges { list: Vec::new(), whole_first: false },
+        };
+        vocabulary.index_bytes();
+        Ok(vocabulary)
+    }
+
+    /// Fills `ids` and `byte_ids`; there is room.
+    fn index_bytes(&mut self) {
+        let Vocabulary { bytes, slots, ids, hasher, byte_ids, .. } = self;
+        let token = |id: u32| slot_bytes(bytes, slots[id as usize]);
+        for id in 0..slots.len() as u32 {
+            if slots[id as usize].len == NONE {
+                continue;
+            }
+            let own = token(id);
+            let hash = hasher.hash_one(own);
+            if ids.find(hash, |&other| token(other) == own).is_none() {
+                ids.insert_unique(hash, id, |&other| hasher.hash_one(token(other)));
+                if let &[byte] = own {
+                    byte_ids[usize::from(byte)] = id;
+                }
+            }
+        }
+    }
+
+    fn add_pair(&mut self, left: u32, right: u32, rank: u32) {
+        self.pairs.insert(left, right, rank);
+        if let (Some(&[l]), Some(&[r])) = (self.token(left), self.token(right))
+            && self.byte_ids[usize::from(l)] == left
+            && self.byte_ids[usize::from(r)] == right
+        {
+            self.pairs.insert_bytes(l, r, rank);
+        }
+    }
+
+    /// The bytes of `id`.
+    pub fn token(&self, id: u32) -> Option<&[u8]> {
+        let slot = *self.slots.get(id as usize)?;
+        (slot.len != NONE).then(|| slot_bytes(&self.bytes, slot))
+    }
+
+    /// The id of a token with exactly these bytes.
+    pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(bytes);
+        self.ids.find(hash, |&id| slot_bytes(&self.bytes, self.slots[id as usize]) == bytes).copied()
+    }
+
+    /// The id of a single byte.
+    #[inline]
+    pub fn id_of_byte(&self, byte: u8) -> Option<u32> {
+        Some(self.byte_ids[usize::from(byte)]).filter(|&id| id != NONE)
+    }
+
+    /// The largest id + 1.
+    pub fn n_ids(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many tokens there are.
+    pub fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    /// All tokens in the order of their ids.
+    pub fn tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        (0..self.slots.len() as u32).filter_map(|id| Some((id, self.token(id)?)))
+    }
+
+    /// The merges in rank order: left id, right id, the id they make.
+    ///
+    /// From ranks: one pair for each token that merges can reach, the one that makes it of its own bytes.
+    pub fn merges(&self) -> &[[u32; 3]] {
+        match &self.rule {
+            Rule::Merges { list, .. } => list,
+            Rule::Ranks { list } => list.get_or_init(|| ranks::canonical_merges(self)),
+        }
+    }
+
+    /// Whether pairs merge by the rank of their joined bytes.
+    pub fn is_from_ranks(&self) -> bool {
+        matches!(self.rule, Rule::Ranks { .. })
+    }
+
+    /// Whether a pretoken that is a token is that token, whatever the merges say.
+    #[inline]
+    pub fn is_whole_first(&self) -> bool {
+        match self.rule {
+            Rule::Merges { whole_first, .. } => whole_first,
+            Rule::Ranks { .. } => true,
+        }
+    }
+
+    /// The rank at which two neighbours merge, and the id that they make.
+    pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
+        if left as usize >= self.slots.len() || right as usize >= self.slots.len() {
+            return None;
+        }
+        let rank = self.pair_rank(left, right);
+        (rank != NONE).then(|| (rank, self.made(rank)))
+    }
+
+    /// The rank at which two neighbours merge, or [`NONE`].
+    #[inline]
+    pub(crate) fn pair_rank(&self, left: u32, right: u32) -> u32 {
+        self.pairs.rank(left, right)
+    }
+
+    /// The rank at which two neighbouring bytes merge, or [`NONE`].
+    #[inline]
+    pub(crate) fn byte_pair_rank(&self, left: u8, right: u8) -> u32 {
+        self.pairs.byte_rank(left, right)
+    }
+
+    /// The id that the merge of this rank makes.
+    #[inline]
+    pub(crate) fn made(&self, rank: u32) -> u32 {
+        match &self.rule {
+            Rule::Merges { list, .. } => list[rank as usize][2],
+            Rule::Ranks { .. } => rank,
+        }
+    }
+}
+
+#[inline]
+fn slot_bytes(bytes: &[u8], slot: Slot) -> &[u8] {
+    &bytes[slot.start as usize..][..slot.len as usize]
+}
+
+#[cfg(test)]
+mod tests;

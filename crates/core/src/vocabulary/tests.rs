@@ -1,0 +1,92 @@
+use super::*;
+
+fn tokens(list: &[(u32, &[u8])]) -> Tokens {
+    let mut tokens = Tokens::default();
+    for &(id, bytes) in list {
+        tokens.push(id, bytes).unwrap();
+    }
+    tokens
+}
+
+#[test]
+fn tokens_are_found_by_id_and_by_bytes() {
+    let vocabulary =
+        Vocabulary::from_merges(tokens(&[(7, b"ab"), (2, b"a"), (3, b"b")]), vec![[2, 3, 7]], false).unwrap();
+    assert_eq!((vocabulary.n_ids(), vocabulary.n_tokens()), (8, 3));
+    assert_eq!(vocabulary.token(7), Some(&b"ab"[..]));
+    assert_eq!(vocabulary.token(0), None);
+    assert_eq!(vocabulary.token(u32::MAX), None);
+    assert_eq!(vocabulary.id_of(b"b"), Some(3));
+    assert_eq!(vocabulary.id_of(b"abc"), None);
+    assert_eq!(vocabulary.pair(2, 3), Some((0, 7)));
+    assert_eq!(vocabulary.pair(3, 2), None);
+    assert_eq!(vocabulary.pair(u32::MAX, 2), None);
+    let in_order: Vec<u32> = vocabulary.tokens().map(|(id, _)| id).collect();
+    assert_eq!(in_order, [2, 3, 7]);
+}
+
+#[test]
+fn no_tokens_at_all_is_a_vocabulary() {
+    let vocabulary = Vocabulary::from_ranks(Tokens::default()).unwrap();
+    assert_eq!(vocabulary.n_ids(), 0);
+    assert_eq!(vocabulary.id_of(b""), None);
+    assert!(vocabulary.merges().is_empty());
+}
+
+#[test]
+fn ranks_merge_every_split_and_give_one_pair_a_token() {
+    let vocabulary = Vocabulary::from_ranks(tokens(&[
+        (0, b"a"),
+        (1, b"b"),
+        (2, b"c"),
+        (3, b"ab"),
+        (4, b"bc"),
+        (5, b"abc"),
+        (6, b"cab"),
+        (7, b"xyz"),
+    ]))
+    .unwrap();
+    assert_eq!(vocabulary.pair(3, 2), Some((5, 5)));
+    assert_eq!(vocabulary.pair(0, 4), Some((5, 5)));
+    // "xyz" is out of reach: its bytes are no tokens.
+    assert_eq!(vocabulary.merges(), [[0, 1, 3], [1, 2, 4], [3, 2, 5], [2, 3, 6]]);
+}
+
+#[test]
+fn of_a_pair_listed_twice_the_first_counts() {
+    let list = [(0, &b"a"[..]), (1, b"b"), (2, b"ab"), (3, b"ab")];
+    let vocabulary = Vocabulary::from_merges(tokens(&list), vec![[0, 1, 3], [0, 1, 2]], false).unwrap();
+    assert_eq!(vocabulary.pair(0, 1), Some((0, 3)));
+    assert_eq!(vocabulary.id_of(b"ab"), Some(2));
+    assert_eq!(vocabulary.byte_pair_rank(b'a', b'b'), 0);
+}
+
+#[test]
+fn what_is_no_vocabulary_is_refused() {
+    assert!(Vocabulary::from_ranks(tokens(&[(0, b"a"), (0, b"b")])).is_err());
+    assert!(Vocabulary::from_ranks(tokens(&[(0, b"a"), (1, b"a")])).is_err());
+    assert!(Vocabulary::from_ranks(tokens(&[(1 << 24, b"a")])).is_err());
+    assert!(Vocabulary::from_merges(tokens(&[(0, b"a")]), vec![[0, 0, 1]], false).is_err());
+    assert!(Vocabulary::from_merges(tokens(&[(0, b"a"), (1, b"ab")]), vec![[0, 0, 1]], false).is_err());
+}
+
+#[test]
+fn many_pairs_are_all_found() {
+    let mut all = Tokens::default();
+    for byte in 0..=255u8 {
+        all.push(u32::from(byte), &[byte]).unwrap();
+    }
+    let mut merges = Vec::new();
+    for pair in 0..20_000u32 {
+        let (left, right) = (pair % 256, pair / 256);
+        all.push(256 + pair, &[left as u8, right as u8]).unwrap();
+        merges.push([left, right, 256 + pair]);
+    }
+    let vocabulary = Vocabulary::from_merges(all, merges.clone(), false).unwrap();
+    for (rank, &[left, right, made]) in merges.iter().enumerate() {
+        assert_eq!(vocabulary.pair(left, right), Some((rank as u32, made)));
+        assert_eq!(vocabulary.byte_pair_rank(left as u8, right as u8), rank as u32);
+    }
+    assert_eq!(vocabulary.pair(0, 255), None);
+    assert_eq!(vocabulary.byte_pair_rank(0, 255), NONE);
+}
