@@ -45,6 +45,7 @@ __all__ = [
     "pretokenize",
     "select_best_pair",
     "train",
+    "train_from_counts",
 ]
 
 Pair = tuple[int, int]
@@ -118,7 +119,7 @@ def apply_merge(ids: Sequence[int], pair: Pair, made: int) -> list[int]:
     merged: list[int] = []
     place = 0
     while place < len(ids):
-        if tuple(ids[place : place + 2]) == pair:
+        if place + 1 < len(ids) and (ids[place], ids[place + 1]) == pair:
             merged.append(made)
             place += 2
         else:
@@ -203,16 +204,51 @@ def train(
     Raises ValueError where `vocab_size` is less than the base vocabulary.
     """
     check_special_tokens(special_tokens)
-    n_merges = count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
+    # Too small a vocab_size is refused here, before the corpus is read.
+    count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
     watch = watch or Stopwatch()
-
     if isinstance(documents, str):
         documents = [documents]
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, special_tokens))
     counts = count_pretokens(documents, pattern)
     watch.lap("counting words")
+    return train_from_counts(
+        counts,
+        vocab_size,
+        pattern=pattern,
+        special_tokens=special_tokens,
+        special_ids=special_ids,
+        byte_order=byte_order,
+        specials_counted=specials_counted,
+        tie_break=tie_break,
+        min_frequency=min_frequency,
+        max_token_bytes=max_token_bytes,
+        watch=watch,
+    )
 
+
+def train_from_counts(
+    counts: Mapping[bytes, int],
+    vocab_size: int,
+    *,
+    pattern: str = "gpt2",
+    special_tokens: Collection[str] = ("<|endoftext|>",),
+    special_ids: SpecialIds = "last",
+    byte_order: ByteOrder = "value",
+    specials_counted: bool = False,
+    tie_break: TieBreak = "ids_least",
+    min_frequency: int = 1,
+    max_token_bytes: int | None = None,
+    watch: Stopwatch | None = None,
+) -> Model:
+    """Trains on pretokens and how often each occurs; see `train`.
+
+    >>> train_from_counts({b"ab": 1, b" ab": 2}, 257).merges
+    [Merge(left=97, right=98, made=256)]
+    """
+    check_special_tokens(special_tokens)
+    n_merges = count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
     ids = number_ids(special_ids, len(special_tokens), n_merges)
     id_of_byte = {byte: ids.first_byte + place for place, byte in enumerate(bytes_in_order(byte_order))}
     vocab = {token_id: bytes([byte]) for byte, token_id in id_of_byte.items()}
