@@ -14,11 +14,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from pairloom.arguments import check_int, check_special_tokens
+
 DecodeErrors = Literal["strict", "replace", "ignore"]
 MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
 
-__all__ = ["DecodeErrors", "MergeRule", "Model", "Pattern"]
+LARGEST_ID = 2**32 - 2
+"""The largest id that a token can have."""
+
+__all__ = ["LARGEST_ID", "DecodeErrors", "MergeRule", "Model", "Pattern", "assign_special_ids"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,3 +104,35 @@ class Model:
 
     def __hash__(self) -> int:
         return hash((self.token_bytes, self.pattern, self.decode_errors, self.rule, len(self.merges)))
+
+
+def assign_special_ids(
+    tokens: Mapping[int, bytes], special_tokens: Sequence[str] | Mapping[str, int]
+) -> dict[str, int]:
+    """The special tokens with an id each: from a dict as given; from a list, the id whose bytes match, else the next
+    id past the largest.
+
+    tokens: id -> bytes, what the special tokens join. Raises TypeError for a bare str or an id that is no int,
+    ValueError for an empty or repeated token and for an id that is negative or given twice.
+    """
+    literals = check_special_tokens(special_tokens)
+    if isinstance(special_tokens, Mapping):
+        literal_of: dict[int, str] = {}
+        for literal in literals:
+            token_id = check_int(f"the id of special token {literal!r}", special_tokens[literal], least=0)
+            if token_id > LARGEST_ID:
+                raise ValueError(f"the id of special token {literal!r} is {token_id}; the largest is {LARGEST_ID}")
+            if token_id in literal_of:
+                raise ValueError(
+                    f"special tokens {literal_of[token_id]!r} and {literal!r} are both given id {token_id}"
+                )
+            literal_of[token_id] = literal
+        return dict(special_tokens)
+    wanted = {literal.encode(): literal for literal in literals}
+    assigned = {wanted[token]: token_id for token_id, token in sorted(tokens.items(), reverse=True) if token in wanted}
+    next_id = max(tokens, default=-1) + 1
+    for literal in literals:
+        if literal not in assigned:
+            assigned[literal] = next_id
+            next_id += 1
+    return {literal: assigned[literal] for literal in literals}

@@ -1,0 +1,89 @@
+"""File formats: each module translates one format to and from `Model`, with the same verbs.
+
+`sniff(head, path)` says whether a file looks like the format, `read` gives its Model, `write` its bytes, raising
+FormatError with the reason where the format cannot express the model exactly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pairloom.errors import FormatError
+from pairloom.formats import gpt2, pairloom
+from pairloom.formats.atomic import check_free, write_file, write_folder
+from pairloom.model import Model, Pattern
+from pairloom.patterns import pattern_text
+
+__all__ = ["FORMATS", "gpt2", "load", "pairloom", "save"]
+
+PathLike = str | os.PathLike[str]
+Specials = Sequence[str] | Mapping[str, int]
+
+FORMATS = ("pairloom", "gpt2")
+"""The names that `load` takes for `format`."""
+
+_HEAD_BYTES = 4096
+
+
+def load(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    pattern: Pattern | None = None,
+    special_tokens: Specials | None = None,
+) -> Model:
+    """Reads the file (a folder, for "gpt2") at `path`; the format is sniffed when None.
+
+    `pattern` and `special_tokens` are for formats whose files do not carry them. Raises OSError, and FormatError naming
+    the file, the place and the remedy.
+    """
+    file = Path(path)
+    if format is None:
+        format = _sniffed(file)
+    if format == "gpt2":
+        return gpt2.read(file, pattern=_resolved(pattern), special_tokens=special_tokens)
+    if format != "pairloom":
+        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, not {format!r}")
+    for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
+        if value is not None:
+            raise ValueError(f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None")
+    return pairloom.read(file.read_bytes(), str(file))
+
+
+def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str = "pairloom") -> None:
+    """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
+
+    Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does not exist, FormatError
+    where the format cannot express the model exactly.
+    """
+    target = Path(path)
+    if format == "gpt2":
+        write_folder(target, gpt2.write(model), overwrite)
+    elif format == "pairloom":
+        # What stands in the way is said before the work of translating starts.
+        check_free(target, overwrite)
+        write_file(target, pairloom.write(model), overwrite)
+    else:
+        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, not {format!r}")
+
+
+def _sniffed(path: Path) -> str:
+    if path.is_dir():
+        return "gpt2"
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if pairloom.sniff(head, path):
+        return "pairloom"
+    raise FormatError(
+        f"{path}: not a tokenizer file that pairloom knows (it begins with {head[:16]!r}); name its format with"
+        f" format=, one of {', '.join(map(repr, FORMATS))}"
+    )
+
+
+def _resolved(pattern: Pattern | None) -> Pattern | None:
+    """Names become the texts that they stand for."""
+    if pattern is None or isinstance(pattern, str):
+        return pattern and pattern_text(pattern)
+    return tuple(pattern_text(part) for part in pattern)

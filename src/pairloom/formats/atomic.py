@@ -1,0 +1,115 @@
+"""Files and folders that appear whole or not at all.
+
+Enters: a path and bytes. Leaves: the file on the disk, under its name only once every byte of it is safe. Method: a
+temporary file in the same directory, fsync, then a hard link (which fails where a file has appeared meanwhile) or, to
+overwrite, a rename; then fsync of the directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["check_free", "write_file", "write_folder"]
+
+
+def check_free(path: Path, overwrite: bool) -> None:
+    """Raises FileExistsError unless `overwrite`, FileNotFoundError naming a parent directory that does not exist."""
+    parent = path.parent
+    if not parent.is_dir():
+        if parent.exists():
+            raise NotADirectoryError(errno.ENOTDIR, "the parent is not a directory", str(parent))
+        raise FileNotFoundError(errno.ENOENT, "the parent directory does not exist; create it first", str(parent))
+    if not overwrite and (path.exists() or path.is_symlink()):
+        raise _exists(path)
+
+
+def write_file(path: Path, data: bytes, overwrite: bool) -> None:
+    """Writes `data` to `path` atomically."""
+    check_free(path, overwrite)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory; name a file", str(path))
+    path = path.resolve()  # a link that is overwritten goes on being a link
+    temporary = _temporary_name(path)
+    try:
+        # "x" and not tempfile.mkstemp, whose files only their owner can read.
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if overwrite:
+            temporary.replace(path)
+        else:
+            _rename_to_free(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
+    """Writes the files into the folder `path`, which is made if it is not there.
+
+    A new folder is filled under a temporary name first, so that it appears whole. In a folder that exists, each file is
+    written atomically, and only a file of the same name stands in the way.
+    """
+    check_free(path, True)
+    if path.is_dir():
+        for name in files:
+            check_free(path / name, overwrite)
+        for name, data in files.items():
+            write_file(path / name, data, overwrite)
+        return
+    check_free(path, False)
+    path = path.resolve()
+    temporary = _temporary_name(path)
+    temporary.mkdir()
+    try:
+        for name, data in files.items():
+            write_file(temporary / name, data, False)
+        # Onto an empty folder that has appeared meanwhile this succeeds; onto anything else it fails.
+        temporary.rename(path)
+    except BaseException:
+        for name in files:
+            (temporary / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.rmdir()
+        raise
+    _sync_directory(path.parent)
+
+
+def _rename_to_free(temporary: Path, path: Path) -> None:
+    """Renames, failing with FileExistsError where `path` has appeared meanwhile."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError:
+        # A file system without hard links: the check just before is the best there is.
+        check_free(path, False)
+        temporary.replace(path)
+    else:
+        temporary.unlink()
+
+
+def _exists(path: Path) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "exists already; pass overwrite=True to replace it", str(path))
+
+
+def _temporary_name(path: Path) -> Path:
+    """A name beside `path`, so that renaming never copies; too random to be taken."""
+    return path.with_name(f".{path.name[:60]}.{secrets.token_hex(8)}")
+
+
+def _sync_directory(path: Path) -> None:
+    """Makes the rename itself durable, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

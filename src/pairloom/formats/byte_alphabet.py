@@ -1,0 +1,47 @@
+"""The GPT-2 byte alphabet: bytes shown as printable characters, as vocab.json, merges.txt and tokenizer.json do.
+
+Enters: bytes. Leaves: a str with one character a byte, and back. The 188 bytes that print in Latin-1 stand for
+themselves; the other 68 take U+0100, U+0101, ... in order, so that a space is U+0120. Source: openai/gpt-2,
+`bytes_to_unicode`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["ALPHABET", "from_alphabet", "to_alphabet"]
+
+_SHOWN: Final = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
+_HIDDEN: Final = [byte for byte in range(256) if byte not in _SHOWN]
+
+ALPHABET: Final = "".join(chr(byte) if byte in _SHOWN else chr(256 + _HIDDEN.index(byte)) for byte in range(256))
+"""The character of each byte."""
+
+_TO_CHARACTER: Final = dict(enumerate(ALPHABET))
+# Reading goes character -> Latin-1 -> byte, two passes in C instead of a loop in Python.
+_TO_LATIN_1: Final = {ord(character): chr(byte) for byte, character in enumerate(ALPHABET)}
+_FOREIGN: Final = dict.fromkeys(ord(character) for character in ALPHABET)
+
+
+def to_alphabet(token: bytes) -> str:
+    """The token in the byte alphabet.
+
+    >>> to_alphabet(b" the")
+    'Ġthe'
+    """
+    return token.decode("latin-1").translate(_TO_CHARACTER)
+
+
+def from_alphabet(text: str) -> bytes | None:
+    """The bytes that `text` shows, or None when a character is none of the alphabet's.
+
+    >>> from_alphabet("Ġthe")
+    b' the'
+    >>> from_alphabet("a b") is None
+    True
+    """
+    if text.isascii():
+        return text.encode() if text.isprintable() and " " not in text else None
+    if text.translate(_FOREIGN):
+        return None
+    return text.translate(_TO_LATIN_1).encode("latin-1")

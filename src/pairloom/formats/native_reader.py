@@ -1,0 +1,240 @@
+"""Reads the native file, schema 1 and 2, as docs/formats.md states it: the plain specification of what is accepted.
+
+Enters: the bytes of a file. Leaves: a Model. A missing key is a MissingKeyError; every other defect a FormatError that
+says what, where and how to mend it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pairloom.errors import FormatError, MissingKeyError
+from pairloom.formats import schema1, schema2
+from pairloom.formats.json_text import parse, shown, take, take_id
+from pairloom.model import LARGEST_ID, DecodeErrors, MergeRule, Model, Pattern
+from pairloom.patterns import GPT2
+
+__all__ = ["read"]
+
+Tokens = dict[int, bytes]
+Rows = list[tuple[int, int, int]]
+
+
+def read(data: bytes, name: str) -> Model:
+    """The Model that the file holds."""
+    file = parse(data, name)
+    if type(file) is not dict:
+        raise FormatError(f"{name}: a tokenizer file is a JSON object, not {shown(file)}")
+    if "schema_version" not in file:
+        raise MissingKeyError(f"{name}: key 'schema_version' is missing; is this a pairloom tokenizer?")
+    version = file["schema_version"]
+    if type(version) is not int or version not in (1, 2):
+        raise FormatError(
+            f"{name}: schema_version {shown(version)} is unknown; this pairloom reads 1 and 2: update it,"
+            " or save the file again"
+        )
+    keys = schema1.KEYS if version == 1 else schema2.KEYS
+    for key in sorted(keys):
+        if key not in file:
+            raise MissingKeyError(f"{name}: key {key!r} is missing; save the tokenizer again")
+    for key in file:
+        if key not in keys:
+            raise FormatError(f"{name}: key {shown(key)} does not belong to schema {version}; remove it")
+    return _schema1(file, name) if version == 1 else _schema2(file, name)
+
+
+def _schema1(file: dict[str, Any], name: str) -> Model:
+    if take(file, "pretokenizer_pattern", str, name) != GPT2:
+        raise FormatError(f"{name}: pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2")
+    pairs = take(file, "merges", list, name)
+    vocab = take(file, "vocab", dict, name)
+    n = 256 + len(pairs)
+    if take(file, "mergeable_vocab_size", int, name) != n:
+        raise FormatError(f"{name}: mergeable_vocab_size is not 256 + {len(pairs)} merges = {n}; a merge is lost")
+    if len(vocab) != n:
+        raise FormatError(f"{name}: vocab has {len(vocab)} entries where 256 + {len(pairs)} merges make {n}")
+    tokens: Tokens = {}
+    for token_id in range(n):
+        values = vocab.get(str(token_id))
+        where = f"{name}: vocab[{str(token_id)!r}]"
+        if values is None:
+            raise FormatError(f"{where} is missing; ids run from 0 to {n - 1} without a gap")
+        if type(values) is not list or not values:
+            raise FormatError(f"{where} must be a list of bytes, not {shown(values)}")
+        for byte in values:
+            if type(byte) is not int or not 0 <= byte <= 255:
+                raise FormatError(f"{where} holds {shown(byte)}, which is not an integer of 0 to 255")
+        tokens[token_id] = bytes(values)
+    for byte in range(256):
+        if tokens[byte] != bytes((byte,)):
+            raise FormatError(f"{name}: vocab['{byte}'] must be [{byte}]: ids 0 to 255 are the bytes")
+    rows: Rows = []
+    for rank, pair in enumerate(pairs):
+        where = f"{name}: merges[{rank}]"
+        if type(pair) is not list or len(pair) != 2:
+            raise FormatError(f"{where} must be [left id, right id], not {shown(pair)}")
+        left, right = (take_id(part, where) for part in pair)
+        made = 256 + rank
+        if left >= made or right >= made:
+            raise FormatError(f"{where} refers forward to id {max(left, right)}; it may use ids below {made}")
+        if tokens[left] + tokens[right] != tokens[made]:
+            raise FormatError(f"{name}: vocab['{made}'] is not the bytes of merges[{rank}]; one of them is damaged")
+        rows.append((left, right, made))
+    specials = take(file, "special_tokens", dict, name)
+    if (
+        set(specials) != {schema1.SPECIAL}
+        or type(specials[schema1.SPECIAL]) is not int
+        or specials[schema1.SPECIAL] != n
+    ):
+        raise FormatError(f"{name}: special_tokens must be exactly {{{schema1.SPECIAL!r}: {n}}}, not {shown(specials)}")
+    _check_distinct(tokens, rows, name)
+    return Model.from_tokens(tokens, rows, special_tokens=specials, pattern=GPT2, decode_errors="strict")
+
+
+def _schema2(file: dict[str, Any], name: str) -> Model:
+    unicode_version = take(file, "unicode_version", str, name)
+    if unicode_version != schema2.UNICODE_VERSION:
+        raise FormatError(
+            f"{name}: unicode_version is {shown(unicode_version)}; this pairloom splits text by"
+            f" {schema2.UNICODE_VERSION} and might give other ids: use the version that saved the file"
+        )
+    rule = _one_of(file, "rule", ("pairs", "ranks"), name)
+    decode_errors = _one_of(file, "decode_errors", ("strict", "replace", "ignore"), name)
+    whole_first = take(file, "whole_first", bool, name)
+    lengths = take(file, "token_lengths", list, name)
+    blob = _base64(take(file, "token_bytes", str, name), f"{name}: token_bytes")
+    ids = _expand(take(file, "token_ids", list, name), len(lengths), f"{name}: token_ids")
+    tokens: Tokens = {}
+    start = 0
+    previous = -1
+    for index, (token_id, length) in enumerate(zip(ids, lengths, strict=True)):
+        if type(length) is not int or length < 1 or start + length > len(blob):
+            raise FormatError(f"{name}: token_lengths[{index}] is {shown(length)}; {len(blob) - start} bytes are left")
+        if token_id <= previous:
+            raise FormatError(f"{name}: token_ids has {token_id} after {previous}; ids ascend")
+        tokens[token_id] = blob[start : start + length]
+        start += length
+        previous = token_id
+    if start != len(blob):
+        raise FormatError(f"{name}: token_bytes has {len(blob)} bytes but token_lengths add up to {start}")
+    flat = take(file, "merges", list, name)
+    if rule == "ranks" and flat:
+        raise FormatError(f"{name}: rule 'ranks' has no merges, but {len(flat)} numbers are given; empty the list")
+    if len(flat) % 2:
+        raise FormatError(f"{name}: merges holds {len(flat)} numbers; it takes two for each merge")
+    made_ids = _expand(take(file, "made_ids", list, name), len(flat) // 2, f"{name}: made_ids")
+    rows: Rows = []
+    for rank, made in enumerate(made_ids):
+        left, right = (take_id(flat[2 * rank + side], f"{name}: merges[{2 * rank + side}]") for side in (0, 1))
+        if made not in tokens:
+            for part in (left, right):
+                if part not in tokens:
+                    raise FormatError(
+                        f"{name}: merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
+                    )
+            tokens[made] = tokens[left] + tokens[right]
+            if len(tokens[made]) > schema2.LONGEST_DERIVED:
+                raise FormatError(
+                    f"{name}: merge {rank} makes a token of {len(tokens[made])} bytes;"
+                    f" tokens above {schema2.LONGEST_DERIVED} bytes must be listed"
+                )
+        rows.append((left, right, made))
+    for rank, (left, right, made) in enumerate(rows):
+        for part in (left, right):
+            if part not in tokens:
+                raise FormatError(f"{name}: merge {rank} uses id {part}, which is no token")
+        if tokens[left] + tokens[right] != tokens[made]:
+            raise FormatError(f"{name}: the bytes of id {made} are not those of the parts of merge {rank}")
+    _check_distinct(tokens, rows, name)
+    specials = take(file, "special_tokens", dict, name)
+    _check_specials(specials, tokens, name)
+    return Model.from_tokens(
+        tokens,
+        rows,
+        rule=cast(MergeRule, rule),
+        whole_first=whole_first,
+        special_tokens=specials,
+        pattern=_pattern(file["pattern"], name),
+        decode_errors=cast(DecodeErrors, decode_errors),
+    )
+
+
+def _one_of(file: dict[str, Any], key: str, choices: Sequence[str], name: str) -> str:
+    value = take(file, key, str, name)
+    if value not in choices:
+        raise FormatError(f"{name}: {key} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
+    return value
+
+
+def _base64(text: str, where: str) -> bytes:
+    try:
+        data = base64.b64decode(text.encode(), validate=True)
+    except binascii.Error as error:
+        raise FormatError(f"{where} is not base64: {error}") from None
+    if base64.b64encode(data) != text.encode():
+        raise FormatError(f"{where} is not base64 in its one canonical form; the file is damaged")
+    return data
+
+
+def _expand(runs: list[Any], n: int, where: str) -> list[int]:
+    """The ids of the runs, which must be `n` in all: known before anything is expanded."""
+    if len(runs) % 2:
+        raise FormatError(f"{where} holds {len(runs)} numbers; it takes two for each run")
+    left = n
+    for index in range(0, len(runs), 2):
+        first, count = take_id(runs[index], where), runs[index + 1]
+        if type(count) is not int or not 1 <= count <= left or first + count - 1 > LARGEST_ID:
+            raise FormatError(f"{where}[{index + 1}]: a run of {shown(count)} ids, where {left} are left of {n}")
+        left -= count
+    if left:
+        raise FormatError(f"{where}: the runs hold {n - left} ids where {n} are needed")
+    return [i for k in range(0, len(runs), 2) for i in range(runs[k], runs[k] + runs[k + 1])]
+
+
+def _pattern(value: Any, name: str) -> Pattern:
+    texts = [value] if type(value) is str else value
+    if type(texts) is not list or not texts or not all(type(text) is str for text in texts):
+        raise FormatError(f"{name}: pattern must be a string or a list of strings, not {shown(value)}")
+    for text in texts:
+        _check_text(text, f"{name}: pattern")
+    return value if type(value) is str else tuple(texts)
+
+
+def _check_text(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FormatError(f"{where} {shown(text)} holds a lone surrogate, which is not text") from None
+
+
+def _check_specials(specials: dict[str, Any], tokens: Mapping[int, bytes], name: str) -> None:
+    text_of: dict[int, str] = {}
+    for text, token_id in specials.items():
+        where = f"{name}: special_tokens[{shown(text)}]"
+        if not text:
+            raise FormatError(f"{where} is empty; a special token has at least one character")
+        _check_text(text, f"{name}: special token")
+        take_id(token_id, where)
+        if token_id in text_of:
+            raise FormatError(f"{where} has id {token_id}, as has {shown(text_of[token_id])}; ids are distinct")
+        text_of[token_id] = text
+        if tokens.get(token_id, text.encode()) != text.encode():
+            raise FormatError(f"{where} has id {token_id}, which the vocabulary gives to {shown(tokens[token_id])}")
+
+
+def _check_distinct(tokens: Mapping[int, bytes], rows: Rows, name: str) -> None:
+    if len(set(tokens.values())) < len(tokens):
+        id_of: dict[bytes, int] = {}
+        for token_id, token in sorted(tokens.items()):
+            if token in id_of:
+                raise FormatError(f"{name}: ids {id_of[token]} and {token_id} have the same bytes {shown(token)}")
+            id_of[token] = token_id
+    if len({row[:2] for row in rows}) < len(rows):
+        rank_of: dict[tuple[int, int], int] = {}
+        for rank, (left, right, _) in enumerate(rows):
+            if (left, right) in rank_of:
+                raise FormatError(f"{name}: merges {rank_of[left, right]} and {rank} are the same pair; keep the first")
+            rank_of[left, right] = rank

@@ -1,0 +1,59 @@
+"""Schema 1 of the native file: a trained tokenizer of the "bpetite" profile, readable by a person.
+
+One JSON object of exactly these keys: schema_version (1), mergeable_vocab_size (256 plus the number of merges),
+pretokenizer_pattern (GPT-2's), vocab ({"id": [byte, ...]}), merges ([[left id, right id], ...]; the one of rank r makes
+id 256 + r) and special_tokens ({"<|endoftext|>": mergeable_vocab_size}). docs/formats.md states it in full.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+
+import numpy as np
+
+from pairloom.model import Model
+from pairloom.patterns import GPT2
+
+__all__ = ["KEYS", "SPECIAL", "expresses", "write"]
+
+KEYS = frozenset(
+    ("mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab")
+)
+SPECIAL = "<|endoftext|>"
+
+
+def expresses(model: Model) -> bool:
+    """Whether schema 1 says all that there is to say about `model`."""
+    n = 256 + len(model.merges)
+    return (
+        model.rule == "pairs"
+        and not model.whole_first
+        and model.decode_errors == "strict"
+        and model.pattern == GPT2
+        and model.special_tokens == {SPECIAL: n}
+        and np.array_equal(model.token_ids, np.arange(n))
+        and np.array_equal(model.token_ends[:256], np.arange(1, 257))
+        and model.token_bytes[:256] == bytes(range(256))
+        and np.array_equal(model.merges[:, 2], np.arange(256, n))
+        and bool((model.merges[:, :2] < model.merges[:, 2:]).all())
+    )
+
+
+def write(model: Model) -> bytes:
+    """The canonical file: sorted keys, no spaces."""
+    n = 256 + len(model.merges)
+    ends = model.token_ends.tolist()
+    blob = model.token_bytes
+    file = {
+        "mergeable_vocab_size": n,
+        "merges": model.merges[:, :2].tolist(),
+        "pretokenizer_pattern": model.pattern,
+        "schema_version": 1,
+        "special_tokens": model.special_tokens,
+        "vocab": {
+            str(token_id): list(blob[start:end])
+            for token_id, (start, end) in enumerate(zip(chain((0,), ends), ends, strict=False))
+        },
+    }
+    return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
