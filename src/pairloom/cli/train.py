@@ -10,7 +10,7 @@ from pathlib import Path
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
 from pairloom.arguments import check_paths
 from pairloom.cli.console import listener
-from pairloom.formats import check_writable
+from pairloom.formats.atomic import check_free
 from pairloom.training import PROFILES
 
 HELP = "train a tokenizer on UTF-8 files"
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     fields = {name: value for name, value in fields.items() if value is not None}
     config = TrainingConfig.from_profile(args.profile, **fields)
     config.n_merges(args.vocab_size)
-    check_writable(args.output, overwrite=args.force)
+    check_free(Path(args.output), args.force)
     started = time.perf_counter()
     progress = listener()
     counts = PretokenCounts.from_files(
