@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from pairloom import _core
 from pairloom.arguments import check_choice, check_int, check_paths, check_special_tokens, check_texts, resolve_threads
@@ -99,6 +101,41 @@ class PretokenCounts:
             counter = _counter(metadata, input_errors, threads, max_memory, report)
             counter.count_files(checked)
             return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_items(
+        cls,
+        items: Mapping[bytes, int] | Iterable[tuple[bytes, int]],
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        n_bytes: int | None = None,
+        n_documents: int = 0,
+    ) -> PretokenCounts:
+        """Counts made elsewhere (a cluster, a database), as (pretoken, count); equal pretokens are summed.
+
+        `pattern`, `special_tokens` and `corpus_specials` say how the corpus was cut. Raises TypeError for a pretoken
+        that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits.
+        """
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        pairs = list(items.items() if isinstance(items, Mapping) else items)
+        for pretoken, count in pairs:
+            if not isinstance(pretoken, bytes):
+                raise TypeError(f"a pretoken must be bytes, not {type(pretoken).__name__}")
+            if check_int(f"the count of {pretoken!r}", count, least=0) >= 1 << 64:
+                raise ValueError(f"the count of {pretoken!r} is {count}, which does not fit 64 bits")
+        pairs = [(pretoken, count) for pretoken, count in pairs if pretoken and count]
+        n_bytes = sum(len(pretoken) * count for pretoken, count in pairs) if n_bytes is None else n_bytes
+        columns = _core.PretokenCounts.from_columns(
+            b"".join(pretoken for pretoken, _ in pairs),
+            np.cumsum([len(pretoken) for pretoken, _ in pairs], dtype=np.uint64),
+            np.array([count for _, count in pairs], dtype=np.uint64),
+            n_bytes=check_int("n_bytes", n_bytes, least=0),
+            n_documents=check_int("n_documents", n_documents, least=0),
+            n_special_literals=0,
+        )
+        return cls(columns, metadata)
 
     def _warned(self) -> PretokenCounts:
         """Warns when literals of special tokens were counted as text."""

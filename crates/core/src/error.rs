@@ -107,7 +107,10 @@ impl fmt::Display for Error {
                 write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")
             }
             Error::MissingByte { byte } => {
-                write!(f, "the vocabulary has no token for byte 0x{byte:02x}; add it to the vocabulary")
+                write!(
+                    f,
+                    "the vocabulary has no token for byte {byte} (0x{byte:02x}); add it to the vocabulary"
+                )
             }
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
         }

@@ -46,6 +46,11 @@ fn decode_error(py: Python<'_>, offset: u64, hint: &str) -> PyErr {
     PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 
+/// The UnknownTokenIdError of an int that the core has no type for.
+pub fn unknown_id(id: &Bound<'_, PyAny>) -> PyErr {
+    named(id.py(), "UnknownTokenIdError", format!("unknown token id {id}"))
+}
+
 fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {
     py.import("os")?.call_method1("strerror", (errno,))?.extract()
 }

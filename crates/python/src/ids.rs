@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
 use pairloom_core::Result;
+
+use crate::errors::unknown_id;
 use pairloom_core::decoder::Decoder;
 
 /// Ids as the core reads them.
@@ -85,7 +87,7 @@ fn not_ids(value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("ids must be a list, an integer array or an iterable of int, not {kind}"))
 }
 
-/// One id; an int too large for i64 becomes -1 or i64::MAX, which no vocabulary holds.
+/// One id; an int beyond 64 bits is in no vocabulary.
 #[inline]
 pub fn id(item: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = item.py();
@@ -108,11 +110,7 @@ pub fn id(item: &Bound<'_, PyAny>) -> PyResult<i64> {
     let mut overflow = 0;
     // SAFETY: `item` is an exact int; `overflow` is a valid place to write to.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &mut overflow) };
-    Ok(match overflow {
-        0 => value,
-        1.. => i64::MAX,
-        _ => i64::MIN,
-    })
+    if overflow == 0 { Ok(value) } else { Err(unknown_id(item)) }
 }
 
 fn borrowed<'py>(ids: &Bound<'py, PyAny>, untyped: &Bound<'py, PyUntypedArray>) -> PyResult<Array<'py>> {

@@ -1,0 +1,81 @@
+"""The core learns and encodes exactly what the reference does, on random corpora."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from pairloom import PretokenCounts, Tokenizer
+from pairloom.reference import encoder, naive
+
+
+
+ALPHABETS = {
+    "runs": "aaab",
+    "two letters": "ab ",
+    "words": "the cat sat on a mat ",
+    "whitespace": " \n\t\r\u00a0\u2028a1",
+    "multilingual": "aé漢字かな한 글पाठ نص🙂1٣½'sS ",
+    "contractions": "'sdmtllvere ſ",
+}
+
+
+def text(draw: random.Random, alphabet: str, longest: int) -> str:
+    return "".join(draw.choices(ALPHABETS[alphabet], k=draw.randrange(longest)))
+
+
+def fields(draw: random.Random) -> dict[str, Any]:
+    return {
+        "special_tokens": draw.choice([(), ("<|endoftext|>",), ("a", "ab"), (" c", "at", "<s>")]),
+        "special_ids": draw.choice(["last", "after_bytes", "first"]),
+        "byte_order": draw.choice(["value", "gpt2"]),
+        "specials_counted": draw.choice([False, True]),
+        "corpus_specials": draw.choice(["text", "split"]),
+        "tie_break": draw.choice(["ids_least", "bytes_greatest"]),
+        "min_frequency": draw.choice([1, 1, 1, 2, 3]),
+        "max_token_bytes": draw.choice([None, None, 2, 3, 5]),
+    }
+
+
+def compare(seed: int) -> None:
+    draw = random.Random(seed)
+    alphabet = draw.choice(sorted(ALPHABETS))
+    documents = [text(draw, alphabet, 60) for _ in range(draw.randrange(1, 6))]
+    chosen = fields(draw)
+    vocab_size = 256 + len(chosen["special_tokens"]) + draw.randrange(40)
+    expected = naive.train(documents, vocab_size, **chosen)
+    counts = PretokenCounts.from_texts(
+        documents,
+        special_tokens=chosen["special_tokens"],
+        corpus_specials=chosen["corpus_specials"],
+        threads=draw.choice([1, 2, 3, 7]),
+    )
+    tokenizer = Tokenizer.train_from_counts(counts, vocab_size, threads=draw.choice([1, 2, 3, 7]), **chosen)
+    assert tokenizer.model.merges.tolist() == [list(merge) for merge in expected.merges], seed
+    assert tokenizer.model.tokens() == expected.vocab, seed
+    assert tokenizer.special_tokens == expected.special_tokens, seed
+    unseen = text(draw, alphabet, 200) + "".join(draw.choices([*chosen["special_tokens"], " x"], k=4))
+    ids = encoder.encode(unseen, expected)
+    assert tokenizer.encode(unseen) == ids, seed
+    assert tokenizer.encode_batch_to_numpy([unseen] * 3, threads=3)[0].tolist() == ids * 3, seed
+    cut = draw.randrange(len(unseen) + 1)
+    assert list(tokenizer.encode_iterable([unseen[:cut], unseen[cut:]])) == ids, seed
+    assert tokenizer.count_tokens(unseen) == len(ids), seed
+    assert tokenizer.decode(ids) == unseen, seed
+
+
+@pytest.mark.filterwarnings("ignore:the corpus holds")
+@pytest.mark.parametrize("block", range(20))
+def test_two_thousand_random_corpora(block: int) -> None:
+    for seed in range(block * 100, block * 100 + 100):
+        compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the corpus holds")
+@pytest.mark.parametrize("block", range(20, 120))
+def test_ten_thousand_more(block: int) -> None:
+    for seed in range(block * 100, block * 100 + 100):
+        compare(seed)
