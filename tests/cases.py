@@ -338,8 +338,9 @@ def _training_case(case: dict[str, Any]) -> TrainingCase:
     )
 
 
-def _read(file: str) -> Any:
-    return json.loads((TESTDATA / file).read_text(encoding="utf-8"))
+def _read(file: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((TESTDATA / file).read_text(encoding="utf-8"))
+    return content
 
 
 def _tokens(tokens: dict[str, str]) -> dict[int, bytes]:
