@@ -13,7 +13,7 @@ ALPHABETS: dict[str, list[str]] = {
     "signs": [*"a1!?.,;:'\"-_/\\()#<|>\0\x7f", "'ll", "'T", "--", "123", "..."],
     "high bytes": ["\u00ff", "\u0100", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff", "a", "ÿa"],
 }
-"""What corpora are drawn from: "runs" makes pairs that overlap themselves, the others what scanners trip on."""
+"""What corpora are drawn from: "runs" makes pairs that overlap themselves, the others trip scanners."""
 
 
 def random_documents(rng: random.Random, alphabet: list[str] | None = None) -> list[str]:
