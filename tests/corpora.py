@@ -21,9 +21,6 @@ def random_documents(rng: random.Random, alphabet: list[str] | None = None) -> l
     letters = alphabet or rng.choice(list(ALPHABETS.values()))
     words = ["".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(rng.randint(1, 6))]
     return [
-        "".join(
-            rng.choice(words) if rng.random() < 0.7 else rng.choice(letters)
-            for _ in range(rng.randint(0, 40))
-        )
+        "".join(rng.choice(words) if rng.random() < 0.7 else rng.choice(letters) for _ in range(rng.randint(0, 40)))
         for _ in range(rng.randint(1, 6))
     ]

@@ -16,9 +16,7 @@ SPECIALS = ["<|end|>", "<|end|><|end|>", "<|", "文章"]
 @pytest.mark.parametrize("seed", range(40))
 def test_blocks_of_any_size(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    pieces = [
-        piece for document in random_documents(rng) for piece in (document, *rng.choices(SPECIALS, k=2))
-    ]
+    pieces = [piece for document in random_documents(rng) for piece in (document, *rng.choices(SPECIALS, k=2))]
     text = "".join(pieces)
     path = tmp_path / "corpus.txt"
     path.write_bytes(text.encode())
