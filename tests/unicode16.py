@@ -6,6 +6,7 @@ Comparisons between the two skip these code points, and count them.
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import pytest
 import regex
@@ -62,6 +63,7 @@ def unicode16_differences(classes: Sequence[str] = GPT2_CLASSES) -> set[int]:
     return differences - set(range(0xD800, 0xE000))
 
 
-def _members(pattern: str) -> set[int]:
+@cache
+def _members(pattern: str) -> frozenset[int]:
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
-    return {ord(match.group()) for match in regex.finditer(pattern, everything)}
+    return frozenset(ord(match.group()) for match in regex.finditer(pattern, everything))

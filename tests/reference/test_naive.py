@@ -14,7 +14,7 @@ from pairloom.reference.vocabulary import Model, bytes_in_order
 from tests.cases import PROFILES
 from tests.corpora import random_documents
 
-SEEDS = range(150)
+SEEDS = range(60)
 
 
 def random_model(seed: int, n_merges: int = 40) -> tuple[Model, list[str]]:
