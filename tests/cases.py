@@ -164,11 +164,12 @@ class ModelCase(Case):
 
 @dataclass(frozen=True)
 class EncodingCase(Case):
-    """A model, by name, turns text into ids, or raises; `allowed_special` None means all."""
+    """A model, by name, turns text into ids, or raises."""
 
     model: str
     text: str
-    allowed_special: list[str] | None
+    allowed_special: Literal["all"] | list[str]
+    disallowed_special: Literal["all"] | list[str]
     ids: list[int]
     error: ExpectedError | None
 
@@ -187,9 +188,7 @@ class DecodingCase(Case):
 def pretoken_cases() -> list[PretokenCase]:
     """All of pretokens.json."""
     return [
-        PretokenCase(
-            case["name"], case["pattern"], case["text"], [text.encode() for text in case["pretokens"]]
-        )
+        PretokenCase(case["name"], case["pattern"], case["text"], [text.encode() for text in case["pretokens"]])
         for case in _read("pretokens.json")["cases"]
     ]
 
@@ -261,7 +260,8 @@ def encoding_cases() -> list[EncodingCase]:
             case["name"],
             case["model"],
             case["text"],
-            case.get("allowed_special"),
+            case.get("allowed_special", "all"),
+            case.get("disallowed_special", []),
             case.get("ids", []),
             _error(case),
         )
@@ -272,9 +272,7 @@ def encoding_cases() -> list[EncodingCase]:
 def decoding_cases() -> list[DecodingCase]:
     """All of decoding.json."""
     return [
-        DecodingCase(
-            case["name"], case["model"], case["ids"], case["errors"], case.get("text", ""), _error(case)
-        )
+        DecodingCase(case["name"], case["model"], case["ids"], case["errors"], case.get("text", ""), _error(case))
         for case in _read("decoding.json")["cases"]
     ]
 
@@ -293,15 +291,10 @@ def read_gpt2_merges(path: Path) -> list[tuple[bytes, bytes]]:
     if lines[0].startswith("#version"):
         lines = lines[1:]
     pairs = [line.split(" ") for line in lines if line]
-    return [
-        (bytes(alphabet[char] for char in left), bytes(alphabet[char] for char in right))
-        for left, right in pairs
-    ]
+    return [(bytes(alphabet[char] for char in left), bytes(alphabet[char] for char in right)) for left, right in pairs]
 
 
-def _gpt2_model(
-    name: str, vocab_file: str, merges_file: str, special_tokens: dict[str, int]
-) -> ModelCase | None:
+def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: dict[str, int]) -> ModelCase | None:
     if not (CS336 / vocab_file).exists():
         return None
     alphabet = gpt2_alphabet()
@@ -338,8 +331,9 @@ def _training_case(case: dict[str, Any]) -> TrainingCase:
     )
 
 
-def _read(file: str) -> Any:
-    return json.loads((TESTDATA / file).read_text(encoding="utf-8"))
+def _read(file: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((TESTDATA / file).read_text(encoding="utf-8"))
+    return content
 
 
 def _tokens(tokens: dict[str, str]) -> dict[int, bytes]:

@@ -66,9 +66,7 @@ def test_training(case: cases.TrainingCase) -> None:
     assert {token_id: model.vocab[token_id] for token_id in case.tokens} == case.tokens
     assert len(model.vocab) + len(model.special_tokens) == case.n_tokens
     assert sorted([*model.vocab, *model.special_tokens.values()]) == list(range(case.n_tokens))
-    assert all(
-        model.vocab[made] == model.vocab[left] + model.vocab[right] for left, right, made in model.merges
-    )
+    assert all(model.vocab[made] == model.vocab[left] + model.vocab[right] for left, right, made in model.merges)
 
 
 @cache
@@ -83,13 +81,13 @@ def model_named(name: str) -> Model:
 @pytest.mark.parametrize("case", cases.encoding_cases(), ids=str)
 def test_encoding(case: cases.EncodingCase) -> None:
     model = model_named(case.model)
-    allowed = "all" if case.allowed_special is None else case.allowed_special
+    special = {"allowed_special": case.allowed_special, "disallowed_special": case.disallowed_special}
     if case.error:
         with pytest.raises(case.error.type) as caught:
-            naive.encode(case.text, model, allowed_special=allowed)
+            naive.encode(case.text, model, **special)
         case.error.check(caught.value)
         return
-    ids = naive.encode(case.text, model, allowed_special=allowed)
+    ids = naive.encode(case.text, model, **special)
     assert ids == case.ids
     assert naive.decode(ids, model) == case.text
 

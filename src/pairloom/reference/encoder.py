@@ -15,17 +15,25 @@ from pairloom.reference.vocabulary import Model
 
 
 def encode(
-    text: str, model: Model, *, allowed_special: Literal["all"] | Collection[str] = "all"
+    text: str,
+    model: Model,
+    *,
+    allowed_special: Literal["all"] | Collection[str] = "all",
+    disallowed_special: Literal["all"] | Collection[str] = (),
 ) -> list[int]:
     """Turns text into ids; the special tokens in it are recognised, all of them or those allowed.
 
     >>> encode("ab<|endoftext|>ab", Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
     [256, 257, 256]
 
-    Raises ValueError naming the byte where the vocabulary lacks one.
+    Special tokens that are not allowed are plain text. Raises ValueError naming token and place where the text
+    holds a disallowed one ("all" means all minus the allowed), and ValueError naming the byte where the
+    vocabulary lacks one.
     """
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: made for token, made in model.special_tokens.items() if token in allowed}
+    disallowed = model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special
+    _refuse(text, disallowed)
     ids: list[int] = []
     for piece in split_on_special_tokens(text, specials):
         if piece in specials:
@@ -34,6 +42,18 @@ def encode(
             for pretoken in pretokenize(piece, model.pattern):
                 ids += encode_pretoken(pretoken, model)
     return ids
+
+
+def _refuse(text: str, disallowed: Collection[str]) -> None:
+    """Raises ValueError where the text holds any of these special tokens."""
+    place = 0
+    for piece in split_on_special_tokens(text, disallowed):
+        if piece in disallowed:
+            raise ValueError(
+                f"the text holds the disallowed special token {piece!r} at byte {place};"
+                " allow it, or drop it from disallowed_special to take it for plain text"
+            )
+        place += len(piece.encode())
 
 
 def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
@@ -48,9 +68,7 @@ def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
     ids = [model.id_of_byte[byte] for byte in pretoken]
     while True:
         candidates = [
-            (model.rank_of_pair[pair], place)
-            for place, pair in enumerate(pairwise(ids))
-            if pair in model.rank_of_pair
+            (model.rank_of_pair[pair], place) for place, pair in enumerate(pairwise(ids)) if pair in model.rank_of_pair
         ]
         if not candidates:
             return ids
@@ -58,9 +76,7 @@ def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
         ids[place : place + 2] = [model.merges[rank].made]
 
 
-def decode(
-    ids: Iterable[int], model: Model, errors: Literal["strict", "replace", "ignore"] = "strict"
-) -> str:
+def decode(ids: Iterable[int], model: Model, errors: Literal["strict", "replace", "ignore"] = "strict") -> str:
     """Turns ids into text.
 
     >>> decode([256, 257], Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))

@@ -14,7 +14,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from pairloom.reference.naive import Pair, apply_merge, select_best_pair
+from pairloom.reference.naive import Pair, Stopwatch, apply_merge, select_best_pair
 from pairloom.reference.vocabulary import Merge
 
 
@@ -56,13 +56,19 @@ class BPETrainer:
             self._add_pairs_of(index)
         return made
 
-    def train(self, n_merges: int) -> list[Merge]:
-        """Learns up to `n_merges` more merges and gives all there are; stops when no pair is left."""
+    def train(self, n_merges: int, watch: Stopwatch | None = None) -> list[Merge]:
+        """Learns up to `n_merges` more merges and gives all there are; stops when no pair is left.
+
+        `watch` books the seconds spent in "max" and "updating".
+        """
+        watch = watch or Stopwatch()
         for _ in range(n_merges):
             pair = self.get_best_pair()
+            watch.lap("max")
             if pair is None:
                 break
             self.merge_pair(pair)
+            watch.lap("updating")
         return self.merges
 
     def _add_pairs_of(self, index: int) -> None:

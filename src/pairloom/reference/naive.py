@@ -282,9 +282,7 @@ class NaiveTrainer:
         self.block_bytes = block_bytes
         self.seconds: dict[str, float] = {}
 
-    def train(
-        self, input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Collection[str]
-    ) -> Model:
+    def train(self, input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Collection[str]) -> Model:
         """Trains on the documents of the file; see `read_documents` and `train`."""
         watch = Stopwatch()
         self.seconds = watch.seconds

@@ -40,9 +40,7 @@ class Model:
     pattern: str = "gpt2"
 
     @classmethod
-    def of_bytes(
-        cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None
-    ) -> Self:
+    def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:
         """Builds the model whose bytes are ids 0 to 255 and whose pair of rank r makes id 256 + r."""
         merges = [Merge(left, right, made) for made, (left, right) in enumerate(pairs, start=256)]
         vocab = {byte: bytes([byte]) for byte in range(256)}

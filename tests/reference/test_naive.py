@@ -1,0 +1,125 @@
+"""What must hold of training and encoding on any corpus."""
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from pairloom.reference.documents import documents_of
+from pairloom.reference.encoder import decode, encode, encode_pretoken
+from pairloom.reference.naive import apply_merge, train, train_from_counts
+from pairloom.reference.pretokens import count_pretokens, pretokenize
+from pairloom.reference.vocabulary import Model, bytes_in_order
+from tests.cases import PROFILES
+from tests.corpora import random_documents
+
+SEEDS = range(60)
+
+
+def random_model(seed: int, n_merges: int = 40) -> tuple[Model, list[str]]:
+    """A model trained on a random corpus under a random choice of fields, and the corpus."""
+    rng = random.Random(seed)
+    documents = random_documents(rng)
+    fields: dict[str, Any] = {
+        "tie_break": rng.choice(["ids_least", "bytes_greatest"]),
+        "byte_order": rng.choice(["value", "gpt2"]),
+        "special_ids": rng.choice(["last", "after_bytes", "first"]),
+        "min_frequency": rng.choice([1, 1, 2, 3]),
+        "max_token_bytes": rng.choice([None, None, 2, 3, 9]),
+    }
+    return train(documents, 256 + n_merges, **fields), documents
+
+
+def encode_by_rank(pretoken: bytes, model: Model) -> list[int]:
+    """One full pass from left to right for each merge, in rank order."""
+    ids = [model.id_of_byte[byte] for byte in pretoken]
+    for left, right, made in model.merges:
+        ids = apply_merge(ids, (left, right), made)
+    return ids
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_pass_per_rank_equals_lowest_rank_leftmost(seed: int) -> None:
+    model, documents = random_model(seed)
+    others = random_documents(random.Random(-seed - 1))
+    for pretoken in itertools.chain(count_pretokens(documents), count_pretokens(others)):
+        assert encode_pretoken(pretoken, model) == encode_by_rank(pretoken, model)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_different_merges_never_make_equal_bytes(seed: int) -> None:
+    model, _ = random_model(seed, n_merges=200)
+    assert len(set(model.vocab.values())) == len(model.vocab)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_text_comes_back(seed: int) -> None:
+    model, _ = random_model(seed)
+    text = "<|endoftext|>".join(random_documents(random.Random(-seed - 1)))
+    assert decode(encode(text, model), model) == text
+    ordinary = encode(text, model, allowed_special=())
+    assert decode(ordinary, model) == text
+    assert not set(ordinary) & set(model.special_tokens.values())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_order_of_documents_does_not_matter(seed: int) -> None:
+    rng = random.Random(seed)
+    documents = random_documents(rng)
+    shuffled = rng.sample(documents, len(documents))
+    assert train(documents, 286) == train(shuffled, 286)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_smaller_vocabulary_is_a_prefix(seed: int) -> None:
+    documents = random_documents(random.Random(seed))
+    large, small = train(documents, 296).merges, train(documents, 266).merges
+    assert small == large[:10]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_training_from_counts_is_training(seed: int) -> None:
+    documents = random_documents(random.Random(seed))
+    text = "<|endoftext|>".join(documents)
+    fields = PROFILES["cs336"] | {"special_tokens": ["<|endoftext|>"]}
+    counts = count_pretokens(documents_of(text, fields["special_tokens"]))
+    assert counts == count_pretokens(documents)
+    from_text = train(text, 290, **fields)
+    del fields["corpus_specials"]
+    assert train_from_counts(counts, 290, **fields) == from_text
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"\d+", r"(?=a)|b*"])
+def test_pretokens_joined_are_the_text(pattern: str) -> None:
+    for seed in SEEDS:
+        for document in random_documents(random.Random(seed)):
+            pretokens = pretokenize(document, pattern)
+            assert b"".join(pretokens) == document.encode()
+            assert b"" not in pretokens
+
+
+def test_the_gpt2_byte_order() -> None:
+    order = bytes_in_order("gpt2")
+    assert sorted(order) == list(range(256))
+    assert order[0] == ord("!")
+    assert list(order[188:191]) == [0, 1, 2]
+    assert order[220] == ord(" ")
+    assert order[255] == 0xAD
+
+
+def test_lone_surrogates_are_refused() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        pretokenize("a\ud800")
+
+
+def test_a_str_is_no_list_of_special_tokens() -> None:
+    with pytest.raises(TypeError, match="special_tokens"):
+        train("ab", 300, special_tokens="<|endoftext|>")
+
+
+@pytest.mark.parametrize("field", ["special_ids", "byte_order", "tie_break"])
+def test_an_unknown_choice_is_named(field: str) -> None:
+    fields: dict[str, Any] = {field: "backwards"}
+    with pytest.raises(ValueError, match=f"{field} is 'backwards'"):
+        train("ab ab", 300, **fields)

@@ -1,0 +1,61 @@
+"""The named patterns match what their owners' own texts match."""
+
+import random
+
+import pytest
+import regex
+
+from pairloom.patterns import PATTERNS, pattern_name, pattern_text
+from tests.corpora import ALPHABETS, random_documents
+
+PUBLISHED = {
+    "gpt2": [
+        r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    ],
+    "cl100k": [
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    ],
+    "o200k": [
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ],
+}
+"""The texts in OpenAI's gpt-2 and in tiktoken 0.14."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_equal_to_the_published_text(name: str) -> None:
+    letters = [letter for alphabet in ALPHABETS.values() for letter in alphabet] + list("sStTlLvVeErRdDmM'")
+    rng = random.Random(0)
+    for published in map(regex.compile, PUBLISHED[name]):
+        for _ in range(2_000):
+            text = "".join(random_documents(rng, rng.choices(letters, k=6)))
+            assert regex.findall(PATTERNS[name], text) == published.findall(text), text
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_name_stands_for_its_text(name: str) -> None:
+    assert pattern_text(name) == PATTERNS[name]
+    assert pattern_name(PATTERNS[name]) == name
+    assert pattern_text(PATTERNS[name]) == PATTERNS[name]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_texts_mean_the_same_to_every_engine(name: str) -> None:
+    possessive = r"[+*?]\+|\d\}\+"
+    assert not regex.search(possessive, PATTERNS[name])
+    assert "$" not in PATTERNS[name]
+
+
+def test_other_texts_are_regular_expressions() -> None:
+    assert pattern_text(r"\S+|\s+") == r"\S+|\s+"
+    assert pattern_name(r"\S+|\s+") is None
+
+
+@pytest.mark.parametrize("wrong", ["gpt-2", "o200k_base", "GPT2"])
+def test_an_unknown_name_lists_the_known(wrong: str) -> None:
+    with pytest.raises(ValueError, match=rf"'{wrong}'.*gpt2, cl100k, o200k"):
+        pattern_text(wrong)

@@ -1,0 +1,69 @@
+"""Where Python's `regex` and Unicode 16.0, the version of the core's tables, class code points differently.
+
+Comparisons between the two skip these code points, and count them.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import pytest
+import regex
+
+GPT2_CLASSES = ("L", "N")
+"""The classes that the patterns gpt2 and cl100k ask for, beside white space."""
+
+O200K_CLASSES = ("Lu", "Ll", "Lt", "Lm", "Lo", "M", "N")
+"""The classes that the pattern o200k asks for, beside white space."""
+
+WHITE_SPACE = frozenset(
+    [
+        *range(0x09, 0x0E),
+        0x20,
+        0x85,
+        0xA0,
+        0x1680,
+        *range(0x2000, 0x200B),
+        0x2028,
+        0x2029,
+        0x202F,
+        0x205F,
+        0x3000,
+    ]
+)
+"""The property White_Space, which `\\s` means here; unchanged since Unicode 6.3."""
+
+
+def unicode16_category() -> Callable[[str], str]:
+    """The general category of a character in Unicode 16.0; skips the test where no table of it is at hand.
+
+    Python 3.14 has it; elsewhere the package unicodedata2 does.
+    """
+    if unicodedata.unidata_version.startswith("16."):
+        return unicodedata.category
+    table = pytest.importorskip("unicodedata2", reason="neither Python nor unicodedata2 has Unicode 16")
+    if not table.unidata_version.startswith("16."):
+        pytest.skip(f"unicodedata2 has Unicode {table.unidata_version}, not 16")
+    category: Callable[[str], str] = table.category
+    return category
+
+
+def unicode16_differences(classes: Sequence[str] = GPT2_CLASSES) -> set[int]:
+    """All code points of which `regex` and Unicode 16.0 see different ones of the classes, or white space.
+
+    Surrogates are left out: no text holds them.
+    """
+    category = unicode16_category()
+    sixteen = {point: category(chr(point)) for point in range(sys.maxunicode + 1)}
+    differences = set(_members(r"\s") ^ WHITE_SPACE)
+    for name in classes:
+        members = {point for point, found in sixteen.items() if found.startswith(name)}
+        differences |= _members(rf"\p{{{name}}}") ^ members
+    return differences - set(range(0xD800, 0xE000))
+
+
+@cache
+def _members(pattern: str) -> frozenset[int]:
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    return frozenset(ord(match.group()) for match in regex.finditer(pattern, everything))
