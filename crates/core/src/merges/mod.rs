@@ -3,7 +3,24 @@
 //! Enters: distinct pretokens with their counts. Leaves: merges in rank order. The definition is
 //! [`naive`]; the engine must return exactly what it returns.
 
+mod cells;
+mod census;
+mod engine;
+mod field;
 pub mod naive;
+mod pairs;
+mod pulse;
+mod queue;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+use cells::Cell;
+use engine::Engine;
+use field::{Extent, Field, SEPARATOR};
+use pulse::Pulse;
 
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -55,5 +72,36 @@ pub fn learn(
     options: &MergeOptions,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Merge>> {
-    naive::learn(pretokens, options, monitor)
+    learn_from(pretokens, options, &[], &mut |_| Ok(()), monitor)
+}
+
+/// Learns merges from counts.
+pub fn learn_from(
+    pretokens: WeightedPretokens<'_>,
+    options: &MergeOptions,
+    already: &[Merge],
+    on_merges: &mut dyn FnMut(&[Merge]) -> Result<()>,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Merge>> {
+    let pulse = Pulse::start(options, already.len(), on_merges, monitor)?;
+    let extent = Extent::of(pretokens)?;
+    let n_symbols = SEPARATOR + 1 + (options.n_merges as u64).min(extent.n_tokens) as usize;
+    let run = match (n_symbols as u64 - 1 <= AtomicU16::LARGEST, extent.n_positions <= AtomicU32::LARGEST) {
+        (true, true) => run::<AtomicU16, AtomicU32>,
+        (false, true) => run::<AtomicU32, AtomicU32>,
+        _ => run::<AtomicU32, AtomicU64>,
+    };
+    run(pretokens, options, extent, n_symbols, pulse)
+}
+
+fn run<S: Cell, P: Cell>(
+    pretokens: WeightedPretokens<'_>,
+    options: &MergeOptions,
+    extent: Extent,
+    n_symbols: usize,
+    pulse: Pulse<'_>,
+) -> Result<Vec<Merge>> {
+    let n_tokens = extent.n_tokens;
+    let field = Field::<S, P>::lay(pretokens, options, extent, n_symbols)?;
+    Engine::new(&field, n_tokens, options, pulse)?.learn()
 }
