@@ -2,21 +2,35 @@
 //!
 //! Enters: one document, valid UTF-8. Leaves: the ends of its pretokens; they cover the text without
 //! gaps. Text that a custom pattern does not match is a pretoken of its own: nothing is lost.
+//!
+//! The exact text of a named pattern is scanned by hand-written code (memory speed); any other pattern by
+//! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
 
+mod gpt2;
+pub mod patterns;
 mod regex;
+mod unicode;
+mod unicode_tables;
 
 use crate::error::Result;
 
+use patterns::Family;
+pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, names};
 pub use regex::RegexScanner;
-
-/// The GPT-2 pattern, as published.
-pub const GPT2_PATTERN: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+pub use unicode_tables::UNICODE_VERSION;
 
 /// How many ends one call of [`Pretokenizer::fill`] gives at most.
 pub const ENDS_PER_FILL: usize = 4096;
 
 /// Splits documents into pretokens. Immutable: share one between threads.
-pub enum Pretokenizer {
+pub struct Pretokenizer {
+    pattern: String,
+    engine: Engine,
+}
+
+enum Engine {
+    /// Hand-written code for a named pattern.
+    Named(Family),
     /// Any other pattern, by a general regex engine.
     Regex(RegexScanner),
 }
@@ -24,14 +38,16 @@ pub enum Pretokenizer {
 impl Pretokenizer {
     /// Compiles a pattern; the exact text of a named pattern gets its hand-written scanner.
     pub fn new(pattern: &str) -> Result<Self> {
-        Ok(Pretokenizer::Regex(RegexScanner::new(pattern)?))
+        let engine = match patterns::family_of(pattern) {
+            Some(family) => Engine::Named(family),
+            None => Engine::Regex(RegexScanner::new(pattern)?),
+        };
+        Ok(Pretokenizer { pattern: pattern.to_owned(), engine })
     }
 
     /// The pattern's text.
     pub fn pattern(&self) -> &str {
-        match self {
-            Pretokenizer::Regex(scanner) => scanner.pattern(),
-        }
+        &self.pattern
     }
 
     /// Replaces `ends` by the ends (absolute offsets) of the pretokens that follow `from`.
@@ -40,8 +56,17 @@ impl Pretokenizer {
     /// back unless `from == document.len()`, at most [`ENDS_PER_FILL`]; the last one is the next
     /// call's `from`.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
-        match self {
-            Pretokenizer::Regex(scanner) => scanner.fill(document, from, ends),
+        match &self.engine {
+            Engine::Named(Family::Gpt2) => {
+                ends.clear();
+                let mut at = from;
+                while at < document.len() && ends.len() < ENDS_PER_FILL {
+                    at = gpt2::next_end(document, at);
+                    ends.push(at);
+                }
+                Ok(())
+            }
+            Engine::Regex(scanner) => scanner.fill(document, from, ends),
         }
     }
 
@@ -49,8 +74,12 @@ impl Pretokenizer {
     ///
     /// True for patterns without lookbehind or anchors; only then is a document cut between threads.
     pub fn is_memoryless(&self) -> bool {
-        match self {
-            Pretokenizer::Regex(scanner) => scanner.is_memoryless(),
+        match &self.engine {
+            Engine::Named(_) => true,
+            Engine::Regex(scanner) => scanner.is_memoryless(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

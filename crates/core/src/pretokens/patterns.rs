@@ -1,0 +1,41 @@
+//! The named patterns, as published, and which of them a text of a pattern is.
+//!
+//! Only an exact text counts: a pattern that differs by a character goes to the regex engine, since a
+//! lookalike may give other pretokens.
+
+/// The GPT-2 pattern, as published.
+pub const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// A scanner written by hand, and the choices within its family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// See [`super::gpt2`].
+    Gpt2,
+}
+
+/// Name, text, family. The first of a name is the text that the name means; others are spellings of it.
+pub(super) const NAMED: &[(&str, &str, Family)] = &[
+    ("gpt2", GPT2, Family::Gpt2),
+    (
+        "gpt2",
+        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+        Family::Gpt2,
+    ),
+    ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", Family::Gpt2),
+];
+
+/// The names of the named patterns.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let mut last = "";
+    NAMED.iter().filter_map(move |&(name, ..)| (name != std::mem::replace(&mut last, name)).then_some(name))
+}
+
+/// The text of a named pattern.
+pub fn named_pattern(name: &str) -> Option<&'static str> {
+    NAMED.iter().find(|&&(known, ..)| known == name).map(|&(_, text, _)| text)
+}
+
+/// The hand-written scanner of exactly this text.
+pub(super) fn family_of(pattern: &str) -> Option<Family> {
+    NAMED.iter().find(|&&(_, text, _)| text == pattern).map(|&(.., family)| family)
+}

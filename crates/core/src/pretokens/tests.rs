@@ -1,0 +1,215 @@
+//! Scanners against the regex engine that runs the same text.
+
+use super::*;
+
+/// All pretokens' ends by calling `fill` until the text is used up.
+fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
+    let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
+    while from < document.len() {
+        pretokenizer.fill(document, from, &mut ends).unwrap();
+        assert!(!ends.is_empty() && ends.len() <= ENDS_PER_FILL);
+        from = *ends.last().unwrap();
+        all.extend_from_slice(&ends);
+    }
+    all
+}
+
+/// What the regex engine says of a named pattern's text.
+fn by_regex(pattern: &str) -> Pretokenizer {
+    let engine = Engine::Regex(RegexScanner::new(pattern).unwrap());
+    Pretokenizer { pattern: pattern.to_owned(), engine }
+}
+
+fn show(document: &str, ends: &[usize]) -> Vec<String> {
+    let mut from = 0;
+    ends.iter().map(|&end| document[std::mem::replace(&mut from, end)..end].to_owned()).collect()
+}
+
+/// A small generator (xorshift64*): the same strings in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize) % n
+    }
+}
+
+/// Pieces that meet in every rule: kinds of space, contractions, scripts, marks, digits, symbols.
+const HOSTILE: &[&str] = &[
+    " ",
+    " ",
+    " ",
+    "  ",
+    "\n",
+    "\r",
+    "\r\n",
+    "\t",
+    "\u{b}",
+    "\u{c}",
+    "\u{1c}",
+    "\u{1f}",
+    "\u{85}",
+    "\u{a0}",
+    "\u{1680}",
+    "\u{180e}",
+    "\u{2003}",
+    "\u{200b}",
+    "\u{2028}",
+    "\u{202f}",
+    "\u{3000}",
+    "'",
+    "'",
+    "'s",
+    "'S",
+    "'\u{17f}",
+    "'t",
+    "'re",
+    "'RE",
+    "'rE",
+    "'ve",
+    "'ll",
+    "'l",
+    "'lL",
+    "'d",
+    "'m",
+    "'x",
+    "\u{212a}",
+    "\u{17f}",
+    "a",
+    "b",
+    "s",
+    "l",
+    "v",
+    "e",
+    "A",
+    "B",
+    "the",
+    "THE",
+    "The",
+    "camelCase",
+    "HTTPServer",
+    "0",
+    "1",
+    "12",
+    "123",
+    "1234",
+    "\u{661}",
+    "\u{ff11}",
+    "\u{bd}",
+    "\u{2167}",
+    "\u{966}",
+    "\u{1d7ce}",
+    ".",
+    ",",
+    "(",
+    "/",
+    "//",
+    "!",
+    "-",
+    "_",
+    "\u{2019}",
+    "\u{2014}",
+    "\u{4e2d}",
+    "文",
+    "\u{3042}",
+    "\u{30fc}",
+    "\u{d55c}",
+    "\u{e01}",
+    "\u{e31}",
+    "\u{915}",
+    "\u{94d}",
+    "\u{301}",
+    "\u{300}",
+    "\u{20dd}",
+    "é",
+    "É",
+    "ß",
+    "ж",
+    "Ж",
+    "\u{1c5}",
+    "\u{1c6}",
+    "\u{2b0}",
+    "ª",
+    "\u{5d0}",
+    "\u{627}",
+    "\u{64b}",
+    "\u{1f600}",
+    "\u{1f468}\u{200d}\u{1f469}",
+    "\u{20000}",
+    "\u{10400}",
+    "\u{10428}",
+    "\u{e0100}",
+    "\u{fe0f}",
+    "\u{378}",
+    "\0",
+    "\u{7f}",
+    "\u{10ffff}",
+    "\u{feff}",
+];
+
+fn hostile_text(random: &mut Random, n_pieces: usize, kinds: usize) -> String {
+    let alphabet: Vec<_> = (0..kinds).map(|_| HOSTILE[random.below(HOSTILE.len())]).collect();
+    let mut text = String::new();
+    for _ in 0..n_pieces {
+        let piece = alphabet[random.below(kinds)];
+        let repeat = if random.below(12) == 0 { 1 + random.below(70) } else { 1 };
+        text.extend(std::iter::repeat_n(piece, repeat));
+    }
+    text
+}
+
+fn assert_equal(fast: &Pretokenizer, oracle: &Pretokenizer, text: &str) {
+    let (got, expected) = (ends_of(fast, text), ends_of(oracle, text));
+    if got != expected {
+        panic!("{:?}: {:?} but the regex gives {:?}", text, show(text, &got), show(text, &expected));
+    }
+}
+
+#[test]
+fn scanners_equal_the_regex_on_hostile_texts() {
+    for &(_, pattern, _) in patterns::NAMED {
+        let (fast, oracle) = (Pretokenizer::new(pattern).unwrap(), by_regex(pattern));
+        let mut random = Random(0x9E37_79B9);
+        for round in 0..if cfg!(debug_assertions) { 1000 } else { 20_000 } {
+            let n_pieces = 1 + random.below(if round % 8 == 0 { 200 } else { 12 });
+            let kinds = 2 + random.below(10);
+            assert_equal(&fast, &oracle, &hostile_text(&mut random, n_pieces, kinds));
+        }
+    }
+}
+
+#[test]
+fn scanners_equal_the_regex_on_every_character_in_context() {
+    for &(_, pattern, _) in patterns::NAMED {
+        let (fast, oracle) = (Pretokenizer::new(pattern).unwrap(), by_regex(pattern));
+        let mut text = String::new();
+        // Without optimisation the regex takes minutes for all of them: then the far ones are sampled.
+        let is_sampled = cfg!(debug_assertions);
+        for character in '\0'..=char::MAX {
+            if is_sampled && character > '\u{3400}' && u32::from(character) % 97 != 0 {
+                continue;
+            }
+            for context in [" x", "ax", "1x", "'x", "x x", "Ax", "\nx", ".x", "x's", "xA", "xa", "x\n", "x1"]
+            {
+                text.extend(context.chars().map(|c| if c == 'x' { character } else { c }));
+            }
+            if text.len() > 200_000 {
+                assert_equal(&fast, &oracle, &text);
+                text.clear();
+            }
+        }
+        assert_equal(&fast, &oracle, &text);
+    }
+}
+
+#[test]
+fn names_give_texts_that_have_scanners() {
+    for name in names() {
+        assert!(patterns::family_of(named_pattern(name).unwrap()).is_some(), "{name}");
+    }
+    assert_eq!(names().count(), names().collect::<std::collections::HashSet<_>>().len());
+    assert_eq!(named_pattern("no such pattern"), None);
+}

@@ -1,0 +1,88 @@
+//! The classes of a character: a byte of bits out of the generated tables.
+//!
+//! Enters: valid UTF-8 and the offset of a character's first byte. Leaves: its class bits and its length
+//! in bytes. Cost: two dependent loads, from tables of which a text touches a few cache lines.
+
+use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
+
+pub(super) use super::unicode_tables::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER};
+
+/// The class bits of a code point.
+#[inline]
+pub(super) fn class_of_code(code: u32) -> u8 {
+    if code < DIRECT { class_direct(code) } else { class_in_ranges(code) }
+}
+
+/// The class bits of a code point below [`DIRECT`]; of any other, something meaningless.
+#[inline(always)]
+pub(super) fn class_direct(code: u32) -> u8 {
+    let block = INDEX[(code >> 6) as usize % INDEX.len()] as usize;
+    // The index holds only numbers of blocks that exist; the test of all code points covers every entry.
+    BLOCKS.get(block * 64 + (code & 63) as usize).copied().unwrap_or(0)
+}
+
+/// The class bits of a code point from [`DIRECT`] on.
+#[cold]
+pub(super) fn class_in_ranges(code: u32) -> u8 {
+    let next = RANGES.partition_point(|&(_, last, _)| last < code);
+    match RANGES.get(next) {
+        Some(&(first, _, class)) if first <= code => class,
+        _ => 0,
+    }
+}
+
+/// The class bits and the length of the character at `at`; `None` at the end of the text.
+#[inline]
+pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
+    let byte = *text.as_bytes().get(at)?;
+    if byte < 0x80 {
+        return Some((class_direct(u32::from(byte)), 1));
+    }
+    let character = text.get(at..)?.chars().next()?;
+    Some((class_of_code(u32::from(character)), character.len_utf8()))
+}
+
+/// The offset behind the longest run from `at` on of characters that `belongs` accepts.
+#[inline]
+pub(super) fn skip(text: &str, mut at: usize, belongs: impl Fn(u8) -> bool) -> usize {
+    while let Some((class, n_bytes)) = class_at(text, at) {
+        if !belongs(class) {
+            break;
+        }
+        at += n_bytes;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every code point of every class must agree with the engine that runs unnamed patterns.
+    #[test]
+    fn tables_equal_those_of_the_regex_engine() {
+        let everything: String = ('\0'..=char::MAX).collect();
+        let mut expected = vec![0u8; 0x11_0000];
+        for (bit, pattern) in [
+            (LETTER, r"\p{L}"),
+            (LOWER, r"\p{Ll}"),
+            (UPPER, r"[\p{Lu}\p{Lt}]"),
+            (MARK, r"\p{M}"),
+            (NUMBER, r"\p{N}"),
+            (SPACE, r"\s"),
+            (HAN, r"\p{Han}"),
+            (SYMBOL, r"[\p{P}\p{S}]"),
+        ] {
+            let regex = fancy_regex::Regex::new(&format!("{pattern}+")).unwrap();
+            for found in regex.find_iter(&everything) {
+                for character in found.unwrap().as_str().chars() {
+                    expected[character as usize] |= bit;
+                }
+            }
+        }
+        for character in '\0'..=char::MAX {
+            let code = u32::from(character);
+            assert_eq!(class_of_code(code), expected[code as usize], "U+{code:04X}");
+        }
+    }
+}
