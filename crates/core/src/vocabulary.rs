@@ -7,6 +7,7 @@
 //! merges; two ids may have the same bytes, and then the smaller one is the one that bytes are looked up as.
 
 mod pairs;
+mod parts;
 mod ranks;
 
 use std::hash::BuildHasher;
@@ -16,6 +17,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::error::{Error, Result};
 use pairs::PairTable;
+use parts::Reach;
 
 /// Ids are below this; the encoder's cache packs an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
@@ -108,6 +110,7 @@ pub struct Vocabulary {
     /// The id of each single byte, or [`NONE`].
     byte_ids: Box<[u32; 256]>,
     pairs: PairTable,
+    reach: Reach,
     rule: Rule,
 }
 
@@ -191,6 +194,7 @@ impl Vocabulary {
             hasher,
             byte_ids: Box::new([NONE; 256]),
             pairs: PairTable::new(0, 0, 0)?,
+            reach: Reach::default(),
             rule: Rule::Merges { list: Vec::new(), whole_first: false },
         };
         vocabulary.index_bytes();
@@ -199,7 +203,7 @@ impl Vocabulary {
 
     /// Fills `ids` and `byte_ids`; there is room.
     fn index_bytes(&mut self) {
-        let Vocabulary { bytes, slots, ids, hasher, byte_ids, .. } = self;
+        let Vocabulary { bytes, slots, ids, hasher, byte_ids, reach, .. } = self;
         let token = |id: u32| slot_bytes(bytes, slots[id as usize]);
         for id in 0..slots.len() as u32 {
             if slots[id as usize].len == NONE {
@@ -209,6 +213,7 @@ impl Vocabulary {
             let hash = hasher.hash_one(own);
             if ids.find(hash, |&other| token(other) == own).is_none() {
                 ids.insert_unique(hash, id, |&other| hasher.hash_one(token(other)));
+                reach.add(own);
                 if let &[byte] = own {
                     byte_ids[usize::from(byte)] = id;
                 }
@@ -302,6 +307,12 @@ impl Vocabulary {
     #[inline]
     pub(crate) fn byte_pair_rank(&self, left: u8, right: u8) -> u32 {
         self.pairs.byte_rank(left, right)
+    }
+
+    /// Cuts a pretoken into parts that no merge ever joins.
+    #[inline]
+    pub(crate) fn parts<'a>(&'a self, pretoken: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.reach.parts(pretoken)
     }
 
     /// The id that the merge of this rank makes.

@@ -6,11 +6,14 @@
 //! Nothing is looked up twice: what was merged once is found again in a bounded cache.
 
 mod batch;
+mod cache;
 mod file;
 mod heap;
+mod key;
 pub mod naive;
 mod scan;
 mod sink;
+mod spans;
 mod stream;
 mod worker;
 

@@ -1,15 +1,39 @@
 //! Where ids go: into an array, or only into a count.
 
+use super::cache::{ID_MASK, INLINE_IDS};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 
 /// Takes the ids of a text in order.
+///
+/// In the loop over pretokens ids go through a cursor, which holds what changes in registers: `open` makes
+/// room, `put_entry` writes without asking, `close` gives the room back.
 pub(super) trait Sink {
-    /// Takes one id.
-    fn put(&mut self, id: u32) -> Result<()>;
+    /// Where the next id goes.
+    type Cursor: Copy;
 
-    /// Takes several.
+    /// A cursor with room for `n` entries of [`INLINE_IDS`] ids.
+    fn open(&mut self, n: usize) -> Result<Self::Cursor>;
+
+    /// Takes the first `n` of an entry's ids; the first id carries other things in its highest byte.
+    ///
+    /// # Safety
+    /// The cursor has room for one more entry, and the sink was not touched since it was opened.
+    unsafe fn put_entry(cursor: &mut Self::Cursor, ids: [u32; INLINE_IDS], n: usize);
+
+    /// Keeps what was put.
+    ///
+    /// # Safety
+    /// The cursor is the last one opened, and the sink was not touched since.
+    unsafe fn close(&mut self, cursor: Self::Cursor);
+
+    /// Takes any number of ids.
     fn extend(&mut self, ids: &[u32]) -> Result<()>;
+
+    /// Takes one id.
+    fn put(&mut self, id: u32) -> Result<()> {
+        self.extend(&[id])
+    }
 
     /// Whether nothing more is wanted.
     fn is_full(&self) -> bool {
@@ -21,10 +45,34 @@ pub(super) trait Sink {
 pub(super) struct Ids<'a, I>(pub(super) &'a mut Vec<I>);
 
 impl<I: Id> Sink for Ids<'_, I> {
-    fn put(&mut self, id: u32) -> Result<()> {
-        self.0.try_reserve(1).map_err(Error::out_of_memory("ids"))?;
-        self.0.push(I::from_u32(id));
-        Ok(())
+    type Cursor = *mut I;
+
+    #[inline(always)]
+    fn open(&mut self, n: usize) -> Result<*mut I> {
+        self.0.try_reserve(n * INLINE_IDS).map_err(Error::out_of_memory("ids"))?;
+        // SAFETY: The length is within the capacity.
+        Ok(unsafe { self.0.as_mut_ptr().add(self.0.len()) })
+    }
+
+    #[inline(always)]
+    unsafe fn put_entry(cursor: &mut *mut I, ids: [u32; INLINE_IDS], n: usize) {
+        let [first, second, third, fourth] = ids;
+        let ids = [first & ID_MASK, second, third, fourth].map(I::from_u32);
+        // SAFETY: By the contract there is room for all four, of which `n`, at most four, are kept.
+        unsafe {
+            cursor.cast::<[I; INLINE_IDS]>().write_unaligned(ids);
+            *cursor = cursor.add(n);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn close(&mut self, cursor: *mut I) {
+        // SAFETY: By the contract the cursor points into the spare room of this vector, and all before it
+        // was written.
+        unsafe {
+            let n = cursor.offset_from_unsigned(self.0.as_ptr());
+            self.0.set_len(n);
+        }
     }
 
     fn extend(&mut self, ids: &[u32]) -> Result<()> {
@@ -41,9 +89,21 @@ pub(super) struct Counter {
 }
 
 impl Sink for Counter {
-    fn put(&mut self, _id: u32) -> Result<()> {
-        self.n += 1;
-        Ok(())
+    type Cursor = usize;
+
+    #[inline(always)]
+    fn open(&mut self, _n: usize) -> Result<usize> {
+        Ok(self.n)
+    }
+
+    #[inline(always)]
+    unsafe fn put_entry(cursor: &mut usize, _ids: [u32; INLINE_IDS], n: usize) {
+        *cursor += n;
+    }
+
+    #[inline(always)]
+    unsafe fn close(&mut self, cursor: usize) {
+        self.n = cursor;
     }
 
     fn extend(&mut self, ids: &[u32]) -> Result<()> {

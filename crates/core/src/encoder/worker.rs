@@ -1,8 +1,8 @@
-//! One thread's state while it encodes: the ends of pretokens ahead and the buffers of merging.
+//! One thread's state while it encodes: the ends of pretokens ahead, its cache and buffers.
 
-use super::heap::{self, HeapScratch};
 use super::sink::Sink;
-use super::{Encoder, EncoderOptions, scan};
+use super::spans::Merger;
+use super::{Encoder, EncoderOptions};
 use crate::error::{Error, Result};
 use crate::special::SpecialTokens;
 
@@ -10,12 +10,12 @@ use crate::special::SpecialTokens;
 pub(super) struct Worker {
     ends: Vec<usize>,
     ahead: Vec<usize>,
-    heap: HeapScratch,
+    merger: Merger,
 }
 
 impl Worker {
-    pub(super) fn new(_options: EncoderOptions) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), ahead: Vec::new(), heap: HeapScratch::default() })
+    pub(super) fn new(options: EncoderOptions) -> Result<Self> {
+        Ok(Worker { ends: Vec::new(), ahead: Vec::new(), merger: Merger::new(options.cache_bytes)? })
     }
 
     /// Encodes a whole text, recognising `specials`.
@@ -69,55 +69,31 @@ impl Worker {
         let document = &text[done..open];
         let unspaced = document.trim_end().len();
         let (mut encoded, mut scanned) = (0, 0);
-        let mut ahead = std::mem::take(&mut self.ahead);
-        ahead.clear();
+        self.ahead.clear();
         while scanned < document.len() {
             encoder.pretokenizer.fill(document, scanned, &mut self.ends)?;
             scanned = self.ends.last().copied().unwrap_or(document.len());
-            ahead.try_reserve(self.ends.len()).map_err(Error::out_of_memory("the ends of pretokens"))?;
-            ahead.extend_from_slice(&self.ends);
-            let before_spaces = ahead.partition_point(|&end| end <= unspaced);
-            let n_certain = ahead.len().saturating_sub(2).min(before_spaces);
-            for end in ahead.drain(..n_certain) {
-                self.encode_pretoken(encoder, &document.as_bytes()[encoded..end], sink)?;
-                encoded = end;
-            }
+            self.ahead.try_reserve(self.ends.len()).map_err(Error::out_of_memory("the ends of pretokens"))?;
+            self.ahead.extend_from_slice(&self.ends);
+            let before_spaces = self.ahead.partition_point(|&end| end <= unspaced);
+            let n_certain = self.ahead.len().saturating_sub(2).min(before_spaces);
+            let (certain, _) = self.ahead.split_at(n_certain);
+            self.merger.encode(&encoder.vocabulary, document.as_bytes(), encoded, certain, sink)?;
+            encoded = certain.last().copied().unwrap_or(encoded);
+            self.ahead.drain(..n_certain);
         }
-        self.ahead = ahead;
         Ok(done + encoded)
     }
 
     /// Encodes text without special tokens.
     fn encode_document<S: Sink>(&mut self, encoder: &Encoder, document: &str, sink: &mut S) -> Result<()> {
         let mut from = 0;
-        let mut ends = std::mem::take(&mut self.ends);
-        let mut done = Ok(());
-        while from < document.len() && done.is_ok() && !sink.is_full() {
-            done = encoder.pretokenizer.fill(document, from, &mut ends);
-            for &end in &ends {
-                if done.is_err() {
-                    break;
-                }
-                done = self.encode_pretoken(encoder, &document.as_bytes()[from..end], sink);
-                from = end;
-            }
+        while from < document.len() && !sink.is_full() {
+            encoder.pretokenizer.fill(document, from, &mut self.ends)?;
+            self.merger.encode(&encoder.vocabulary, document.as_bytes(), from, &self.ends, sink)?;
+            from = self.ends.last().copied().unwrap_or(document.len());
         }
-        self.ends = ends;
-        done
-    }
-
-    fn encode_pretoken<S: Sink>(&mut self, encoder: &Encoder, pretoken: &[u8], sink: &mut S) -> Result<()> {
-        let vocabulary = &*encoder.vocabulary;
-        if vocabulary.is_whole_first()
-            && let Some(id) = vocabulary.id_of(pretoken)
-        {
-            return sink.put(id);
-        }
-        if pretoken.len() <= scan::MOST_BYTES {
-            let (ids, n) = scan::merge(vocabulary, pretoken)?;
-            return sink.extend(&ids[..n]);
-        }
-        heap::merge(vocabulary, pretoken, &mut self.heap, |id| sink.put(id))
+        Ok(())
     }
 }
 

@@ -1,0 +1,308 @@
+//! What pretokens have been merged into, within a bound of memory.
+//!
+//! Enters: pretokens and their ids. Leaves: the ids of a pretoken that was seen before, mostly. A bucket is a
+//! cache line of two entries; an entry is a key and up to four ids, so that the usual hit touches one line.
+//! More ids than that, and the bytes of pretokens too long to be their own key, lie in an arena. A new entry
+//! takes the first place of its bucket, the one there moves to the second, the second is forgotten; a full
+//! arena is emptied as a whole, and entries of an earlier generation no longer count. The table starts small
+//! and quadruples while it fills up, so that short work stays within the nearer caches of the processor.
+//! Where memory is refused the cache stays as it is: it never fails, it only forgets.
+
+use memmap2::{Advice, MmapMut};
+
+use super::key::{Hasher, Key};
+use crate::error::{Error, Result};
+
+/// Ids in an entry.
+pub(super) const INLINE_IDS: usize = 4;
+/// The number of ids that says: they are in the arena.
+const SPILLED: u32 = 0xff;
+/// The bits of an entry's first id that hold the id; above them is the number of ids.
+pub(super) const ID_MASK: u32 = 0x00ff_ffff;
+
+const FIRST_BUCKETS: usize = 1 << 9;
+
+/// A pretoken and its ids.
+///
+/// `ids[0]` holds how many there are in its highest byte. If that is [`SPILLED`] its lower bytes are the real
+/// number, `ids[1]` is where the arena holds them, `ids[2]` the generation, `ids[3]` is free.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct Entry {
+    key: Key,
+    ids: [u32; INLINE_IDS],
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Bucket([Entry; 2]);
+
+/// What the cache knows of a pretoken.
+pub(super) enum Known<'a> {
+    /// Up to four ids; the first carries the number in its highest byte.
+    Inline([u32; INLINE_IDS], usize),
+    /// More, or those of a long pretoken.
+    Spilled(&'a [u32]),
+    /// Nothing, or no more.
+    Nothing,
+}
+
+/// Pretokens to ids.
+pub(super) struct Cache {
+    pub(super) hasher: Hasher,
+    table: Table,
+    most_buckets: usize,
+    /// Entries written since the table has its size.
+    n_written: usize,
+    /// Ids, and before them, for a long pretoken, its bytes padded to whole words.
+    arena: Vec<u32>,
+    most_words: usize,
+    generation: u32,
+}
+
+impl Cache {
+    /// An empty cache that will hold at most about `n_bytes`.
+    pub(super) fn new(n_bytes: usize) -> Result<Self> {
+        let fitting = (n_bytes / 4 * 3 / size_of::<Bucket>()).max(1);
+        let most_buckets = (fitting + 1).next_power_of_two() / 2;
+        Ok(Cache {
+            hasher: Hasher::new(),
+            table: Table::new(most_buckets.min(FIRST_BUCKETS))?,
+            most_buckets,
+            n_written: 0,
+            arena: Vec::new(),
+            most_words: n_bytes / 4 / size_of::<u32>(),
+            generation: 0,
+        })
+    }
+
+    /// Starts loading the bucket that belongs to `place`.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, place: u64) {
+        self.table.prefetch(place);
+    }
+
+    /// What is known of `pretoken`, whose key and place these are.
+    #[inline(always)]
+    pub(super) fn get(&self, key: Key, place: u64, pretoken: &[u8]) -> Known<'_> {
+        let [first, second] = &self.table.bucket(place).0;
+        // One of the two is chosen without a branch: which of them it is cannot be foretold.
+        let entry = if second.key == key { second } else { first };
+        if entry.key != key {
+            return Known::Nothing;
+        }
+        let n = entry.ids[0] >> 24;
+        if n <= INLINE_IDS as u32 {
+            return Known::Inline(entry.ids, n as usize);
+        }
+        self.spilled(entry, pretoken)
+    }
+
+    #[inline(never)]
+    fn spilled(&self, entry: &Entry, pretoken: &[u8]) -> Known<'_> {
+        let [n, at, generation, _] = entry.ids;
+        if generation != self.generation {
+            return Known::Nothing;
+        }
+        let mut words = self.arena.get(at as usize..).unwrap_or_default();
+        if entry.key.is_long() {
+            let (bytes, ids) = words.split_at_checked(n_words(pretoken)).unwrap_or_default();
+            if !words_of(pretoken).eq(bytes.iter().copied()) {
+                return Known::Nothing;
+            }
+            words = ids;
+        }
+        words.get(..(n & ID_MASK) as usize).map_or(Known::Nothing, Known::Spilled)
+    }
+
+    /// Remembers the ids of `pretoken`, whose key and place these are.
+    pub(super) fn insert(&mut self, key: Key, place: u64, pretoken: &[u8], ids: &[u32]) {
+        let mut entry = Entry { key, ids: [0; INLINE_IDS] };
+        if ids.len() <= INLINE_IDS && !key.is_long() {
+            entry.ids[..ids.len()].copy_from_slice(ids);
+            entry.ids[0] |= (ids.len() as u32) << 24;
+        } else {
+            let Some(at) = self.spill(key, pretoken, ids) else { return };
+            entry.ids = [SPILLED << 24 | ids.len() as u32, at, self.generation, 0];
+        }
+        if self.n_written > self.table.len() && self.table.len() < self.most_buckets {
+            self.grow();
+        }
+        self.n_written += 1;
+        self.table.insert(place, entry);
+    }
+
+    /// Writes to the arena; gives where, or nothing where there is no room at all.
+    fn spill(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) -> Option<u32> {
+        let n_key_words = if key.is_long() { n_words(pretoken) } else { 0 };
+        let needed = n_key_words + ids.len();
+        if needed > self.most_words {
+            return None;
+        }
+        if self.arena.capacity() - self.arena.len() < needed && !self.widen_arena(needed) {
+            self.arena.clear();
+            self.generation = self.generation.checked_add(1)?;
+            if self.arena.capacity() < needed {
+                return None;
+            }
+        }
+        let at = u32::try_from(self.arena.len()).ok()?;
+        if n_key_words > 0 {
+            self.arena.extend(words_of(pretoken));
+        }
+        self.arena.extend_from_slice(ids);
+        Some(at)
+    }
+
+    /// Makes room for `needed` more words, if the bound and the system allow it.
+    #[cold]
+    fn widen_arena(&mut self, needed: usize) -> bool {
+        let (len, capacity) = (self.arena.len(), self.arena.capacity());
+        let wanted = (capacity * 2).max(len + needed).max(1 << 10).min(self.most_words);
+        wanted >= len + needed && self.arena.try_reserve_exact(wanted - len).is_ok()
+    }
+
+    /// Moves all entries to a table of four times the size, if there is memory for it.
+    #[cold]
+    fn grow(&mut self) {
+        self.n_written = 0;
+        let Ok(mut larger) = Table::new((self.table.len() * 4).min(self.most_buckets)) else {
+            self.most_buckets = self.table.len();
+            return;
+        };
+        for index in 0..self.table.len() {
+            let Bucket([first, second]) = *self.table.bucket(index as u64);
+            for entry in [second, first] {
+                if entry.key != Key::EMPTY {
+                    larger.insert(self.hasher.place(entry.key), entry);
+                }
+            }
+        }
+        self.table = larger;
+    }
+}
+
+/// How many words hold the bytes of a pretoken.
+fn n_words(pretoken: &[u8]) -> usize {
+    pretoken.len().div_ceil(4)
+}
+
+/// The bytes of a pretoken as words, the last one padded with zeros.
+fn words_of(pretoken: &[u8]) -> impl Iterator<Item = u32> {
+    let (words, rest) = pretoken.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = (!rest.is_empty()).then_some(last);
+    words.iter().copied().chain(last).map(u32::from_le_bytes)
+}
+
+/// A power of two of buckets, in memory of their own, huge pages where the system has them.
+struct Table {
+    memory: MmapMut,
+    mask: usize,
+}
+
+impl Table {
+    fn new(n_buckets: usize) -> Result<Self> {
+        debug_assert!(n_buckets.is_power_of_two());
+        let memory = MmapMut::map_anon(n_buckets * size_of::<Bucket>())
+            .map_err(Error::out_of_memory("the cache of pretokens"))?;
+        if memory.len() >= 1 << 21 {
+            // Only a wish: without it all works, somewhat slower.
+            let _ = memory.advise(Advice::HugePage);
+        }
+        Ok(Table { memory, mask: n_buckets - 1 })
+    }
+
+    fn len(&self) -> usize {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn bucket(&self, place: u64) -> &Bucket {
+        let index = place as usize & self.mask;
+        // SAFETY: The mapping holds mask + 1 buckets, is aligned to a page, began as zeros, and zeros as
+        // well as all that `insert` writes are valid buckets.
+        unsafe { &*self.memory.as_ptr().cast::<Bucket>().add(index) }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: A prefetch reads nothing; the address is within the mapping besides.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(self.bucket(place)).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = place;
+    }
+
+    fn insert(&mut self, place: u64, entry: Entry) {
+        let Bucket([first, _]) = *self.bucket(place);
+        let index = place as usize & self.mask;
+        // SAFETY: As in `bucket`; nobody else holds a reference, since `self` is borrowed mutably.
+        unsafe { self.memory.as_mut_ptr().cast::<Bucket>().add(index).write(Bucket([entry, first])) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
+        let key = cache.hasher.key(pretoken);
+        match cache.get(key, cache.hasher.place(key), pretoken) {
+            Known::Inline(mut ids, n) => {
+                ids[0] &= ID_MASK;
+                Some(ids[..n].to_vec())
+            }
+            Known::Spilled(ids) => Some(ids.to_vec()),
+            Known::Nothing => None,
+        }
+    }
+
+    fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
+        let key = cache.hasher.key(pretoken);
+        cache.insert(key, cache.hasher.place(key), pretoken, ids);
+    }
+
+    /// A pretoken and ids that depend on `i` in every byte, of many lengths.
+    fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
+        let n_bytes = 1 + i * 7 % 60;
+        let mut pretoken = i.to_le_bytes().repeat(8);
+        pretoken.truncate(n_bytes.max(4));
+        let ids = (0..1 + i % n_bytes.min(9)).map(|k| (i * 31 + k) as u32 & ID_MASK).collect();
+        (pretoken, ids)
+    }
+
+    #[test]
+    fn what_was_inserted_is_found_or_forgotten_but_never_wrong() {
+        for n_bytes in [0, 300, 5000, 1 << 20, 1 << 24] {
+            let mut cache = Cache::new(n_bytes).unwrap();
+            let mut n_found = 0;
+            for i in 0..20_000 {
+                let (pretoken, ids) = example(i);
+                insert(&mut cache, &pretoken, &ids);
+                let (pretoken, ids) = example(i / 2);
+                if let Some(found) = known(&cache, &pretoken) {
+                    assert_eq!(found, ids);
+                    n_found += 1;
+                }
+            }
+            assert!(n_bytes < 1 << 24 || n_found > 18_000, "{n_found} found with {n_bytes}");
+            assert!(cache.table.memory.len() + cache.arena.capacity() * 4 <= n_bytes.max(64) * 5 / 4);
+        }
+    }
+
+    #[test]
+    fn equal_hashes_of_long_pretokens_are_told_apart() {
+        let mut cache = Cache::new(1 << 16).unwrap();
+        let (a, b) = ([b'a'; 20], [b'b'; 20]);
+        let key = cache.hasher.key(&a);
+        let place = cache.hasher.place(key);
+        cache.insert(key, place, &a, &[1, 2, 3]);
+        assert!(matches!(cache.get(key, place, &a), Known::Spilled(&[1, 2, 3])));
+        assert!(matches!(cache.get(key, place, &b), Known::Nothing));
+    }
+}

@@ -1,0 +1,199 @@
+//! The loop over pretokens: find each in the cache, merge those that are new.
+//!
+//! Enters: text and the ends of its pretokens. Leaves: ids, in a sink. Pretokens are taken [`BATCH`] at a time
+//! in two passes: the first makes their keys and asks for their buckets ahead of use, the second reads the
+//! buckets and writes four ids for each pretoken, of which the cursor keeps as many as there are.
+//!
+//! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
+//! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
+//! merged, by [`scan`] if it is short, by [`heap`] if it is not.
+
+use super::cache::{Cache, ID_MASK, Known};
+use super::heap::{self, HeapScratch};
+use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
+use super::scan;
+use super::sink::Sink;
+use crate::error::Result;
+use crate::vocabulary::Vocabulary;
+
+/// Pretokens between asking for their buckets and reading them, at most.
+const BATCH: usize = 64;
+
+/// A thread's cache and the buffers of merging.
+pub(super) struct Merger {
+    cache: Cache,
+    heap: HeapScratch,
+    /// The ids of the pretoken at hand.
+    ids: Vec<u32>,
+}
+
+impl Merger {
+    pub(super) fn new(cache_bytes: usize) -> Result<Self> {
+        Ok(Merger { cache: Cache::new(cache_bytes)?, heap: HeapScratch::default(), ids: Vec::new() })
+    }
+
+    /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
+    ///
+    /// Stops early when the sink is full.
+    pub(super) fn encode<S: Sink>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        mut start: usize,
+        ends: &[usize],
+        sink: &mut S,
+    ) -> Result<()> {
+        let padded = Padded::new(text);
+        for ends in ends.chunks(BATCH) {
+            if sink.is_full() {
+                break;
+            }
+            let mut keys = [(Key::UNCACHED, 0); BATCH];
+            let mut from = start;
+            for (slot, &end) in keys.iter_mut().zip(ends) {
+                let key = match end - from {
+                    len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(from), len),
+                    len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&text[from..from + len]),
+                    _ => Key::UNCACHED,
+                };
+                let place = self.cache.hasher.place(key);
+                self.cache.prefetch(place);
+                *slot = (key, place);
+                from = end;
+            }
+            let mut cursor = sink.open(ends.len())?;
+            for (index, (&(key, place), &end)) in keys.iter().zip(ends).enumerate() {
+                let pretoken = &text[start..end];
+                start = end;
+                match self.cache.get(key, place, pretoken) {
+                    // SAFETY: The cursor was opened for this and all pretokens that follow in the batch.
+                    Known::Inline(ids, n) => unsafe { S::put_entry(&mut cursor, ids, n) },
+                    known => {
+                        // SAFETY: The cursor is the last one opened; the sink was not touched.
+                        unsafe { sink.close(cursor) };
+                        match known {
+                            Known::Spilled(ids) => sink.extend(ids)?,
+                            _ => self.encode_new(vocabulary, pretoken, key, place, sink)?,
+                        }
+                        cursor = sink.open(ends.len() - index - 1)?;
+                    }
+                }
+            }
+            // SAFETY: The cursor is the last one opened; the sink was not touched.
+            unsafe { sink.close(cursor) };
+        }
+        Ok(())
+    }
+
+    /// Encodes a pretoken that the cache does not know.
+    #[inline(never)]
+    fn encode_new<S: Sink>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        pretoken: &[u8],
+        key: Key,
+        place: u64,
+        sink: &mut S,
+    ) -> Result<()> {
+        if vocabulary.is_whole_first()
+            && let Some(id) = vocabulary.id_of(pretoken)
+        {
+            if pretoken.len() <= CACHED_BYTES {
+                self.cache.insert(key, place, pretoken, &[id]);
+            }
+            return sink.put(id);
+        }
+        if pretoken.len() > CACHED_BYTES {
+            for part in vocabulary.parts(pretoken) {
+                self.ids.clear();
+                if part.len() > CACHED_BYTES {
+                    heap::merge(vocabulary, part, &mut self.heap, |id| sink.put(id))?;
+                } else {
+                    self.encode_part(vocabulary, part)?;
+                    sink.extend(&self.ids)?;
+                }
+            }
+            return Ok(());
+        }
+        self.ids.clear();
+        let mut n_parts = 0;
+        for part in vocabulary.parts(pretoken) {
+            if part.len() == pretoken.len() {
+                self.merge(vocabulary, part)?;
+            } else {
+                self.encode_part(vocabulary, part)?;
+            }
+            n_parts += 1;
+        }
+        // What falls apart into cached parts is itself worth an entry only where it fits one.
+        if n_parts == 1 || (self.ids.len() <= 4 && pretoken.len() <= INLINE_BYTES) {
+            self.cache.insert(key, place, pretoken, &self.ids);
+        }
+        sink.extend(&self.ids)
+    }
+
+    /// Appends the ids of a part of a pretoken to `ids`.
+    fn encode_part(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
+        let mut key = self.cache.hasher.key(part);
+        if vocabulary.is_whole_first() {
+            // A part that is a token need not become that token, a whole pretoken does.
+            key = key.of_part();
+        }
+        let place = self.cache.hasher.place(key);
+        match self.cache.get(key, place, part) {
+            Known::Inline(mut ids, n) => {
+                ids[0] &= ID_MASK;
+                self.ids.extend_from_slice(&ids[..n]);
+            }
+            Known::Spilled(ids) => self.ids.extend_from_slice(ids),
+            Known::Nothing => {
+                let before = self.ids.len();
+                self.merge(vocabulary, part)?;
+                self.cache.insert(key, place, part, &self.ids[before..]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges at most [`CACHED_BYTES`] bytes; appends to `ids`.
+    fn merge(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
+        if part.len() <= scan::MOST_BYTES {
+            let (ids, n) = scan::merge(vocabulary, part)?;
+            self.ids.extend_from_slice(&ids[..n]);
+            return Ok(());
+        }
+        heap::merge(vocabulary, part, &mut self.heap, |id| {
+            self.ids.push(id);
+            Ok(())
+        })
+    }
+}
+
+/// A text of which sixteen bytes can be loaded at every place, zeros past its end.
+struct Padded<'a> {
+    text: &'a [u8],
+    tail: [u8; 32],
+    tail_start: usize,
+}
+
+impl<'a> Padded<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let tail_start = text.len().saturating_sub(16);
+        let mut tail = [0; 32];
+        tail[..text.len() - tail_start].copy_from_slice(&text[tail_start..]);
+        Padded { text, tail, tail_start }
+    }
+
+    #[inline(always)]
+    fn load(&self, at: usize) -> [u8; 16] {
+        match self.text.get(at..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => *bytes,
+            None => self
+                .tail
+                .get(at - self.tail_start..)
+                .and_then(<[u8]>::first_chunk)
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+}
