@@ -68,6 +68,8 @@ pub enum Error {
     },
     /// A model file is damaged; the message says what, where and how to mend it.
     Model(String),
+    /// A model file lacks a key that it must have.
+    MissingKey(String),
 }
 
 impl Error {
@@ -101,7 +103,9 @@ impl fmt::Display for Error {
                 )
             }
             Error::Interrupted => write!(f, "interrupted"),
-            Error::Invalid(message) | Error::Model(message) => f.write_str(message),
+            Error::Invalid(message) | Error::Model(message) | Error::MissingKey(message) => {
+                f.write_str(message)
+            }
             Error::Pattern { pattern, message } => write!(f, "pattern {pattern:?}: {message}"),
             Error::DisallowedSpecial { token, offset } => {
                 write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")

@@ -37,6 +37,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::MissingByte { .. } => named(py, "MissingByteError", message),
         Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
         Error::Model(_) => named(py, "FormatError", message),
+        Error::MissingKey(_) => named(py, "MissingKeyError", message),
     }
 }
 

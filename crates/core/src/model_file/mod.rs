@@ -1,0 +1,253 @@
+//! The native model file: bytes to columns, checked through and through.
+//!
+//! Enters: the bytes of a schema 1 or 2 file (docs/formats.md states both). Leaves: [`ModelColumns`], of which all of
+//! this holds: ids ascend; tokens are not empty and distinct in bytes; every merge's parts and result are tokens and
+//! its bytes are those of its parts; no pair stands twice; special tokens are distinct in text and id, and one that
+//! shares an id with a token shares its bytes. Cost: two passes over the text (the first finds the keys), memory
+//! linear in the file. Never recurses, never panics.
+
+mod base64;
+mod json;
+mod schema1;
+mod schema2;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::error::{Error, Result};
+use json::{Json, Within};
+
+/// The largest id that a token can have.
+pub const LARGEST_ID: u32 = u32::MAX - 1;
+
+/// What malformed bytes give on decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeErrors {
+    /// An error.
+    Strict,
+    /// U+FFFD.
+    Replace,
+    /// Nothing.
+    Ignore,
+}
+
+/// One pattern, or several that each split what the one before left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatternText {
+    /// A regular expression.
+    One(String),
+    /// Several, in order; at least one.
+    Several(Vec<String>),
+}
+
+/// All that makes two tokenizers equal, as columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelColumns {
+    /// The tokens' ids, ascending.
+    pub token_ids: Vec<u32>,
+    /// The tokens' bytes, one after the other.
+    pub token_bytes: Vec<u8>,
+    /// Where each token ends in `token_bytes`.
+    pub token_ends: Vec<u64>,
+    /// Left, right and made id of each merge, in rank order.
+    pub merges: Vec<u32>,
+    /// Whether any two tokens merge whose joined bytes are a token, least id first.
+    pub ranks: bool,
+    /// Whether a pretoken that is a token is not merged.
+    pub whole_first: bool,
+    /// Special tokens in the order of the file.
+    pub special_tokens: Vec<(String, u32)>,
+    /// How text is split.
+    pub pattern: PatternText,
+    /// What malformed bytes give on decoding.
+    pub decode_errors: DecodeErrors,
+}
+
+/// Where the values of an object's keys begin.
+type Keys<'a> = HashMap<Cow<'a, str>, usize>;
+
+/// Reads a model file; [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
+pub fn read(data: &[u8]) -> Result<ModelColumns> {
+    let text = std::str::from_utf8(data).map_err(|error| {
+        let at = error.valid_up_to();
+        Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
+    })?;
+    let keys = find_keys(text)?;
+    let Some(&at) = keys.get("schema_version") else {
+        return Err(Error::MissingKey(
+            "key 'schema_version' is missing; is this a pairloom tokenizer?".into(),
+        ));
+    };
+    let version = Json::new(text, at).integer().within(|| "schema_version".into())?;
+    let file = File { text, keys, version };
+    match version {
+        1 => schema1::read(&file),
+        2 => schema2::read(&file),
+        _ => Err(Error::Model(format!(
+            "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
+        ))),
+    }
+}
+
+fn find_keys(text: &str) -> Result<Keys<'_>> {
+    let mut keys = Keys::new();
+    let mut json = Json::new(text, 0);
+    if json.peek() != Some(b'{') {
+        return json.unexpected("a JSON object, which a tokenizer file is,");
+    }
+    json.object(|json, key| {
+        json.peek();
+        let at = json.offset();
+        json.skip()?;
+        if keys.len() > 64 {
+            return Err(Error::Model("more keys than a tokenizer file has; the file is another kind".into()));
+        }
+        if keys.contains_key(&key) {
+            return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&key))));
+        }
+        keys.insert(key, at);
+        Ok(())
+    })?;
+    json.expect_end()?;
+    Ok(keys)
+}
+
+/// A file whose keys have been found.
+struct File<'a> {
+    text: &'a str,
+    keys: Keys<'a>,
+    version: u64,
+}
+
+impl<'a> File<'a> {
+    /// The keys must be exactly `expected`.
+    fn check_keys(&self, expected: &[&str]) -> Result<()> {
+        for key in expected {
+            if !self.keys.contains_key(*key) {
+                let message = format!("key '{key}' is missing; save the tokenizer again");
+                return Err(Error::MissingKey(message));
+            }
+        }
+        let mut extra: Vec<&str> =
+            self.keys.keys().map(|key| key.as_ref()).filter(|key| !expected.contains(key)).collect();
+        extra.sort_unstable();
+        match extra.first() {
+            None => Ok(()),
+            Some(key) => Err(Error::Model(format!(
+                "key {:?} does not belong to schema {}; remove it",
+                shown(key),
+                self.version
+            ))),
+        }
+    }
+
+    /// Reads the whole value of `key`.
+    fn value<T>(&self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
+        let Some(&at) = self.keys.get(key) else {
+            return Err(Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again")));
+        };
+        read(&mut Json::new(self.text, at)).within(|| key.to_string())
+    }
+}
+
+/// A text as a message shows it.
+fn shown(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// Reads an id.
+#[inline]
+fn read_id(json: &mut Json<'_>) -> Result<u32> {
+    let value = json.integer()?;
+    match u32::try_from(value) {
+        Ok(id) if id <= LARGEST_ID => Ok(id),
+        _ => Err(Error::Model(format!("id {value} is above the largest, {LARGEST_ID}"))),
+    }
+}
+
+/// Reads an object of special tokens and ids; both must be distinct.
+fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
+    let mut specials: Vec<(String, u32)> = Vec::new();
+    let mut texts = HashSet::new();
+    let mut ids = HashSet::new();
+    json.object(|json, text| {
+        let id = read_id(json).within(|| format!("{:?}", shown(&text)))?;
+        if text.is_empty() {
+            return Err(Error::Model("a special token is empty; it has at least one character".into()));
+        }
+        texts.try_reserve(1).map_err(Error::out_of_memory("special tokens"))?;
+        ids.try_reserve(1).map_err(Error::out_of_memory("special tokens"))?;
+        if !texts.insert(text.to_string()) {
+            return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&text))));
+        }
+        if !ids.insert(id) {
+            return Err(Error::Model(format!(
+                "{:?} has id {id}, as has another; ids are distinct",
+                shown(&text)
+            )));
+        }
+        push(&mut specials, (text.into_owned(), id), "special tokens")
+    })?;
+    Ok(specials)
+}
+
+/// Appends to a column whose length the file decides.
+#[inline]
+fn push<T>(column: &mut Vec<T>, value: T, what: &'static str) -> Result<()> {
+    if column.len() == column.capacity() {
+        column.try_reserve(column.len().max(64)).map_err(Error::out_of_memory(what))?;
+    }
+    column.push(value);
+    Ok(())
+}
+
+/// Tokens as the file gives them: ids and where their bytes lie in one blob, in any order.
+#[derive(Default)]
+struct Tokens {
+    blob: Vec<u8>,
+    ids: Vec<u32>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl Tokens {
+    /// The bytes of the token at `index`.
+    fn bytes(&self, index: usize) -> &[u8] {
+        self.spans.get(index).and_then(|&(start, end)| self.blob.get(start..end)).unwrap_or_default()
+    }
+
+    /// Fails where two tokens have the same bytes.
+    fn check_distinct(&self) -> Result<()> {
+        let mut seen: HashMap<&[u8], usize> = HashMap::new();
+        seen.try_reserve(self.ids.len()).map_err(Error::out_of_memory("token map"))?;
+        for (index, id) in self.ids.iter().enumerate() {
+            if let Some(first) = seen.insert(self.bytes(index), index) {
+                let other = self.ids.get(first).copied().unwrap_or_default();
+                return Err(Error::Model(format!(
+                    "ids {other} and {id} have the same bytes {:?}; tokens are distinct",
+                    shown(&String::from_utf8_lossy(self.bytes(index)))
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ids, bytes and ends in the order of `order`, which lists indices with ascending ids.
+    fn into_columns(
+        self,
+        order: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<(Vec<u32>, Vec<u8>, Vec<u64>)> {
+        let (mut ids, mut bytes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        ids.try_reserve_exact(order.len()).map_err(Error::out_of_memory("token ids"))?;
+        ends.try_reserve_exact(order.len()).map_err(Error::out_of_memory("token ends"))?;
+        bytes.try_reserve_exact(self.blob.len()).map_err(Error::out_of_memory("token bytes"))?;
+        for index in order {
+            ids.push(self.ids.get(index).copied().unwrap_or_default());
+            bytes.extend_from_slice(self.bytes(index));
+            ends.push(bytes.len() as u64);
+        }
+        Ok((ids, bytes, ends))
+    }
+}

@@ -1,0 +1,150 @@
+//! Schema 1: vocabulary as lists of bytes, merge of rank r makes id 256 + r, one special token after the last.
+
+use crate::error::{Error, Result};
+use crate::pretokens::GPT2_PATTERN;
+
+use super::json::{Json, Within};
+use super::{DecodeErrors, File, ModelColumns, PatternText, Tokens, push, read_id, read_specials, shown};
+
+const KEYS: [&str; 6] =
+    ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
+const SPECIAL: &str = "<|endoftext|>";
+
+/// Reads a file of schema 1.
+pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
+    file.check_keys(&KEYS)?;
+    let pattern = file.value("pretokenizer_pattern", |json| Ok(json.string()?.into_owned()))?;
+    if pattern != GPT2_PATTERN {
+        return Err(Error::Model(
+            "pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2".into(),
+        ));
+    }
+    let merges = file.value("merges", read_merges)?;
+    let n_merges = merges.len() / 3;
+    let n = 256 + n_merges;
+    let size = file.value("mergeable_vocab_size", |json| json.integer())?;
+    if size != n as u64 {
+        return Err(Error::Model(format!(
+            "mergeable_vocab_size is {size}, not 256 + {n_merges} merges = {n}; a merge is lost"
+        )));
+    }
+    let tokens = file.value("vocab", |json| read_vocab(json, n))?;
+    for byte in 0..=255u8 {
+        if tokens.bytes(usize::from(byte)) != [byte] {
+            return Err(Error::Model(format!(
+                "vocab['{byte}'] must be [{byte}]: ids 0 to 255 are the bytes"
+            )));
+        }
+    }
+    for (rank, merge) in merges.chunks_exact(3).enumerate() {
+        let &[left, right, made] = merge else { continue };
+        let (left, right) = (tokens.bytes(left as usize), tokens.bytes(right as usize));
+        let joined = tokens.bytes(made as usize);
+        if joined.len() != left.len() + right.len() || !joined.starts_with(left) || !joined.ends_with(right) {
+            return Err(Error::Model(format!(
+                "vocab['{made}'] is not the bytes of merges[{rank}]; one of them is damaged"
+            )));
+        }
+    }
+    // With it no pair can stand twice either: its two results would be equal.
+    tokens.check_distinct()?;
+    let special_tokens = file.value("special_tokens", read_specials)?;
+    match special_tokens.as_slice() {
+        [(text, id)] if text == SPECIAL && *id as usize == n => {}
+        _ => return Err(Error::Model(format!("special_tokens must be exactly {{\"{SPECIAL}\": {n}}}"))),
+    }
+    let (token_ids, token_bytes, token_ends) = tokens.into_columns(0..n)?;
+    Ok(ModelColumns {
+        token_ids,
+        token_bytes,
+        token_ends,
+        merges,
+        ranks: false,
+        whole_first: false,
+        special_tokens,
+        pattern: PatternText::One(pattern),
+        decode_errors: DecodeErrors::Strict,
+    })
+}
+
+/// `[[left, right], ...]` to rows of left, right, made.
+fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
+    let mut merges = Vec::new();
+    json.list(|json, rank| {
+        let mut row = [0, 0, u32::try_from(256 + rank).unwrap_or(u32::MAX)];
+        let made = row[2];
+        let mut n_parts = 0;
+        json.list(|json, side| {
+            let part = read_id(json)?;
+            if part >= made {
+                return Err(Error::Model(format!(
+                    "refers forward to id {part}; it may use ids below {made}, which exist by then"
+                )));
+            }
+            if side < 2 {
+                row[side] = part;
+            }
+            n_parts = side + 1;
+            Ok(())
+        })
+        .within(|| format!("[{rank}]"))?;
+        if n_parts != 2 {
+            return Err(Error::Model(format!("[{rank}] must be [left id, right id], not {n_parts} ids")));
+        }
+        merges_push(&mut merges, row)
+    })?;
+    Ok(merges)
+}
+
+fn merges_push(merges: &mut Vec<u32>, row: [u32; 3]) -> Result<()> {
+    row.into_iter().try_for_each(|id| push(merges, id, "merges"))
+}
+
+/// `{"id": [byte, ...], ...}` to tokens whose index is their id; the ids must be exactly 0..n.
+fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
+    const ABSENT: (usize, usize) = (0, 0);
+    let mut tokens = Tokens::default();
+    tokens.spans.try_reserve_exact(n).map_err(Error::out_of_memory("vocabulary"))?;
+    tokens.spans.resize(n, ABSENT);
+    let mut n_found = 0;
+    json.object(|json, key| {
+        let place = || format!("['{}']", shown(&key));
+        let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {
+            return Err(Error::Model(format!("{} does not belong; ids are 0 to {}", place(), n - 1)));
+        };
+        if *span != ABSENT {
+            return Err(Error::Model(format!("{} is given twice; keep one of them", place())));
+        }
+        let start = tokens.blob.len();
+        json.list(|json, _| {
+            let value = json.integer()?;
+            match u8::try_from(value) {
+                Ok(byte) => push(&mut tokens.blob, byte, "vocabulary"),
+                Err(_) => Err(Error::Model(format!("{value} is no byte; bytes are 0 to 255"))),
+            }
+        })
+        .within(place)?;
+        if tokens.blob.len() == start {
+            return Err(Error::Model(format!("{} is empty; a token has at least one byte", place())));
+        }
+        *span = (start, tokens.blob.len());
+        n_found += 1;
+        Ok(())
+    })?;
+    if n_found < n {
+        let missing = tokens.spans.iter().position(|span| *span == ABSENT).unwrap_or_default();
+        return Err(Error::Model(format!(
+            "['{missing}'] is missing; ids run from 0 to {} without a gap",
+            n - 1
+        )));
+    }
+    tokens.ids.try_reserve_exact(n).map_err(Error::out_of_memory("vocabulary"))?;
+    tokens.ids.extend((0..n).map(|id| id as u32));
+    Ok(tokens)
+}
+
+/// The number that a key spells in plain decimal: digits only, no zero before them.
+fn decimal(key: &str) -> Option<usize> {
+    let plain = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
+    if plain { key.parse().ok() } else { None }
+}

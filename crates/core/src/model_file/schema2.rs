@@ -1,0 +1,272 @@
+//! Schema 2: tokens that merges make are derived, the others listed; numbers as flat lists and runs.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::error::{Error, Result};
+
+use super::json::{Json, Within};
+use super::{
+    DecodeErrors, File, LARGEST_ID, ModelColumns, PatternText, Tokens, base64, push, read_id, read_specials,
+    shown,
+};
+
+const KEYS: [&str; 12] = [
+    "decode_errors",
+    "made_ids",
+    "merges",
+    "pattern",
+    "rule",
+    "schema_version",
+    "special_tokens",
+    "token_bytes",
+    "token_ids",
+    "token_lengths",
+    "unicode_version",
+    "whole_first",
+];
+const UNICODE_VERSION: &str = "16.0.0";
+
+/// A longer token is listed though a merge makes it: else forty doublings would ask for a terabyte.
+const LONGEST_DERIVED: usize = 256;
+
+/// Reads a file of schema 2.
+pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
+    file.check_keys(&KEYS)?;
+    let unicode_version = file.value("unicode_version", |json| json.string())?;
+    if unicode_version != UNICODE_VERSION {
+        return Err(Error::Model(format!(
+            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION} and might give other ids: use \
+             the version that saved the file",
+            shown(&unicode_version)
+        )));
+    }
+    let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
+    let decode_errors = file.value("decode_errors", |json| {
+        let choices = [
+            ("strict", DecodeErrors::Strict),
+            ("replace", DecodeErrors::Replace),
+            ("ignore", DecodeErrors::Ignore),
+        ];
+        choice(json, &choices)
+    })?;
+    let whole_first = file.value("whole_first", |json| json.boolean())?;
+    let pattern = file.value("pattern", read_pattern)?;
+    let special_tokens = file.value("special_tokens", read_specials)?;
+    let mut tokens = read_listed(file)?;
+    let flat = file.value("merges", numbers)?;
+    if ranks && !flat.is_empty() {
+        return Err(Error::Model(format!(
+            "merges holds {} numbers, but rule \"ranks\" has no merges; empty the list",
+            flat.len()
+        )));
+    }
+    if flat.len() % 2 != 0 {
+        return Err(Error::Model(format!(
+            "merges holds {} numbers; it takes two for each merge",
+            flat.len()
+        )));
+    }
+    let made = file.value("made_ids", |json| read_runs(json, flat.len() / 2))?;
+    let index = derive(&mut tokens, &flat, &made)?;
+    tokens.check_distinct()?;
+    check_pairs_distinct(&flat)?;
+    for (text, id) in &special_tokens {
+        if index.get(id).is_some_and(|&token| tokens.bytes(token) != text.as_bytes()) {
+            return Err(Error::Model(format!(
+                "special_tokens: {:?} has id {id}, which the vocabulary gives to other bytes",
+                shown(text)
+            )));
+        }
+    }
+    let merges = rows(&flat, &made)?;
+    let mut order: Vec<usize> = Vec::new();
+    order.try_reserve_exact(tokens.ids.len()).map_err(Error::out_of_memory("token order"))?;
+    order.extend(0..tokens.ids.len());
+    order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
+    let (token_ids, token_bytes, token_ends) = tokens.into_columns(order.into_iter())?;
+    Ok(ModelColumns {
+        token_ids,
+        token_bytes,
+        token_ends,
+        merges,
+        ranks,
+        whole_first,
+        special_tokens,
+        pattern,
+        decode_errors,
+    })
+}
+
+/// Reads one of the given words.
+fn choice<T: Copy>(json: &mut Json<'_>, choices: &[(&str, T)]) -> Result<T> {
+    let word = json.string()?;
+    let found = choices.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+        Error::Model(format!("must be one of {}, not {:?}", known.join(", "), shown(&word)))
+    })
+}
+
+/// A text, or a list of at least one.
+fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
+    if json.peek() != Some(b'[') {
+        return Ok(PatternText::One(json.string()?.into_owned()));
+    }
+    let mut texts = Vec::new();
+    json.list(|json, _| push(&mut texts, json.string()?.into_owned(), "patterns"))?;
+    if texts.is_empty() {
+        return Err(Error::Model("the list is empty; give at least one pattern".into()));
+    }
+    Ok(PatternText::Several(texts))
+}
+
+/// A list of numbers, each an id.
+fn numbers(json: &mut Json<'_>) -> Result<Vec<u32>> {
+    let mut column = Vec::new();
+    json.list(|json, index| push(&mut column, read_id(json).within(|| format!("[{index}]"))?, "numbers"))?;
+    Ok(column)
+}
+
+/// Runs (first, count, ...) as the `n` ids that they must hold; nothing is expanded before that is known.
+fn read_runs(json: &mut Json<'_>, n: usize) -> Result<Vec<u32>> {
+    let runs = numbers(json)?;
+    if runs.len() % 2 != 0 {
+        return Err(Error::Model(format!("holds {} numbers; it takes two for each run", runs.len())));
+    }
+    let mut n_left = n;
+    for (index, run) in runs.chunks_exact(2).enumerate() {
+        let &[first, count] = run else { continue };
+        let fits = count >= 1 && count as usize <= n_left && count - 1 <= LARGEST_ID - first;
+        if !fits {
+            return Err(Error::Model(format!(
+                "run {index} has {count} ids from {first} on, where {n_left} of {n} are left and {LARGEST_ID} is the \
+                 largest"
+            )));
+        }
+        n_left -= count as usize;
+    }
+    if n_left > 0 {
+        return Err(Error::Model(format!("the runs hold {} ids where {n} are needed", n - n_left)));
+    }
+    let mut ids = Vec::new();
+    ids.try_reserve_exact(n).map_err(Error::out_of_memory("ids"))?;
+    for run in runs.chunks_exact(2) {
+        let &[first, count] = run else { continue };
+        ids.extend(first..=first + (count - 1));
+    }
+    Ok(ids)
+}
+
+/// The tokens whose bytes the file gives, ids ascending.
+fn read_listed(file: &File<'_>) -> Result<Tokens> {
+    let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
+    let mut spans = Vec::new();
+    let mut start = 0;
+    file.value("token_lengths", |json| {
+        json.list(|json, index| {
+            let length = json.integer()?;
+            let n_left = blob.len() - start;
+            match usize::try_from(length) {
+                Ok(length) if length >= 1 && length <= n_left => {
+                    push(&mut spans, (start, start + length), "token lengths")?;
+                    start += length;
+                    Ok(())
+                }
+                _ => Err(Error::Model(format!("[{index}] is {length}, where {n_left} bytes are left"))),
+            }
+        })
+    })?;
+    if start != blob.len() {
+        return Err(Error::Model(format!(
+            "token_bytes has {} bytes, but token_lengths add up to {start}",
+            blob.len()
+        )));
+    }
+    let ids = file.value("token_ids", |json| read_runs(json, spans.len()))?;
+    if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(Error::Model(format!("token_ids has {} after {}; ids ascend", pair[1], pair[0])));
+    }
+    Ok(Tokens { blob, ids, spans })
+}
+
+/// Adds the tokens that merges make, and checks every merge's bytes; gives the index of each id.
+fn derive(tokens: &mut Tokens, flat: &[u32], made: &[u32]) -> Result<HashMap<u32, usize>> {
+    let mut index: HashMap<u32, usize> = HashMap::new();
+    index.try_reserve(tokens.ids.len() + made.len()).map_err(Error::out_of_memory("token index"))?;
+    index.extend(tokens.ids.iter().enumerate().map(|(place, &id)| (id, place)));
+    let mut later = Vec::new();
+    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(made).enumerate() {
+        let &[left, right] = pair else { continue };
+        let parts = (index.get(&left).copied(), index.get(&right).copied());
+        match (parts, index.contains_key(&id)) {
+            ((Some(left), Some(right)), false) => {
+                let length = tokens.bytes(left).len() + tokens.bytes(right).len();
+                if length > LONGEST_DERIVED {
+                    return Err(Error::Model(format!(
+                        "merge {rank} makes a token of {length} bytes; tokens above {LONGEST_DERIVED} bytes must be \
+                         listed"
+                    )));
+                }
+                let start = tokens.blob.len();
+                tokens.blob.try_reserve(length).map_err(Error::out_of_memory("token bytes"))?;
+                for part in [left, right] {
+                    let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
+                    tokens.blob.extend_from_within(from..to);
+                }
+                index.insert(id, tokens.ids.len());
+                push(&mut tokens.ids, id, "token ids")?;
+                push(&mut tokens.spans, (start, start + length), "token spans")?;
+            }
+            ((left_known, _), false) => {
+                let part = if left_known.is_none() { left } else { right };
+                return Err(Error::Model(format!(
+                    "merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
+                )));
+            }
+            // A result that is known already, perhaps with parts that a later merge makes: looked at in the end.
+            (_, true) => push(&mut later, (rank, left, right, id), "merges")?,
+        }
+    }
+    for (rank, left, right, id) in later {
+        let bytes = |id: u32| index.get(&id).map(|&place| tokens.bytes(place));
+        let (Some(left_bytes), Some(right_bytes), Some(joined)) = (bytes(left), bytes(right), bytes(id))
+        else {
+            let part = if bytes(left).is_none() { left } else { right };
+            return Err(Error::Model(format!("merge {rank} uses id {part}, which is no token")));
+        };
+        if joined.len() != left_bytes.len() + right_bytes.len()
+            || !joined.starts_with(left_bytes)
+            || !joined.ends_with(right_bytes)
+        {
+            return Err(Error::Model(format!(
+                "the bytes of id {id} are not those of the parts of merge {rank}"
+            )));
+        }
+    }
+    Ok(index)
+}
+
+fn check_pairs_distinct(flat: &[u32]) -> Result<()> {
+    let mut seen: HashSet<(u32, u32)> = HashSet::new();
+    seen.try_reserve(flat.len() / 2).map_err(Error::out_of_memory("pair set"))?;
+    for (rank, pair) in flat.chunks_exact(2).enumerate() {
+        let &[left, right] = pair else { continue };
+        if !seen.insert((left, right)) {
+            return Err(Error::Model(format!(
+                "merge {rank} is the pair ({left}, {right}), which stands before it already; keep the first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Rows of left, right, made.
+fn rows(flat: &[u32], made: &[u32]) -> Result<Vec<u32>> {
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(made.len() * 3).map_err(Error::out_of_memory("merges"))?;
+    for (pair, &made) in flat.chunks_exact(2).zip(made) {
+        rows.extend_from_slice(pair);
+        rows.push(made);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,152 @@
+use super::*;
+
+fn schema1(merges: &[(u32, u32)]) -> String {
+    let mut vocab: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    for &(left, right) in merges {
+        let joined = [vocab[left as usize].clone(), vocab[right as usize].clone()].concat();
+        vocab.push(joined);
+    }
+    let n = vocab.len();
+    let entries: Vec<String> =
+        vocab.iter().enumerate().map(|(id, bytes)| format!("\"{id}\":{bytes:?}")).collect();
+    let pairs: Vec<String> = merges.iter().map(|(left, right)| format!("[{left},{right}]")).collect();
+    format!(
+        "{{\"mergeable_vocab_size\":{n},\"merges\":[{}],\"pretokenizer_pattern\":{},\"schema_version\":1,\
+         \"special_tokens\":{{\"<|endoftext|>\":{n}}},\"vocab\":{{{}}}}}",
+        pairs.join(","),
+        serde_json::to_string(crate::pretokens::GPT2_PATTERN).unwrap(),
+        entries.join(",")
+    )
+}
+
+const SCHEMA2: &str = r#"{"decode_errors":"replace","made_ids":[10,1],"merges":[1,2],"pattern":["\\S","\\s"],"rule":"pairs","schema_version":2,"special_tokens":{"\u00e9\ud83d\ude00":99},"token_bytes":"YWI=","token_ids":[1,2],"token_lengths":[1,1],"unicode_version":"16.0.0","whole_first":true}"#;
+
+fn message(text: &str) -> String {
+    read(text.as_bytes()).expect_err("the file is damaged").to_string()
+}
+
+#[test]
+fn schema_1_gives_columns() {
+    let columns = read(schema1(&[(97, 98), (32, 256)]).as_bytes()).unwrap();
+    assert_eq!(columns.token_ids, (0..258).collect::<Vec<u32>>());
+    assert_eq!(columns.merges, [97, 98, 256, 32, 256, 257]);
+    assert_eq!(&columns.token_bytes[256..], b"ab ab");
+    assert_eq!(columns.token_ends[255..], [256, 258, 261]);
+    assert_eq!(columns.special_tokens, [("<|endoftext|>".to_string(), 258)]);
+}
+
+#[test]
+fn schema_2_gives_columns() {
+    let columns = read(SCHEMA2.as_bytes()).unwrap();
+    assert_eq!(columns.token_ids, [1, 2, 10]);
+    assert_eq!(columns.token_bytes, b"abab");
+    assert_eq!(columns.merges, [1, 2, 10]);
+    assert_eq!(columns.special_tokens, [("é😀".to_string(), 99)]);
+    assert_eq!(columns.pattern, PatternText::Several(vec!["\\S".into(), "\\s".into()]));
+    assert!(columns.whole_first && !columns.ranks);
+}
+
+#[test]
+fn a_missing_key_is_an_error_of_its_own() {
+    for key in ["schema_version", "vocab", "merges", "special_tokens"] {
+        let text = schema1(&[]).replace(&format!("\"{key}\""), "\"other\"");
+        assert!(matches!(read(text.as_bytes()), Err(Error::MissingKey(_))), "{key}");
+    }
+}
+
+#[test]
+fn every_damage_is_told_with_its_place() {
+    let good = schema1(&[(97, 98), (32, 256)]);
+    let cases = [
+        ("\"schema_version\":1", "\"schema_version\":3", "schema_version 3 is unknown"),
+        ("\"schema_version\":1", "\"schema_version\":true", "schema_version: expected an integer"),
+        ("\"schema_version\":1", "\"schema_version\":1,\"x\":[]", "key \"x\" does not belong"),
+        ("\"schema_version\":1", "\"schema_version\":1,\"schema_version\":1", "given twice"),
+        ("[97,98]", "[97,300]", "merges: [0]: refers forward to id 300"),
+        ("[97,98]", "[97,NaN]", "expected an integer"),
+        ("[97,98]", "[97,98.0]", "expected an integer"),
+        ("[97,98]", "[97,098]", "expected an integer"),
+        ("[97,98]", "[97]", "merges: [0] must be [left id, right id]"),
+        ("[97,98]", "[97,99]", "vocab['256'] is not the bytes of merges[0]"),
+        ("\"17\":[17]", "\"17\":[256]", "vocab: ['17']: 256 is no byte"),
+        ("\"17\":[17]", "\"17\":[true]", "vocab: ['17']: expected an integer"),
+        ("\"17\":[17]", "\"17\":[]", "is empty"),
+        ("\"17\":[17]", "\"017\":[17]", "does not belong"),
+        ("\"17\":[17]", "\"16\":[17]", "given twice"),
+        (",\"17\":[17]", "", "['17'] is missing"),
+        ("endoftext|>\":258", "endoftext|>\":257", "special_tokens must be exactly"),
+        ("mergeable_vocab_size\":258", "mergeable_vocab_size\":259", "mergeable_vocab_size is 259"),
+        ("[97,98]", "[97,99999999999999999999999]", "a smaller number"),
+    ];
+    for (from, to, expected) in cases {
+        assert!(good.contains(from), "{from}");
+        let text = good.replacen(from, to, 1);
+        let said = message(&text);
+        assert!(said.contains(expected), "{to}: {said}");
+    }
+    for cut in [0, 1, 20, 100, good.len() - 1] {
+        assert!(read(&good.as_bytes()[..cut]).is_err());
+    }
+    assert!(message(&format!("{good} x")).contains("the end of the file"));
+}
+
+#[test]
+fn schema_2_damage_is_told() {
+    let cases = [
+        ("\"token_ids\":[1,2]", "\"token_ids\":[1,4000000000]", "2 are left"),
+        ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids ascend"),
+        ("YWI=", "YWJ=", "canonical"),
+        ("YWI=", "YW I", "not base64 at character 2"),
+        ("YWI=", "YWE=", "the same bytes"),
+        ("\"merges\":[1,2]", "\"merges\":[1,7]", "neither listed nor made"),
+        ("\"merges\":[1,2]", "\"merges\":[1,2,1,2]", "1 ids where 2"),
+        ("\\ude00", "", "surrogate"),
+        ("99", "10", "which the vocabulary gives to other bytes"),
+        ("16.0.0", "15.0.0", "unicode_version"),
+        ("true", "1", "true or false"),
+    ];
+    for (from, to, expected) in cases {
+        assert!(SCHEMA2.contains(from), "{from}");
+        let said = message(&SCHEMA2.replacen(from, to, 1));
+        assert!(said.contains(expected), "{to}: {said}");
+    }
+    let ranks = SCHEMA2.replace("pairs", "ranks");
+    assert!(message(&ranks).contains("no merges"));
+}
+
+#[test]
+fn deep_nesting_and_doubling_are_bounded() {
+    let deep = format!("{{\"merges\":{}", "[".repeat(10_000_000));
+    assert!(message(&deep).contains("not nested so deep"));
+    let mut merges = String::from("1,2");
+    for id in 10..50 {
+        merges.push_str(&format!(",{id},{id}"));
+    }
+    let doubling =
+        SCHEMA2.replace("\"merges\":[1,2]", &format!("\"merges\":[{merges}]")).replace("[10,1]", "[10,41]");
+    assert!(message(&doubling).contains("must be listed"));
+}
+
+#[test]
+fn no_mutation_panics() {
+    let files = [schema1(&[(97, 98), (32, 256)]).into_bytes(), SCHEMA2.as_bytes().to_vec()];
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..20_000 {
+        let mut file = files[random(2)].clone();
+        for _ in 0..1 + random(3) {
+            let at = random(file.len());
+            match random(3) {
+                0 => file[at] = b"[]{}\",:0123456789.-eE\\untrf\x00\xff"[random(29)],
+                1 => {
+                    file.remove(at);
+                }
+                _ => file.insert(at, b"[]{}\",:0123456789"[random(17)]),
+            }
+        }
+        let _ = read(&file);
+    }
+}
