@@ -69,10 +69,10 @@ def test_encoding(case: cases.EncodingCase) -> None:
     allowed = "all" if case.allowed_special is None else case.allowed_special
     if case.error:
         with pytest.raises(case.error.type) as caught:
-            tokenizer.encode(case.text, allowed_special=allowed)
+            tokenizer.encode(case.text, allowed_special=allowed, disallowed_special=case.disallowed_special)
         case.error.check(caught.value)
         return
-    assert tokenizer.encode(case.text, allowed_special=allowed) == case.ids
+    assert tokenizer.encode(case.text, allowed_special=allowed, disallowed_special=case.disallowed_special) == case.ids
     assert tokenizer.encode_to_numpy(case.text, allowed_special=allowed).tolist() == case.ids
     assert tokenizer.count_tokens(case.text, allowed_special=allowed) == len(case.ids)
     assert tokenizer.decode(case.ids) == case.text

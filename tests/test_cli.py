@@ -1,0 +1,156 @@
+"""The command line: results on stdout, people on stderr, exit 0, 1 or 2, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "pairloom", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "corpus.txt").write_text("ab ab ab")
+    done = run("train", "--input", folder / "corpus.txt", "--vocab-size", "258", "--output", folder / "model.json")
+    assert done.returncode == 0, done.stderr
+    return folder / "model.json"
+
+
+def test_train_prints_one_json_line(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("ab ab ab")
+    output = tmp_path / "model.json"
+    done = run("train", "--input", tmp_path / "corpus.txt", "--vocab-size", "300", "--output", output)
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert done.stdout.count(b"\n") == 1
+    elapsed = report.pop("elapsed_ms")
+    assert isinstance(elapsed, float)
+    assert report == {
+        "corpus_bytes": 8,
+        "requested_vocab_size": 300,
+        "actual_mergeable_vocab_size": 258,
+        "special_token_count": 1,
+    }
+    assert json.loads(output.read_bytes())["schema_version"] == 1
+
+
+def test_special_replaces_the_profiles_list(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("ab ab ab")
+    common = ("train", "--input", tmp_path / "corpus.txt", "--vocab-size", "257", "--output", tmp_path / "m")
+    done = run(*common, "--special", "<s>", "--special", "<e>")
+    assert json.loads(done.stdout)["special_token_count"] == 2
+    assert run("encode", "--model", tmp_path / "m", "--text", "<e>").stdout == b"[258]\n"
+
+
+def test_encode_reads_text_file_or_stdin(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("ab<|endoftext|>ab\r\né".encode())
+    expected = b"[256,258,256,13,10,195,169]\n"
+    from_text = run("encode", "--model", model, "--text", "ab<|endoftext|>ab\r\né")
+    from_file = run("encode", "--model", model, "--input", tmp_path / "text")
+    from_stdin = run("encode", "--model", model, stdin=(tmp_path / "text").read_bytes())
+    for done in (from_text, from_file, from_stdin):
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+
+
+def test_decode_adds_nothing(model: Path) -> None:
+    expected = b"ab<|endoftext|>ab"
+    from_ids = run("decode", "--model", model, "--ids", "256", "258", "256")
+    from_json = run("decode", "--model", model, stdin=b"[256,258,256]\n")
+    from_words = run("decode", "--model", model, stdin=b" 256 258\n256\n")
+    for done in (from_ids, from_json, from_words):
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+    assert run("decode", "--model", model, stdin=b"").stdout == b""
+    assert run("decode", "--model", model, stdin=b"[]").stdout == b""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["train"],
+        ["train", "--input", "a", "--output", "b"],
+        ["train", "--input", "a", "--vocab-size", "many", "--output", "b"],
+        ["train", "--input", "a", "--vocab-size", "300", "--output", "b", "--profile", "gpt5"],
+        ["encode"],
+        ["encode", "--model", "m", "--text", "a", "--input", "b"],
+        ["decode", "--model", "m", "--ids", "one"],
+    ],
+)
+def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"usage:" in done.stderr
+
+
+def failed(done: subprocess.CompletedProcess[bytes], *mentions: str) -> None:
+    """A failure says what and where on one line of stderr, and nothing on stdout."""
+    message = done.stderr.decode()
+    assert done.returncode == 1, message
+    assert done.stdout == b""
+    assert "Traceback" not in message
+    for mention in mentions:
+        assert mention in message
+
+
+def test_failures_of_train(tmp_path: Path) -> None:
+    good = tmp_path / "good.txt"
+    good.write_text("ab ab ab")
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"ab\xff")
+    taken = tmp_path / "taken.json"
+    taken.write_text("mine")
+    output = tmp_path / "out.json"
+
+    def train(source: Path, size: int = 300, to: Path = output) -> subprocess.CompletedProcess[bytes]:
+        return run("train", "--input", source, "--vocab-size", str(size), "--output", to)
+
+    failed(train(tmp_path / "absent.txt"), "absent.txt")
+    failed(train(tmp_path), str(tmp_path))
+    failed(train(bad), "bad.txt", "byte 2")
+    failed(train(good, 255), "vocab_size", "256")
+    failed(train(good, to=taken), "taken.json")
+    failed(train(good, to=tmp_path / "no" / "out.json"), "no")
+    assert taken.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "good.txt", "taken.json"]
+    forced = run("train", "--input", good, "--vocab-size", "258", "--output", taken, "--force")
+    assert forced.returncode == 0
+    assert json.loads(taken.read_bytes())["mergeable_vocab_size"] == 258
+
+
+def test_failures_of_encode_and_decode(model: Path, tmp_path: Path) -> None:
+    failed(run("encode", "--model", tmp_path / "absent.json", "--text", "a"), "absent.json")
+    failed(run("encode", "--model", model, "--input", tmp_path / "absent.txt"), "absent.txt")
+    failed(run("encode", "--model", model, stdin=b"ab\xff"), "byte 2")
+    failed(run("decode", "--model", model, "--ids", "9999"), "9999")
+    failed(run("decode", "--model", model, "--ids", "-1"), "-1")
+    failed(run("decode", "--model", model, "--ids", "128"), "utf-8")
+    failed(run("decode", "--model", model, stdin=b"[1, true]"), "True")
+    failed(run("decode", "--model", model, stdin=b"[1.5]"), "1.5")
+    failed(run("decode", "--model", model, stdin=b"one two"), "one")
+    failed(run("decode", "--model", model, stdin=b"[" * 100_000))
+    damaged = tmp_path / "damaged.json"
+    damaged.write_bytes(model.read_bytes()[:-20])
+    failed(run("encode", "--model", damaged, "--text", "a"), "damaged.json")
+
+
+def test_a_closed_pipe_ends_quietly(model: Path) -> None:
+    command = f"{sys.executable} -m pairloom encode --model {model} --text '{'x ' * 60_000}' | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert done.stdout == b"["
+    assert done.stderr == b""
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.startswith(b"pairloom ")
+    for command in ("train", "encode", "decode"):
+        assert run(command, "--help").returncode == 0

@@ -1,0 +1,84 @@
+"""The public fixtures of the CS336 assignment, reproduced exactly."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import tiktoken
+
+from pairloom import Tokenizer, train_bpe
+from tests.cases import gpt2_alphabet, read_gpt2_merges
+
+SAMPLES = (
+    "address.txt",
+    "german.txt",
+    "tinystories_sample.txt",
+    "special_token_trailing_newlines.txt",
+    "special_token_double_newlines_non_whitespace.txt",
+    "corpus.en",
+)
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> Tokenizer:
+    from tests.cases import CS336
+
+    if not CS336.exists():
+        pytest.skip(f"the CS336 fixtures are not at {CS336}")
+    return Tokenizer.from_files(CS336 / "gpt2_vocab.json", CS336 / "gpt2_merges.txt", ["<|endoftext|>"])
+
+
+@pytest.fixture(scope="module")
+def peer(gpt2: Tokenizer) -> tiktoken.Encoding:
+    """tiktoken over the same ranks, made without a network."""
+    ranks = {token: token_id for token_id, token in gpt2.vocab.items() if token_id != 50256}
+    return tiktoken.Encoding(
+        "gpt2", pat_str=gpt2.pattern, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 50256}
+    )
+
+
+def test_the_reference_merges_and_vocabulary(cs336: Path) -> None:
+    started = time.perf_counter()
+    vocab, merges = train_bpe(cs336 / "corpus.en", 500, ["<|endoftext|>"])
+    seconds = time.perf_counter() - started
+    assert merges == read_gpt2_merges(cs336 / "train-bpe-reference-merges.txt")
+    alphabet = gpt2_alphabet()
+    entries = json.loads((cs336 / "train-bpe-reference-vocab.json").read_text(encoding="utf-8"))
+    special = "<|endoftext|>"
+    tokens = {
+        token.encode() if token == special else bytes(alphabet[character] for character in token)
+        for token in entries
+    }
+    assert set(vocab) == set(entries.values())
+    assert set(vocab.values()) == tokens
+    print(f"{seconds:.3f} s")  # the assignment allows 1.5 s; a test asserts no time
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_ids_equal_tiktokens(gpt2: Tokenizer, peer: tiktoken.Encoding, cs336: Path, name: str) -> None:
+    text = (cs336 / name).read_bytes().decode()
+    ids = peer.encode(text, allowed_special="all")
+    assert gpt2.encode(text) == ids
+    assert gpt2.encode_file(cs336 / name).tolist() == ids
+    with (cs336 / name).open(encoding="utf-8", newline="") as lines:
+        assert list(gpt2.encode_iterable(lines)) == ids
+    assert gpt2.decode(ids) == text
+    assert gpt2.encode_ordinary(text) == peer.encode_ordinary(text)
+
+
+def test_overlapping_special_tokens(cs336: Path) -> None:
+    tokenizer = Tokenizer.from_files(
+        cs336 / "gpt2_vocab.json", cs336 / "gpt2_merges.txt", ["<|endoftext|>", "<|endoftext|><|endoftext|>"]
+    )
+    text = "Hello, how <|endoftext|><|endoftext|> are you?<|endoftext|>"
+    tokens = [tokenizer.decode([token_id]) for token_id in tokenizer.encode(text)]
+    assert tokens.count("<|endoftext|>") == 1
+    assert tokens.count("<|endoftext|><|endoftext|>") == 1
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_worked_example(gpt2: Tokenizer) -> None:
+    assert gpt2.encode("Hello<|endoftext|>World") == [15496, 50256, 10603]

@@ -1,0 +1,269 @@
+"""The facade: every caller's road, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pairloom
+from pairloom import SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
+
+AB = Tokenizer.train("ab ab ab", 258)
+SAMPLE = "Hello, wörld! 東京 🙂 ab<|endoftext|>ab  \n\n\tthe end'll be 12345"
+
+
+def trained(text: str = SAMPLE * 3, vocab_size: int = 300, **fields: Any) -> Tokenizer:
+    return Tokenizer.train([text], vocab_size, corpus_specials="split", **fields)
+
+
+def test_public_names_are_exactly_these() -> None:
+    for name in ("Tokenizer", "TrainingConfig", "PretokenCounts", "train_bpe", "pretokenize", "UNICODE_VERSION"):
+        assert name in pairloom.__all__
+    assert pairloom.UNICODE_VERSION.startswith("16.0")
+
+
+def test_every_road_gives_the_same_ids(tmp_path: Path) -> None:
+    tokenizer = trained()
+    ids = tokenizer.encode(SAMPLE)
+    file = tmp_path / "sample.txt"
+    file.write_bytes(SAMPLE.encode())
+    assert tokenizer.encode_to_numpy(SAMPLE).tolist() == ids
+    assert tokenizer.encode_to_numpy(SAMPLE).dtype == tokenizer.id_dtype == np.uint16
+    assert tokenizer.encode_file(file).tolist() == ids
+    assert list(tokenizer.encode_iterable(iter([SAMPLE[:7], "", SAMPLE[7:]]))) == ids
+    assert tokenizer.encode_batch([SAMPLE, "", "ab"]) == [ids, [], tokenizer.encode("ab")]
+    flat, offsets = tokenizer.encode_batch_to_numpy([SAMPLE, "", "ab"])
+    assert flat.tolist() == ids + tokenizer.encode("ab")
+    assert offsets.tolist() == [0, len(ids), len(ids), len(flat)]
+    assert offsets.dtype == np.int64
+    assert tokenizer.count_tokens(SAMPLE) == len(ids)
+    assert tokenizer.count_tokens(SAMPLE, limit=5) == 5
+    assert tokenizer.count_tokens(SAMPLE, limit=0) == 0
+    assert tokenizer.count_tokens("ab", limit=99) == len(tokenizer.encode("ab"))
+    assert tokenizer.count_tokens_batch([SAMPLE, ""]).tolist() == [len(ids), 0]
+
+
+def test_every_road_back_gives_the_text() -> None:
+    tokenizer = trained()
+    ids = tokenizer.encode(SAMPLE)
+    for form in (ids, tuple(ids), iter(ids), np.array(ids, np.uint16), np.array(ids, np.int64), np.array(ids)[:]):
+        assert tokenizer.decode(form) == SAMPLE
+    doubled = np.repeat(np.array(ids, np.int32), 2)
+    assert tokenizer.decode(doubled[::2]) == SAMPLE
+    assert tokenizer.decode_bytes(ids) == SAMPLE.encode()
+    assert tokenizer.decode_batch([ids, []]) == [SAMPLE, ""]
+    stream = tokenizer.decode_stream()
+    assert "".join([*(stream.push(i) for i in ids), stream.finish()]) == SAMPLE
+    assert tokenizer.decode([]) == ""
+
+
+def test_a_stream_holds_back_a_split_character() -> None:
+    stream = AB.decode_stream()
+    assert [stream.push(byte) for byte in "é".encode()] == ["", "é"]
+    stream.push(0xC3)
+    with pytest.raises(UnicodeDecodeError):
+        stream.finish()
+
+
+@pytest.mark.parametrize("ids", [[9999], [-1], [2**70], np.array([-1]), np.array([2**40]), iter([9999])])
+def test_unknown_ids(ids: Any) -> None:
+    with pytest.raises(UnknownTokenIdError) as caught:
+        AB.decode(ids)
+    assert isinstance(caught.value, KeyError)
+    assert "unknown token id" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ids", [[True], [1.0], ["1"], [None], "12", b"12", 5, None, np.array([1.0]), np.array([True]), np.zeros((2, 2), int)]
+)
+def test_what_is_no_id_is_a_type_error(ids: Any) -> None:
+    with pytest.raises(TypeError):
+        AB.decode(ids)
+
+
+@pytest.mark.parametrize("text", [None, b"ab", 5, ["ab"], True])
+def test_what_is_no_text_is_a_type_error(text: Any) -> None:
+    for road in (AB.encode, AB.encode_ordinary, AB.encode_to_numpy, AB.count_tokens):
+        with pytest.raises(TypeError):
+            road(text)
+
+
+def test_a_bare_str_for_a_list_is_a_type_error() -> None:
+    for road in (AB.encode_batch, AB.encode_batch_to_numpy, AB.count_tokens_batch, AB.encode_iterable):
+        with pytest.raises(TypeError, match="iterable of str"):
+            road("ab")
+    with pytest.raises(TypeError):
+        AB.encode_batch([None])  # type: ignore[list-item]
+
+
+def test_lone_surrogates_are_refused_everywhere() -> None:
+    for road in (AB.encode, AB.count_tokens, lambda text: Tokenizer.train([text], 300)):
+        with pytest.raises(UnicodeEncodeError):
+            road("a\ud800b")
+    with pytest.raises(ValueError, match="surrogate"):
+        Tokenizer.train("a", 300, special_tokens=["\ud800"])
+
+
+def test_disallowed_special_tokens_name_token_place_and_remedy() -> None:
+    with pytest.raises(SpecialTokenError, match=r"<\|endoftext\|>.*byte 2.*allowed_special") as caught:
+        AB.encode("ab<|endoftext|>", allowed_special=set(), disallowed_special="all")
+    assert isinstance(caught.value, ValueError)
+    assert AB.encode("ab<|endoftext|>", disallowed_special="all") == [256, 258]
+    assert AB.encode("ab<|endoftext|>", allowed_special=()) == AB.encode_ordinary("ab<|endoftext|>")
+    assert 258 not in AB.encode_ordinary("ab<|endoftext|>")
+
+
+def test_made_by_hand() -> None:
+    vocab = {i: bytes([i]) for i in range(256)} | {300: b"ab"}
+    tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<s>", "ab"])
+    assert tokenizer.special_tokens == {"<s>": 301, "ab": 300}
+    assert tokenizer.n_vocab == len(tokenizer) == 302
+    assert tokenizer.decode_errors == "replace"
+    assert tokenizer.decode([0x80]) == "\ufffd"
+    assert tokenizer.config is None
+    assert Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens) == tokenizer
+    with pytest.raises(KeyError):
+        tokenizer.decode([270])
+    with pytest.raises(ValueError, match="lacks b'zz'"):
+        Tokenizer(vocab, [(b"z", b"z")])
+    with pytest.raises(TypeError):
+        Tokenizer({0: "a"}, [])  # type: ignore[dict-item]
+    with pytest.raises(TypeError):
+        Tokenizer({True: b"a"}, [])
+    with pytest.raises(ValueError):
+        Tokenizer({-1: b"a"}, [])
+
+
+def test_what_it_says_of_itself() -> None:
+    assert AB.n_vocab == 259
+    assert AB.merges == [(b"a", b"b"), (b" ", b"ab")]
+    assert AB.vocab[258] == b"<|endoftext|>"
+    assert list(AB.vocab) == list(range(259))
+    assert AB.token_to_id(b"ab") == 256
+    assert AB.token_to_id("<|endoftext|>") == AB.token_to_id(b"<|endoftext|>") == 258
+    assert AB.token_to_id("nothing") is None
+    assert AB.id_to_token(257) == b" ab"
+    with pytest.raises(KeyError):
+        AB.id_to_token(5000)
+    assert AB.config == TrainingConfig()
+    assert AB.token_byte_lengths()[[0, 256, 257, 258]].tolist() == [1, 2, 3, 13]
+    assert repr(AB).startswith("Tokenizer(n_vocab=259, pattern='gpt2'")
+
+
+def test_equality_pickle_and_copies() -> None:
+    again = Tokenizer.train("ab ab ab", 258)
+    assert again == AB and hash(again) == hash(AB)
+    assert Tokenizer.train("ab ab ab", 257) != AB
+    assert AB != "AB"
+    thawed = pickle.loads(pickle.dumps(AB))
+    assert thawed == AB and thawed.config is None
+    assert copy.copy(AB) is AB and copy.deepcopy(AB) == AB
+    with pytest.raises(AttributeError):
+        AB.extra = 1  # type: ignore[attr-defined]
+
+
+def test_truncation_is_training_to_that_size() -> None:
+    text = SAMPLE * 5
+    for profile in ("bpetite", "cs336", "huggingface"):
+        big = Tokenizer.train([text], 330, profile, special_tokens=["<s>"])
+        small = Tokenizer.train([text], 290, profile, special_tokens=["<s>"])
+        assert big.truncate_vocab(290) == small
+        with pytest.raises(ValueError, match="vocab_size"):
+            big.truncate_vocab(255)
+
+
+def test_adding_special_tokens_gives_a_new_tokenizer() -> None:
+    more = AB.add_special_tokens(["<pad>"])
+    assert more.special_tokens == {"<|endoftext|>": 258, "<pad>": 259}
+    assert more.encode("ab<pad>") == [256, 259]
+    assert "<pad>" not in AB.special_tokens
+    with pytest.raises(ValueError, match="exists"):
+        more.add_special_tokens(["<pad>"])
+
+
+def test_many_threads_at_once() -> None:
+    tokenizer = trained()
+    expected = tokenizer.encode(SAMPLE)
+    wrong: list[int] = []
+
+    def work() -> None:
+        for _ in range(200):
+            if tokenizer.encode(SAMPLE) != expected or tokenizer.decode(expected) != SAMPLE:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_after_fork() -> None:
+    tokenizer = trained()
+    expected = tokenizer.encode_batch([SAMPLE] * 100)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(tokenizer.encode, [SAMPLE] * 4) == expected[:4]
+        assert pool.apply(tokenizer.encode_batch, ([SAMPLE] * 100,)) == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is enforced on Linux only")
+@pytest.mark.parametrize("road", ["encode", "encode_to_numpy", "encode_file", "encode_batch"])
+def test_a_memory_limit_gives_memory_error(road: str, tmp_path: Path) -> None:
+    script = tmp_path / "limited.py"
+    script.write_text(
+        """
+import resource, sys
+from pairloom import Tokenizer
+tokenizer = Tokenizer.train("ab ab ab", 258)
+text = "some words that are new " * (5 * 1024 * 1024 // 24)
+open(sys.argv[1], "w").write(text)
+tokenizer.encode("warm")
+with open("/proc/self/statm") as statm:
+    resident = int(statm.read().split()[1]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (resident + 1_000_000, -1))
+try:
+    given = {"encode": text, "encode_to_numpy": text, "encode_file": sys.argv[1], "encode_batch": [text]}
+    getattr(tokenizer, sys.argv[2])(given[sys.argv[2]])
+except MemoryError:
+    print("MemoryError")
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "text"), road], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "MemoryError\n"), done.stderr
+
+
+def test_ctrl_c_stops_training_and_encoding(tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(
+        """
+import signal, sys, time
+from pairloom import Tokenizer
+tokenizer = Tokenizer.train("ab ab ab", 258)
+texts = ["%x " % (i * 7919) * 40 for i in range(400_000)]
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for work in (lambda: Tokenizer.train(texts * 20, 5000), lambda: [tokenizer.encode_batch(texts * 4) for _ in range(99)]):
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        work()
+        print("not interrupted")
+    except KeyboardInterrupt:
+        print("interrupted")
+print(tokenizer.encode("ab"))
+"""
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "interrupted\ninterrupted\n[256]\n", done.stderr

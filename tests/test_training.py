@@ -1,0 +1,230 @@
+"""Training: configuration, what is refused, what is warned of, progress, sameness."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CorpusError, CountsError, PretokenCounts, ProgressEvent, Tokenizer, TrainingConfig, train_bpe
+from tests.cases import PROFILES
+
+TEXT = "the cat sat on the mat. the dog sat on the log.\n" * 20
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_the_profiles_are_the_published_conventions(profile: str) -> None:
+    config = TrainingConfig.from_profile(profile)
+    for name, value in PROFILES[profile].items():
+        assert getattr(config, name) == (tuple(value) if isinstance(value, list) else value), name
+    assert config.decode_errors == ("strict" if profile == "bpetite" else "replace")
+    assert config.input_errors == "strict"
+
+
+def test_the_config_is_frozen_and_checked() -> None:
+    config = TrainingConfig(min_frequency=2)
+    with pytest.raises(FrozenInstanceError):
+        config.min_frequency = 3  # type: ignore[misc]
+    for wrong in ({"tie_break": "first"}, {"min_frequency": 0}, {"byte_order": "random"}, {"max_token_bytes": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            TrainingConfig(**wrong)
+    for wrong in ({"min_frequency": True}, {"min_frequency": 1.0}, {"specials_counted": 1}, {"max_token_bytes": "3"}):
+        with pytest.raises(TypeError, match=next(iter(wrong))):
+            TrainingConfig(**wrong)
+
+
+def test_unknown_profiles_and_options_are_named() -> None:
+    with pytest.raises(ValueError, match="bpetite, cs336, huggingface"):
+        Tokenizer.train([TEXT], 300, "gpt5")
+    with pytest.raises(TypeError, match="tie_brake"):
+        Tokenizer.train([TEXT], 300, tie_brake="ids_least")
+
+
+@pytest.mark.parametrize(
+    ("fields", "least"), [({}, 256), ({"profile": "cs336", "special_tokens": ["<a>", "<b>"]}, 258)]
+)
+@pytest.mark.parametrize("vocab_size", [-5, 0, 255])
+def test_a_vocab_size_below_the_base_names_the_least(fields: dict[str, Any], least: int, vocab_size: int) -> None:
+    with pytest.raises(ValueError, match=f"vocab_size.*{least}"):
+        Tokenizer.train([TEXT], vocab_size, **fields)
+    assert Tokenizer.train([TEXT], least, **fields).merges == []
+
+
+@pytest.mark.parametrize("vocab_size", [300.0, "300", True, None])
+def test_a_vocab_size_that_is_no_int_is_a_type_error(vocab_size: Any) -> None:
+    with pytest.raises(TypeError, match="vocab_size"):
+        Tokenizer.train([TEXT], vocab_size)
+
+
+@pytest.mark.parametrize("corpus", [None, b"text", 5, [b"text"], [None], ["a", 5]])
+def test_a_corpus_of_a_wrong_type(corpus: Any) -> None:
+    with pytest.raises(TypeError):
+        Tokenizer.train(corpus, 300)
+
+
+@pytest.mark.parametrize("special_tokens", [[""], ["a", "a"], [5], [None], [b"a"]])
+def test_special_tokens_must_be_distinct_and_not_empty(special_tokens: Any) -> None:
+    with pytest.raises(ValueError, match="special token"):
+        Tokenizer.train(TEXT, 300, special_tokens=special_tokens)
+
+
+def test_a_bare_str_of_special_tokens_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="list"):
+        Tokenizer.train(TEXT, 300, special_tokens="<s>")
+
+
+@pytest.mark.parametrize("corpus", ["", [], [""], ["", ""], iter([])])
+def test_an_empty_corpus_gives_the_base_vocabulary(corpus: Any) -> None:
+    tokenizer = Tokenizer.train(corpus, 300)
+    assert tokenizer.merges == []
+    assert tokenizer.special_tokens == {"<|endoftext|>": 256}
+
+
+def test_an_empty_file_gives_the_base_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    assert Tokenizer.train_files(tmp_path / "empty", 300).n_vocab == 257
+
+
+def test_training_on_text_and_on_files_agree(tmp_path: Path) -> None:
+    file = tmp_path / "corpus.txt"
+    file.write_bytes(TEXT.encode())
+    expected = Tokenizer.train(TEXT, 300)
+    assert Tokenizer.train_files([file], 300) == expected
+    assert Tokenizer.train_files(str(file), 300) == expected
+    assert Tokenizer.train_files(file, 300) == expected
+    assert Tokenizer.train_from_counts(PretokenCounts.from_files(file), 300, special_tokens=["<|endoftext|>"]) == expected
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        Tokenizer.train_files([tmp_path / "absent"], 300)
+    with pytest.raises(IsADirectoryError):
+        Tokenizer.train_files([tmp_path], 300)
+    for wrong in (None, 5, b"path", [5], [b"path"]):
+        with pytest.raises(TypeError):
+            Tokenizer.train_files(wrong, 300)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("data", "offset", "hint"),
+    [
+        (b"fine \xff", 5, ""),
+        (b"\x1f\x8b\x08\x00rest\xff", 1, "gzip"),
+        ("text".encode("utf-16"), 0, "UTF-16"),
+        ("caf\u00e9 au lait".encode("latin-1"), 3, "Latin-1"),
+        (b"cut off \xe6\x9d", 8, ""),
+    ],
+)
+def test_invalid_utf8_names_file_offset_and_likely_cause(tmp_path: Path, data: bytes, offset: int, hint: str) -> None:
+    file = tmp_path / "broken.txt"
+    file.write_bytes(data)
+    for road in (lambda: Tokenizer.train_files(file, 300), lambda: Tokenizer.train("a", 256).encode_file(file)):
+        with pytest.raises(CorpusError, match=f"broken.txt.*byte {offset}.*{hint}") as caught:
+            road()
+        assert isinstance(caught.value, ValueError)
+    assert Tokenizer.train_files(file, 300, input_errors="replace").n_vocab >= 257
+
+
+def test_newlines_and_byte_order_marks_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "dos.txt"
+    file.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n" * 5)
+    items = dict(PretokenCounts.from_files(file).items())
+    assert items[b"\r"] == items[b"\n"] == 9
+    assert items[b"\r\n"] == 1
+    assert any(pretoken.startswith(b"\xef\xbb\xbf") for pretoken in items)
+
+
+def test_special_literals_in_the_corpus_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r'2 literals.*corpus_specials="split"'):
+        Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Tokenizer.train("ab<|endoftext|>ab", 300, corpus_specials="split")
+        Tokenizer.train("ab<|endoftext", 300)
+
+
+def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "data.txt"
+    file.write_text("ab")
+    with pytest.warns(UserWarning, match="train_files"):
+        Tokenizer.train(str(file), 300)
+
+
+def test_progress_has_two_stages_from_zero_to_the_end() -> None:
+    events: list[ProgressEvent] = []
+    Tokenizer.train([TEXT] * 5, 270, progress=events.append)
+    stages = [event.stage for event in events]
+    assert sorted(set(stages)) == ["count", "merge"]
+    for stage in ("count", "merge"):
+        mine = [event for event in events if event.stage == stage]
+        assert mine[0].done == 0
+        assert [event.done for event in mine] == sorted(event.done for event in mine)
+    assert events[-1].done == events[-1].total == 14
+    with pytest.raises(TypeError, match="progress"):
+        Tokenizer.train(TEXT, 300, progress=5)  # type: ignore[arg-type]
+
+
+def test_an_exception_in_a_progress_callable_comes_out() -> None:
+    def fail(event: ProgressEvent) -> None:
+        raise RuntimeError(event.stage)
+
+    with pytest.raises(RuntimeError, match="count"):
+        Tokenizer.train(TEXT, 300, progress=fail)
+
+
+def test_the_same_file_from_any_threads_order_and_partition(tmp_path: Path) -> None:
+    texts = [TEXT[i : i + 97] for i in range(0, len(TEXT), 97)]
+    files = []
+    for threads, order in ((1, 1), (2, -1), (3, 1), (7, -1)):
+        path = tmp_path / f"{threads}.json"
+        Tokenizer.train(texts[::order], 320, threads=threads).save(path)
+        files.append(path.read_bytes())
+    halves = PretokenCounts.from_texts(texts[:9]) + PretokenCounts.from_texts(texts[9:])
+    path = tmp_path / "halves.json"
+    Tokenizer.train_from_counts(halves, 320).save(path)
+    files.append(path.read_bytes())
+    assert len(set(files)) == 1
+
+
+def test_counts_are_a_commutative_monoid() -> None:
+    a, b = PretokenCounts.from_texts(["the cat"]), PretokenCounts.from_texts(["the dog", "a cat"])
+    empty = PretokenCounts.from_texts([])
+    assert a + b == b + a == PretokenCounts.from_texts(["the cat", "the dog", "a cat"])
+    assert a + empty == a
+    assert (a + b).n_documents == 3 and (a + b).n_bytes == 19
+    assert len(a) == 2 and dict(a.items()) == {b"the": 1, b" cat": 1}
+    with pytest.raises(CountsError, match="pattern"):
+        a + PretokenCounts.from_texts(["x"], "cl100k")
+    with pytest.raises(TypeError):
+        a + 5  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        PretokenCounts.from_texts("a bare str")
+
+
+def test_counts_cut_in_another_way_are_refused() -> None:
+    counts = PretokenCounts.from_texts([TEXT])
+    with pytest.raises(CountsError, match="split"):
+        Tokenizer.train_from_counts(counts, 300, "cs336", special_tokens=["<|endoftext|>"])
+    with pytest.raises(CountsError, match="pattern"):
+        Tokenizer.train_from_counts(counts, 300, pattern="cl100k")
+    with pytest.raises(TypeError):
+        Tokenizer.train_from_counts([TEXT], 300)  # type: ignore[arg-type]
+
+
+def test_max_memory_is_refused_clearly() -> None:
+    texts = [f"word{i} " * 3 for i in range(200_000)]
+    with pytest.raises(MemoryError, match="max_memory"):
+        Tokenizer.train(texts, 300, max_memory=1_000_000)
+
+
+def test_train_bpe_is_the_assignments_function(tmp_path: Path) -> None:
+    file = tmp_path / "corpus.txt"
+    file.write_text("low low low low low<|endoftext|>lower lower widest widest widest<|endoftext|>newest newest")
+    vocab, merges = train_bpe(file, 263, special_tokens=["<|endoftext|>"])
+    assert merges[:3] == [(b"l", b"o"), (b"lo", b"w"), (b"w", b"e")] or len(merges) == 6
+    assert vocab[256] == b"<|endoftext|>"
+    assert len(vocab) == 263
+    assert [vocab[257 + rank] for rank in range(6)] == [left + right for left, right in merges]
