@@ -5,7 +5,10 @@
 //! Source: the published pattern, read alternative by alternative; the differential tests compare with a
 //! regex engine.
 
+use super::block::Block;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at, skip};
+use super::window::{Window, firsts};
+use super::windows::{Rules, Starts};
 
 /// The end of the pretoken that starts at `at`; `at` itself only at the end of the text.
 pub(super) fn next_end(text: &str, at: usize) -> usize {
@@ -53,4 +56,42 @@ pub(super) fn spaces_end(text: &str, at: usize) -> usize {
         end += n_bytes;
     }
     end
+}
+
+/// The rules of the pattern on masks.
+#[derive(Clone, Copy)]
+pub(super) struct Gpt2;
+
+impl Rules for Gpt2 {
+    const CASES: bool = false;
+
+    #[inline(always)]
+    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
+        let Window { block, valid, letter, number, space, .. } = *window;
+        let other = window.other();
+        let behind_blank = block.equal(b' ') << 1;
+        // A run of a class starts a pretoken, unless the ' ' before it does.
+        let mut starts = (firsts(letter) | firsts(number) | firsts(other)) & !behind_blank;
+        let apostrophes = block.equal(b'\'') & starts & letter >> 1;
+        // The last white space of a run, before something else, starts what follows or stands alone.
+        starts |= firsts(space) | space & window.before::<ASCII>(valid & !space);
+        if apostrophes != 0 {
+            let (one, two) = contractions(block);
+            let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
+            starts = starts & !((one | two) << 1) | one << 2 | two << 3;
+        }
+        Starts { starts, unknown_from: 64 }
+    }
+
+    fn next_end(self, text: &str, at: usize) -> usize {
+        next_end(text, at)
+    }
+}
+
+/// Where one letter that makes a contraction stands, and where two start.
+#[inline(always)]
+fn contractions<B: Block>(block: B) -> (u64, u64) {
+    let one = block.equal(b's') | block.equal(b'd') | block.equal(b'm') | block.equal(b't');
+    let (l, e) = (block.equal(b'l'), block.equal(b'e'));
+    (one, l & l >> 1 | (block.equal(b'v') | block.equal(b'r')) & e >> 1)
 }
