@@ -74,6 +74,7 @@ impl Counter {
     /// A file of no size (a pipe) is read to its end. An error names the first file in the order of
     /// `paths` that has one.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
+        self.has_failed = true;
         let mut sources = Vec::new();
         sources.try_reserve_exact(paths.len()).map_err(Error::out_of_memory(SOURCES))?;
         let mut total = self.n_bytes;

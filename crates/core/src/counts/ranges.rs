@@ -65,12 +65,14 @@ impl RangeScan<'_> {
     /// is unknown). Returns the boundary at which the chain stopped: `end`, or less where a pretoken
     /// spans that.
     pub(super) fn count(&mut self, reader: &mut Reader<'_>, begin: u64, end: u64) -> Result<u64> {
-        let beyond = (self.plan.beyond_bytes + self.options.specials.longest()) as u64;
+        // At least a character more, so that one that a window's end cuts is not of this range.
+        let beyond = (self.plan.beyond_bytes + self.options.specials.longest() + 3) as u64;
         let reach = end.saturating_add(beyond);
         let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
         let mut n_bytes = block;
         let mut at = begin;
         let mut searched = begin;
+        let mut is_first = true;
         loop {
             let left = usize::try_from(reach - at).unwrap_or(usize::MAX);
             // A quarter of a block more is better than a window of a quarter of a block.
@@ -83,7 +85,10 @@ impl RangeScan<'_> {
             }
             let limit = window.index_of(end);
             if self.options.corpus_specials == CorpusSpecials::Text {
-                self.totals.n_documents += u64::from(at == 0 && begin == 0 && !window.text.is_empty());
+                // Counted where it begins, once: a window that was too small is asked for again.
+                let begins = is_first && begin == 0 && !window.text.is_empty();
+                self.totals.n_documents += u64::from(begins);
+                is_first &= window.text.is_empty();
                 searched = self.count_literals(&window, searched, limit);
             }
             let settled = window.offset_of(self.count_window(&window, limit)?);
