@@ -1,110 +1,234 @@
-//! Counts texts and files.
+//! Counts what it is given, batch after batch.
+//!
+//! Enters: texts or paths. Leaves: [`PretokenCounts`]. Each call makes jobs of about equal size out of its
+//! sources (many small ones to a job, many jobs to a big one), has a [`Crew`] do them, and joins what
+//! was cut in two.
 
-use std::collections::HashMap;
+use std::fs;
+use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use super::{CorpusSpecials, CountOptions, InputErrors, PretokenCounts};
+use super::crew::{Crew, Job};
+use super::partitions::Partitions;
+use super::ranges::{Plan, Totals};
+use super::seams::{Counted, Seams};
+use super::tally::Tally;
+use super::windows::{Buffers, Source};
+use super::{CorpusSpecials, CountOptions, PretokenCounts};
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
+///
+/// After an error a counter has counted some of the batch and is of no more use: `finish` fails too.
 pub struct Counter {
     options: CountOptions,
-    counts: HashMap<Vec<u8>, u64>,
+    plan: Plan,
+    partitions: Partitions,
+    tallies: Vec<Tally>,
+    threads: usize,
     n_bytes: u64,
-    n_documents: u64,
-    n_special_literals: u64,
-    reported: bool,
+    totals: Totals,
+    has_reported: bool,
+    has_failed: bool,
 }
 
 impl Counter {
     /// A counter that has counted nothing.
     pub fn new(options: CountOptions) -> Result<Self> {
+        Counter::with_plan(options, Plan::default())
+    }
+
+    /// A counter that cuts work in other sizes.
+    pub(super) fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
+        let threads = match options.threads {
+            0 => thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        };
         Ok(Counter {
+            partitions: Partitions::new(options.max_memory)?,
             options,
-            counts: HashMap::new(),
+            plan,
+            tallies: Vec::new(),
+            threads,
             n_bytes: 0,
-            n_documents: 0,
-            n_special_literals: 0,
-            reported: false,
+            totals: Totals::default(),
+            has_reported: false,
+            has_failed: false,
         })
     }
 
-    /// Counts texts, each a document of its own.
+    /// Counts texts, each a document of its own, or several where special literals split it.
     pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
-        if !self.reported {
-            self.reported = true;
-            monitor.report(Stage::Count, 0, self.options.total_hint.unwrap_or(0))?;
-        }
-        for text in texts {
-            self.count_text(text)?;
-            self.n_bytes += text.len() as u64;
-        }
-        let total = self.options.total_hint.unwrap_or(0).max(self.n_bytes);
-        monitor.report(Stage::Count, self.n_bytes, total)
+        let mut sources = Vec::new();
+        sources.try_reserve_exact(texts.len()).map_err(Error::out_of_memory(SOURCES))?;
+        sources.extend(texts.iter().map(|text| Source::Text(text)));
+        let total = self.options.total_hint;
+        self.count(&sources, total, monitor)
     }
 
-    /// Counts files of UTF-8, each a document of its own.
+    /// Counts files of UTF-8, each a document of its own, or several where special literals split it.
+    ///
+    /// A file of no size (a pipe) is read to its end. An error names the first file in the order of
+    /// `paths` that has one.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
+        self.has_failed = true;
+        let mut sources = Vec::new();
+        sources.try_reserve_exact(paths.len()).map_err(Error::out_of_memory(SOURCES))?;
         let mut total = self.n_bytes;
         for path in paths {
-            total += std::fs::metadata(path).map_err(Error::io(path))?.len();
-        }
-        self.reported = true;
-        monitor.report(Stage::Count, self.n_bytes, total)?;
-        for path in paths {
-            let bytes = std::fs::read(path).map_err(Error::io(path))?;
-            match std::str::from_utf8(&bytes) {
-                Ok(text) => self.count_text(text)?,
-                Err(_) if self.options.input_errors == InputErrors::Replace => {
-                    self.count_text(&String::from_utf8_lossy(&bytes))?;
-                }
-                Err(error) => {
-                    let offset = error.valid_up_to() as u64;
-                    return Err(Error::InvalidUtf8 { path: Some(path.clone()), offset, hint: "" });
-                }
+            let metadata = fs::metadata(path).map_err(Error::io(path))?;
+            if metadata.is_dir() {
+                let source = io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name the files in it");
+                return Err(Error::Io { path: path.clone(), source });
             }
-            self.n_bytes += bytes.len() as u64;
-            monitor.report(Stage::Count, self.n_bytes, total.max(self.n_bytes))?;
+            // A file that says it is empty may not be: those of /proc say so.
+            let n_bytes = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
+            total = total.saturating_add(n_bytes.unwrap_or(0));
+            sources.push(Source::File(path, n_bytes));
         }
-        Ok(())
+        self.count(&sources, Some(total), monitor)
     }
 
     /// The counts of all that was given.
-    pub fn finish(self) -> Result<PretokenCounts> {
-        let mut frozen = PretokenCounts::default();
-        for (pretoken, count) in &self.counts {
-            frozen.push(pretoken, *count)?;
+    pub fn finish(mut self) -> Result<PretokenCounts> {
+        if self.has_failed {
+            return Err(Error::Invalid("counting failed before; count again from the start".into()));
         }
-        frozen.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
-        Ok(frozen)
+        flush(&mut self.tallies, &self.partitions)?;
+        let mut counts = self.partitions.freeze()?;
+        counts.set_totals(self.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
+        Ok(counts)
     }
 
-    fn count_text(&mut self, text: &str) -> Result<()> {
-        let mut from = 0;
-        let mut search = 0;
-        while let Some(found) = self.options.specials.find(text.as_bytes(), search) {
-            self.n_special_literals += 1;
-            search = found.end;
-            if self.options.corpus_specials == CorpusSpecials::Split {
-                self.count_document(&text[from..found.start])?;
-                from = found.end;
+    /// Counts sources; `total` is what the monitor is told, where it is known.
+    fn count(&mut self, sources: &[Source<'_>], total: Option<u64>, monitor: &dyn Monitor) -> Result<()> {
+        let before = self.n_bytes;
+        let report = |n_bytes: u64| {
+            let done = before + n_bytes;
+            monitor.report(Stage::Count, done, total.unwrap_or(0).max(done))
+        };
+        self.has_failed = true;
+        if !self.has_reported {
+            self.has_reported = true;
+            report(0)?;
+        }
+        let plan = self.plan_for(sources);
+        let jobs = self.jobs(sources, &plan)?;
+        self.hire(jobs.len())?;
+        let n_hired = self.threads.min(jobs.len()).min(self.tallies.len());
+        let crew = Crew::new(&self.options, &plan, &self.partitions, sources, &jobs);
+        let outcomes = crew.work(&mut self.tallies[..n_hired], &mut |n_bytes| report(n_bytes))?;
+        let mut counted: Vec<Counted> = Vec::new();
+        for outcome in outcomes {
+            self.totals.n_documents += outcome.totals.n_documents;
+            self.totals.n_special_literals += outcome.totals.n_special_literals;
+            counted.try_reserve(outcome.counted.len()).map_err(Error::out_of_memory(SOURCES))?;
+            counted.extend(outcome.counted);
+        }
+        counted.sort_unstable();
+        let n_bytes = crew.n_bytes();
+        if let Some(tally) = self.tallies.first_mut() {
+            let mut seams = Seams {
+                options: &self.options,
+                plan: &plan,
+                partitions: &self.partitions,
+                tally,
+                pulse: &mut || report(n_bytes),
+            };
+            for ranges in counted.chunk_by(|a, b| a.source == b.source) {
+                seams.join(ranges, || crew.open(sources[ranges[0].source], Buffers::default()))?;
             }
         }
-        self.count_document(&text[from..])
+        self.n_bytes = before + n_bytes;
+        self.has_failed = false;
+        report(n_bytes)
     }
 
-    fn count_document(&mut self, document: &str) -> Result<()> {
-        self.n_documents += u64::from(!document.is_empty());
-        let mut ends = Vec::new();
-        let mut start = 0;
-        while start < document.len() {
-            self.options.pretokenizer.fill(document, start, &mut ends)?;
-            for &end in &ends {
-                *self.counts.entry(document.as_bytes()[start..end].to_vec()).or_default() += 1;
-                start = end;
+    /// The plan with ranges of a size that suits the sources: a source of petabytes is not cut in so many
+    /// that listing them takes memory.
+    fn plan_for(&self, sources: &[Source<'_>]) -> Plan {
+        let n_bytes = sources.iter().filter_map(Source::n_bytes).fold(0, u64::saturating_add);
+        Plan { range_bytes: self.plan.range_bytes.max(n_bytes / MOST_RANGES), ..self.plan }
+    }
+
+    /// Cuts the work in jobs: many small sources to one, a big source to many if its pattern allows it.
+    fn jobs(&self, sources: &[Source<'_>], plan: &Plan) -> Result<Vec<Job>> {
+        let is_cut = self.options.pretokenizer.is_memoryless()
+            || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
+        let mut jobs = Vec::new();
+        let mut add = |job: Job| {
+            jobs.try_reserve(1).map_err(Error::out_of_memory("the list of jobs"))?;
+            jobs.push(job);
+            Ok(())
+        };
+        let (mut first, mut weight) = (0, 0);
+        for (index, source) in sources.iter().enumerate() {
+            let n_bytes = source.n_bytes().unwrap_or(plan.range_bytes);
+            let is_big = is_cut && source.n_bytes().is_some() && n_bytes > plan.range_bytes;
+            if first < index && (is_big || weight >= plan.range_bytes / 4) {
+                add(Job::Whole(first..index))?;
+                (first, weight) = (index, 0);
+            }
+            if is_big {
+                for part in 0..n_bytes.div_ceil(plan.range_bytes) {
+                    add(Job::Part(index, part))?;
+                }
+                first = index + 1;
+            } else {
+                weight += n_bytes + SOURCE_WEIGHT;
+            }
+        }
+        if first < sources.len() {
+            add(Job::Whole(first..sources.len()))?;
+        }
+        Ok(jobs)
+    }
+
+    /// Makes a tally for each thread that `n_jobs` jobs can use. Where there is no memory for more than
+    /// one, fewer threads count.
+    fn hire(&mut self, n_jobs: usize) -> Result<()> {
+        while self.tallies.len() < self.threads.min(n_jobs).max(1) {
+            match Tally::new(&self.partitions) {
+                Ok(tally) => self.tallies.push(tally),
+                Err(error) if self.tallies.is_empty() => return Err(error),
+                Err(_) => self.threads = self.tallies.len(),
             }
         }
         Ok(())
     }
+}
+
+const SOURCES: &str = "the list of texts or files";
+
+/// Most ranges that the sources of one call are cut in.
+const MOST_RANGES: u64 = 1 << 14;
+
+/// What opening a source costs, in bytes that could be counted instead.
+const SOURCE_WEIGHT: u64 = 256;
+
+/// Moves what tallies hold to the partitions, with a thread for each where threads can be had.
+fn flush(tallies: &mut [Tally], partitions: &Partitions) -> Result<()> {
+    let n_others = tallies.len().saturating_sub(1);
+    let queue = Mutex::new(tallies.iter_mut());
+    let failure = Mutex::new(None);
+    let work = || {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(tally) = next() {
+            if let Err(error) = tally.flush(partitions) {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..n_others {
+            if thread::Builder::new().name("pairloom-flush".into()).spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }

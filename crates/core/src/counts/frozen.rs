@@ -141,9 +141,7 @@ impl PretokenCounts {
             n_special_literals: self.n_special_literals,
             ..PretokenCounts::default()
         };
-        sorted.bytes.try_reserve_exact(self.bytes.len()).map_err(Error::out_of_memory(COLUMNS))?;
-        sorted.ends.try_reserve_exact(self.len()).map_err(Error::out_of_memory(COLUMNS))?;
-        sorted.counts.try_reserve_exact(self.len()).map_err(Error::out_of_memory(COLUMNS))?;
+        sorted.reserve(self.len(), self.bytes.len())?;
         for (_, index) in order {
             sorted.push(self.pretoken(index), self.counts[index])?;
         }
@@ -154,6 +152,13 @@ impl PretokenCounts {
     fn pretoken(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
+    }
+
+    /// Makes room for that many more pretokens and bytes of them.
+    pub(super) fn reserve(&mut self, n_pretokens: usize, n_bytes: usize) -> Result<()> {
+        self.bytes.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(COLUMNS))?;
+        self.ends.try_reserve_exact(n_pretokens).map_err(Error::out_of_memory(COLUMNS))?;
+        self.counts.try_reserve_exact(n_pretokens).map_err(Error::out_of_memory(COLUMNS))
     }
 
     /// Appends a pretoken that is not there yet.

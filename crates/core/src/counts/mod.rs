@@ -5,8 +5,18 @@
 //! commutative monoid: counts of parts, added, are the counts of the whole, so neither the number of
 //! threads nor the order of the documents can show in the result.
 
+mod budget;
 mod counter;
+mod crew;
+mod cuts;
 mod frozen;
+mod hot;
+mod keys;
+mod partitions;
+mod ranges;
+mod seams;
+mod tally;
+mod windows;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,265 @@
+//! The threads that count, and how work gets to them.
+//!
+//! Enters: sources and jobs. Leaves: pretokens in tallies, and the ranges that were counted. Threads take
+//! jobs from a queue that is one atomic number, in the order of the sources; the calling thread is one of
+//! them and alone calls the monitor. No thread outlives the call. Where threads cannot be started, fewer
+//! do the work.
+//!
+//! An error about the input is the one that a single thread would meet: the first in the order of the
+//! jobs. When a job fails, those before it are finished, since they might fail too, and none after it are
+//! begun.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::CountOptions;
+use super::cuts;
+use super::partitions::Partitions;
+use super::ranges::{Plan, RangeScan, Totals};
+use super::seams::Counted;
+use super::tally::Tally;
+use super::windows::{Buffers, Reader, Source};
+use crate::error::{Error, Result};
+
+/// How often the monitor is called.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// What one thread does before it takes the next job.
+#[derive(Clone, Debug)]
+pub(super) enum Job {
+    /// Sources that are counted whole.
+    Whole(Range<usize>),
+    /// The range of a source that begins at the nominal cut of this number.
+    Part(usize, u64),
+}
+
+/// A call's work, as all its threads see it.
+pub(super) struct Crew<'s> {
+    pub(super) options: &'s CountOptions,
+    pub(super) plan: &'s Plan,
+    pub(super) partitions: &'s Partitions,
+    pub(super) sources: &'s [Source<'s>],
+    pub(super) jobs: &'s [Job],
+    next_job: AtomicUsize,
+    n_bytes: AtomicU64,
+    /// Set when all threads should stop where they are.
+    stop: AtomicBool,
+    /// Jobs from this number on are not wanted any more.
+    wanted: AtomicUsize,
+    /// The first failed job and its error.
+    failure: Mutex<Option<(usize, Error)>>,
+}
+
+/// What a thread has to say at the end.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) totals: Totals,
+    pub(super) counted: Vec<Counted>,
+}
+
+/// What a thread uses again and again.
+#[derive(Default)]
+struct Hand<'s> {
+    buffers: Buffers,
+    ends: Vec<usize>,
+    /// The source of the last part, still open.
+    open: Option<(usize, Reader<'s>)>,
+}
+
+impl<'s> Crew<'s> {
+    pub(super) fn new(
+        options: &'s CountOptions,
+        plan: &'s Plan,
+        partitions: &'s Partitions,
+        sources: &'s [Source<'s>],
+        jobs: &'s [Job],
+    ) -> Self {
+        Crew {
+            options,
+            plan,
+            partitions,
+            sources,
+            jobs,
+            next_job: AtomicUsize::new(0),
+            n_bytes: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            wanted: AtomicUsize::new(usize::MAX),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// Bytes that are done.
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Does the work, with a thread for each tally. `report` is called by this thread alone, with the
+    /// bytes that are done; an error of it stops the work.
+    pub(super) fn work(
+        &self,
+        tallies: &mut [Tally],
+        report: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Vec<Outcome>> {
+        let Some((own, others)) = tallies.split_first_mut() else { return Ok(Vec::new()) };
+        let mut outcomes = Vec::new();
+        outcomes.try_reserve(1 + others.len()).map_err(Error::out_of_memory("the results of threads"))?;
+        thread::scope(|scope| {
+            let (sender, finished) = mpsc::channel();
+            for tally in others {
+                let sender = sender.clone();
+                let work = move || {
+                    let outcome = self.take_jobs(tally, &mut || self.check());
+                    // The receiver is only gone if the calling thread panicked.
+                    let _ = sender.send(outcome);
+                };
+                if thread::Builder::new().name("pairloom-count".into()).spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            drop(sender);
+            let mut reported = Instant::now();
+            let mut pulse = || {
+                if reported.elapsed() < REPORT_EVERY {
+                    return self.check();
+                }
+                reported = Instant::now();
+                report(self.n_bytes())
+            };
+            outcomes.push(self.take_jobs(own, &mut pulse));
+            loop {
+                match finished.recv_timeout(REPORT_EVERY) {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = pulse() {
+                            self.fail(usize::MAX, error);
+                        }
+                    }
+                }
+            }
+        });
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some((_, error)) => Err(error),
+            None => Ok(outcomes),
+        }
+    }
+
+    /// An error when all threads should stop.
+    fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Takes jobs until there are none that are wanted.
+    fn take_jobs(&self, tally: &mut Tally, pulse: &mut dyn FnMut() -> Result<()>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut hand = Hand::default();
+        loop {
+            let number = self.next_job.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = self.jobs.get(number) else { break };
+            if number >= self.wanted.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Err(error) = self.do_job(job, tally, &mut hand, &mut outcome, pulse) {
+                self.fail(number, error);
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn do_job(
+        &self,
+        job: &Job,
+        tally: &mut Tally,
+        hand: &mut Hand<'s>,
+        outcome: &mut Outcome,
+        pulse: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let Hand { buffers, ends, open } = hand;
+        let mut scan = RangeScan {
+            options: self.options,
+            plan: self.plan,
+            partitions: self.partitions,
+            tally,
+            ends,
+            pulse: &mut |n_bytes| {
+                self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+                pulse()
+            },
+            totals: &mut outcome.totals,
+        };
+        match job {
+            Job::Whole(range) => {
+                for source in &self.sources[range.clone()] {
+                    let mut reader = self.open(*source, std::mem::take(buffers))?;
+                    scan.count(&mut reader, 0, source.n_bytes().unwrap_or(u64::MAX))?;
+                    *buffers = reader.close();
+                }
+            }
+            &Job::Part(source, index) => {
+                let reader = match open {
+                    Some((opened, reader)) if *opened == source => reader,
+                    _ => {
+                        if let Some((_, reader)) = open.take() {
+                            *buffers = reader.close();
+                        }
+                        let reader = self.open(self.sources[source], std::mem::take(buffers))?;
+                        &mut open.insert((source, reader)).1
+                    }
+                };
+                let Some(begin) = self.cut(reader, source, index)? else { return Ok(()) };
+                let mut next = index + 1;
+                let end = loop {
+                    if let Some(end) = self.cut(reader, source, next)? {
+                        break end;
+                    }
+                    next += 1;
+                };
+                let stopped = scan.count(reader, begin, end)?;
+                outcome.counted.try_reserve(1).map_err(Error::out_of_memory("the ranges of a file"))?;
+                outcome.counted.push(Counted { source, begin, end, stopped });
+            }
+        }
+        Ok(())
+    }
+
+    /// The cut of this number: the first is the source's begin, the last its end.
+    fn cut(&self, reader: &mut Reader<'_>, source: usize, index: u64) -> Result<Option<u64>> {
+        let n_bytes = self.sources[source].n_bytes().unwrap_or(0);
+        match index {
+            0 => Ok(Some(0)),
+            _ if index.saturating_mul(self.plan.range_bytes) >= n_bytes => Ok(Some(n_bytes)),
+            _ => cuts::cut(self.options, self.plan, reader, index),
+        }
+    }
+
+    /// Opens a source.
+    pub(super) fn open(&self, source: Source<'s>, buffers: Buffers) -> Result<Reader<'s>> {
+        Reader::open(source, self.options.input_errors, &self.partitions.budget, buffers)
+    }
+
+    /// Notes that job `number` failed, unless one before it has.
+    fn fail(&self, number: usize, error: Error) {
+        let is_about_input =
+            matches!(error, Error::Io { .. } | Error::InvalidUtf8 { .. } | Error::Pattern { .. });
+        {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let replaces = match &*failure {
+                None => true,
+                Some((first, _)) => is_about_input && number < *first,
+            };
+            if replaces {
+                self.wanted.store(number, Ordering::Relaxed);
+                *failure = Some((number, error));
+            }
+        }
+        if !is_about_input {
+            self.wanted.store(0, Ordering::Relaxed);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What one thread counts with.
+//!
+//! Enters: a text and the ends of its pretokens. Leaves: counts, in the shared [`Partitions`] once
+//! [`Tally::flush`] was called. Short pretokens go through the thread's [`HotTable`]; what that puts out
+//! gathers in a small batch per partition. Longer pretokens, a few in a thousand, gather in a map with an
+//! arena that is emptied into the partitions when it is full. Very long ones go there at once.
+//!
+//! The span loop works on groups of pretokens in two turns: load keys, hash and prefetch; then probe.
+//! The loads of a group are in flight together, and a mispredicted branch in one turn does not hold up
+//! the other: 0.9 of 5.4 ns a pretoken saved against one turn.
+
+use hashbrown::HashTable;
+
+use super::hot::HotTable;
+use super::keys::{LOAD, MOST_SHORT, ShortKey};
+use super::partitions::{N_PARTITIONS, Partitions, partition_of};
+use crate::error::{Error, Result};
+
+/// Bytes of a thread's table of short pretokens.
+const HOT_BYTES: usize = 1 << 20;
+/// Pretokens in a group of the span loop.
+const GROUP: usize = 64;
+/// Keys that gather for a partition before its lock is taken.
+const BATCH: usize = 32;
+/// Long pretokens that a thread holds, and the bytes of them, before they go to the partitions.
+const MOST_LONG: usize = 4096;
+const MOST_LONG_BYTES: usize = 1 << 18;
+/// A pretoken of more bytes than this is not held by the thread at all.
+const MOST_HELD: usize = 1 << 12;
+
+struct LongEntry {
+    hash: u64,
+    start: u32,
+    n_bytes: u32,
+    count: u64,
+}
+
+/// The counts of one thread that are not in the partitions yet.
+pub(super) struct Tally {
+    hot: HotTable,
+    /// [`BATCH`] places for each partition, and how many of them are taken.
+    batches: Vec<(ShortKey, u64)>,
+    n_batched: [u8; N_PARTITIONS],
+    long: HashTable<LongEntry>,
+    arena: Vec<u8>,
+}
+
+impl Tally {
+    /// An empty tally; its memory is on the partitions' books.
+    pub(super) fn new(partitions: &Partitions) -> Result<Self> {
+        const WHAT: &str = "the counting table of a thread";
+        let n_bytes = N_PARTITIONS * BATCH * size_of::<(ShortKey, u64)>()
+            + 2 * MOST_LONG * (size_of::<LongEntry>() + 1)
+            + MOST_LONG_BYTES;
+        partitions.budget.take(n_bytes, WHAT)?;
+        let hot = HotTable::new(HOT_BYTES, &partitions.budget)?;
+        let mut batches = Vec::new();
+        batches.try_reserve_exact(N_PARTITIONS * BATCH).map_err(Error::out_of_memory(WHAT))?;
+        batches.resize(N_PARTITIONS * BATCH, (ShortKey::EMPTY, 0));
+        let mut long = HashTable::new();
+        long.try_reserve(MOST_LONG, |entry: &LongEntry| entry.hash).map_err(Error::out_of_memory(WHAT))?;
+        let mut arena = Vec::new();
+        arena.try_reserve_exact(MOST_LONG_BYTES).map_err(Error::out_of_memory(WHAT))?;
+        Ok(Tally { hot, batches, n_batched: [0; N_PARTITIONS], long, arena })
+    }
+
+    /// Counts the pretokens of `text` that follow `start` and end at `ends`.
+    ///
+    /// `ends` ascends from above `start` to at most `text.len()`. Bytes of `text` past the last end are
+    /// read but make no difference; where there are none, the last pretokens take a slower road.
+    pub(super) fn add_spans(
+        &mut self,
+        partitions: &Partitions,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) -> Result<()> {
+        let Some(&last) = ends.last() else { return Ok(()) };
+        debug_assert!(start < ends[0] && last <= text.len() && ends.is_sorted());
+        // Pretoken i starts at the end of pretoken i - 1. Those that start early enough are loaded whole.
+        let safe = text.len().saturating_sub(LOAD);
+        let n_loaded = if start > safe || text.len() < LOAD {
+            0
+        } else if last <= safe {
+            ends.len()
+        } else {
+            (ends.partition_point(|&end| end <= safe) + 1).min(ends.len())
+        };
+        let mut at = start;
+        for group in ends[..n_loaded].chunks(GROUP) {
+            at = self.add_group(partitions, text, at, group)?;
+        }
+        for &end in &ends[n_loaded..] {
+            self.add(partitions, &text[at..end], 1)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Counts at most [`GROUP`] pretokens that all start [`LOAD`] bytes before the end of `text` or
+    /// earlier.
+    #[inline(always)]
+    fn add_group(
+        &mut self,
+        partitions: &Partitions,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) -> Result<usize> {
+        let mut staged = [(ShortKey::EMPTY, 0u64); GROUP];
+        let mut n_staged = 0;
+        let mut at = start;
+        for &end in ends {
+            let n_bytes = end - at;
+            if n_bytes <= MOST_SHORT {
+                debug_assert!(at + LOAD <= text.len());
+                // SAFETY: the caller vouches for LOAD bytes of `text` from each start on.
+                let key = unsafe { ShortKey::load(text.as_ptr().add(at), n_bytes) };
+                let hash = partitions.hashing.short(key);
+                self.hot.prefetch(hash);
+                // At most one is staged for each of at most GROUP ends: the mask changes nothing and
+                // spares the check.
+                staged[n_staged & (GROUP - 1)] = (key, hash);
+                n_staged += 1;
+            } else {
+                self.add_long(partitions, &text[at..end], 1)?;
+            }
+            at = end;
+        }
+        for &(key, hash) in &staged[..n_staged] {
+            if let Some((key, count)) = self.hot.add(key, hash, 1) {
+                self.put_out(partitions, key, count)?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Adds `weight`, modulo 2^64, to the count of one pretoken; an empty one is nothing.
+    pub(super) fn add(&mut self, partitions: &Partitions, pretoken: &[u8], weight: u64) -> Result<()> {
+        match pretoken.len() {
+            0 => Ok(()),
+            1..=MOST_SHORT => {
+                let key = ShortKey::of(pretoken);
+                match self.hot.add(key, partitions.hashing.short(key), weight) {
+                    Some((key, count)) => self.put_out(partitions, key, count),
+                    None => Ok(()),
+                }
+            }
+            _ => self.add_long(partitions, pretoken, weight),
+        }
+    }
+
+    /// Moves all counts to the partitions.
+    pub(super) fn flush(&mut self, partitions: &Partitions) -> Result<()> {
+        let Tally { hot, batches, n_batched, .. } = self;
+        hot.drain(|key, count| put_in_batch(partitions, batches, n_batched, key, count))?;
+        for index in 0..N_PARTITIONS {
+            let n = usize::from(std::mem::take(&mut self.n_batched[index]));
+            partitions.add_short(index, &self.batches[index * BATCH..index * BATCH + n])?;
+        }
+        self.flush_long(partitions)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_out(&mut self, partitions: &Partitions, key: ShortKey, count: u64) -> Result<()> {
+        put_in_batch(partitions, &mut self.batches, &mut self.n_batched, key, count)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_long(&mut self, partitions: &Partitions, pretoken: &[u8], weight: u64) -> Result<()> {
+        let hash = partitions.hashing.long(pretoken);
+        if pretoken.len() > MOST_HELD {
+            return partitions.add_long(hash, pretoken, weight);
+        }
+        let arena = &self.arena;
+        let found = self.long.find_mut(hash, |entry| entry.hash == hash && entry.bytes(arena) == pretoken);
+        if let Some(entry) = found {
+            entry.count = entry.count.wrapping_add(weight);
+            return Ok(());
+        }
+        if self.long.len() == MOST_LONG || self.arena.len() + pretoken.len() > MOST_LONG_BYTES {
+            self.flush_long(partitions)?;
+        }
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(pretoken);
+        let entry = LongEntry { hash, start, n_bytes: pretoken.len() as u32, count: weight };
+        self.long.insert_unique(hash, entry, |entry| entry.hash);
+        Ok(())
+    }
+
+    fn flush_long(&mut self, partitions: &Partitions) -> Result<()> {
+        for entry in self.long.drain() {
+            partitions.add_long(entry.hash, entry.bytes(&self.arena), entry.count)?;
+        }
+        self.arena.clear();
+        Ok(())
+    }
+}
+
+impl LongEntry {
+    fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start as usize..self.start as usize + self.n_bytes as usize]
+    }
+}
+
+/// Puts a key in the batch of its partition, and the batch in the partition when it is full.
+fn put_in_batch(
+    partitions: &Partitions,
+    batches: &mut [(ShortKey, u64)],
+    n_batched: &mut [u8; N_PARTITIONS],
+    key: ShortKey,
+    count: u64,
+) -> Result<()> {
+    let index = partition_of(partitions.hashing.short(key));
+    let batch = &mut batches[index * BATCH..(index + 1) * BATCH];
+    let n = usize::from(n_batched[index]);
+    batch[n] = (key, count);
+    n_batched[index] += 1;
+    if n + 1 == BATCH {
+        n_batched[index] = 0;
+        partitions.add_short(index, batch)?;
+    }
+    Ok(())
+}
