@@ -20,6 +20,9 @@ _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
 _Ids = Iterable[int] | npt.NDArray[Any]
 
+def read_model(data: bytes, name: str) -> dict[str, Any]:
+    """The columns of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError."""
+
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
 

@@ -7,6 +7,7 @@ mod errors;
 mod ids;
 mod lists;
 mod merges;
+mod model_file;
 mod monitor;
 mod pretokens;
 mod text;
@@ -23,6 +24,8 @@ mod _core {
     use super::encoder::{DecodeStream, Encoder, SpecialPolicy, StreamEncoder};
     #[pymodule_export]
     use super::merges::learn;
+    #[pymodule_export]
+    use super::model_file::read_model;
     #[pymodule_export]
     use super::pretokens::pretokenize;
 

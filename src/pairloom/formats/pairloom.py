@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pairloom.formats import native_reader, schema1, schema2
+from pairloom import _core
+from pairloom.formats import schema1, schema2
 from pairloom.model import Model
 
 __all__ = ["read", "sniff", "write"]
@@ -24,7 +25,7 @@ def read(data: bytes, name: str = "model file") -> Model:
 
     Raises MissingKeyError for a key that is not there, FormatError for every other defect.
     """
-    return native_reader.read(data, name)
+    return Model(**_core.read_model(data, name))
 
 
 def write(model: Model) -> bytes:

@@ -20,7 +20,7 @@ pub struct Json<'a> {
 
 /// Says where in the document an error lies.
 pub trait Within<T> {
-    /// Puts `place` before the message of a [`Error::Model`].
+    /// Puts `place` before the message of a [`Error::Model`] or [`Error::MissingKey`].
     fn within(self, place: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -28,6 +28,7 @@ impl<T> Within<T> for Result<T> {
     fn within(self, place: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| match error {
             Error::Model(message) => Error::Model(format!("{}: {message}", place())),
+            Error::MissingKey(message) => Error::MissingKey(format!("{}: {message}", place())),
             other => other,
         })
     }
@@ -282,15 +283,11 @@ fn code_point(rest: &str) -> std::result::Result<(char, &str), String> {
     if let Some(found) = char::from_u32(high) {
         return Ok((found, after));
     }
-    if (0xD800..0xDC00).contains(&high) {
-        if let Some(second) = after.strip_prefix("\\u") {
-            let (low, after) = four_digits(second)?;
-            if (0xDC00..0xE000).contains(&low) {
-                let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                if let Some(found) = char::from_u32(code) {
-                    return Ok((found, after));
-                }
-            }
+    if let (0xD800..0xDC00, Some(second)) = (high, after.strip_prefix("\\u")) {
+        let (low, after) = four_digits(second)?;
+        let code = 0x10000 + ((high - 0xD800) << 10) + (low & 0x3FF);
+        if let (0xDC00..0xE000, Some(found)) = (low, char::from_u32(code)) {
+            return Ok((found, after));
         }
     }
     Err(format!("\\u{high:04x} is half of a surrogate pair, which is not text,"))

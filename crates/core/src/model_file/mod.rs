@@ -66,23 +66,30 @@ pub struct ModelColumns {
     pub decode_errors: DecodeErrors,
 }
 
-/// Where the values of an object's keys begin.
-type Keys<'a> = HashMap<Cow<'a, str>, usize>;
+/// Where the values of an object's keys begin and end.
+type Keys<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
 
-/// Reads a model file; [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
-pub fn read(data: &[u8]) -> Result<ModelColumns> {
+/// Reads a model file, which messages call `name`.
+///
+/// [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
+pub fn read(data: &[u8], name: &str) -> Result<ModelColumns> {
+    read_text(data).within(|| name.to_string())
+}
+
+fn read_text(data: &[u8]) -> Result<ModelColumns> {
     let text = std::str::from_utf8(data).map_err(|error| {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
     let keys = find_keys(text)?;
-    let Some(&at) = keys.get("schema_version") else {
+    let mut file = File { text, keys, version: 0 };
+    if !file.keys.contains_key("schema_version") {
         return Err(Error::MissingKey(
             "key 'schema_version' is missing; is this a pairloom tokenizer?".into(),
         ));
-    };
-    let version = Json::new(text, at).integer().within(|| "schema_version".into())?;
-    let file = File { text, keys, version };
+    }
+    file.version = file.value("schema_version", |json| json.integer())?;
+    let version = file.version;
     match version {
         1 => schema1::read(&file),
         2 => schema2::read(&file),
@@ -108,7 +115,7 @@ fn find_keys(text: &str) -> Result<Keys<'_>> {
         if keys.contains_key(&key) {
             return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&key))));
         }
-        keys.insert(key, at);
+        keys.insert(key, (at, json.offset()));
         Ok(())
     })?;
     json.expect_end()?;
@@ -146,10 +153,15 @@ impl<'a> File<'a> {
 
     /// Reads the whole value of `key`.
     fn value<T>(&self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
-        let Some(&at) = self.keys.get(key) else {
+        let Some(&(start, end)) = self.keys.get(key) else {
             return Err(Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again")));
         };
-        read(&mut Json::new(self.text, at)).within(|| key.to_string())
+        let mut json = Json::new(self.text, start);
+        let value = read(&mut json).within(|| key.to_string())?;
+        if json.offset() != end {
+            return json.unexpected("',' or '}'").within(|| key.to_string());
+        }
+        Ok(value)
     }
 }
 

@@ -67,11 +67,15 @@ pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
         )));
     }
     let made = file.value("made_ids", |json| read_runs(json, flat.len() / 2))?;
+    let n_listed = tokens.ids.len();
     let index = derive(&mut tokens, &flat, &made)?;
     tokens.check_distinct()?;
-    check_pairs_distinct(&flat)?;
+    // Where each merge makes another token, equal pairs would have made equal bytes.
+    if tokens.ids.len() - n_listed < made.len() {
+        check_pairs_distinct(&flat)?;
+    }
     for (text, id) in &special_tokens {
-        if index.get(id).is_some_and(|&token| tokens.bytes(token) != text.as_bytes()) {
+        if index.get(*id).is_some_and(|token| tokens.bytes(token) != text.as_bytes()) {
             return Err(Error::Model(format!(
                 "special_tokens: {:?} has id {id}, which the vocabulary gives to other bytes",
                 shown(text)
@@ -189,16 +193,64 @@ fn read_listed(file: &File<'_>) -> Result<Tokens> {
     Ok(Tokens { blob, ids, spans })
 }
 
+/// Which token has an id.
+enum Index {
+    /// By id, where ids are dense: `usize::MAX` is none.
+    Dense(Vec<usize>),
+    /// Where a few ids are spread over a wide range.
+    Sparse(HashMap<u32, usize>),
+}
+
+impl Index {
+    fn new(largest: u32, n_tokens: usize) -> Result<Self> {
+        let n_slots = largest as usize + 1;
+        if n_slots / 4 > n_tokens {
+            let mut map = HashMap::new();
+            map.try_reserve(n_tokens).map_err(Error::out_of_memory("token index"))?;
+            return Ok(Index::Sparse(map));
+        }
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(n_slots).map_err(Error::out_of_memory("token index"))?;
+        slots.resize(n_slots, usize::MAX);
+        Ok(Index::Dense(slots))
+    }
+
+    #[inline]
+    fn get(&self, id: u32) -> Option<usize> {
+        match self {
+            Index::Dense(slots) => slots.get(id as usize).copied().filter(|&token| token != usize::MAX),
+            Index::Sparse(map) => map.get(&id).copied(),
+        }
+    }
+
+    /// `id` is at most the `largest` that the index was made for.
+    #[inline]
+    fn insert(&mut self, id: u32, token: usize) {
+        match self {
+            Index::Dense(slots) => {
+                if let Some(slot) = slots.get_mut(id as usize) {
+                    *slot = token;
+                }
+            }
+            Index::Sparse(map) => {
+                map.insert(id, token);
+            }
+        }
+    }
+}
+
 /// Adds the tokens that merges make, and checks every merge's bytes; gives the index of each id.
-fn derive(tokens: &mut Tokens, flat: &[u32], made: &[u32]) -> Result<HashMap<u32, usize>> {
-    let mut index: HashMap<u32, usize> = HashMap::new();
-    index.try_reserve(tokens.ids.len() + made.len()).map_err(Error::out_of_memory("token index"))?;
-    index.extend(tokens.ids.iter().enumerate().map(|(place, &id)| (id, place)));
+fn derive(tokens: &mut Tokens, flat: &[u32], made: &[u32]) -> Result<Index> {
+    let largest = tokens.ids.iter().chain(made).copied().max().unwrap_or(0);
+    let mut index = Index::new(largest, tokens.ids.len() + made.len())?;
+    for (place, &id) in tokens.ids.iter().enumerate() {
+        index.insert(id, place);
+    }
     let mut later = Vec::new();
     for (rank, (pair, &id)) in flat.chunks_exact(2).zip(made).enumerate() {
         let &[left, right] = pair else { continue };
-        let parts = (index.get(&left).copied(), index.get(&right).copied());
-        match (parts, index.contains_key(&id)) {
+        let parts = (index.get(left), index.get(right));
+        match (parts, index.get(id).is_some()) {
             ((Some(left), Some(right)), false) => {
                 let length = tokens.bytes(left).len() + tokens.bytes(right).len();
                 if length > LONGEST_DERIVED {
@@ -228,7 +280,7 @@ fn derive(tokens: &mut Tokens, flat: &[u32], made: &[u32]) -> Result<HashMap<u32
         }
     }
     for (rank, left, right, id) in later {
-        let bytes = |id: u32| index.get(&id).map(|&place| tokens.bytes(place));
+        let bytes = |id: u32| index.get(id).map(|place| tokens.bytes(place));
         let (Some(left_bytes), Some(right_bytes), Some(joined)) = (bytes(left), bytes(right), bytes(id))
         else {
             let part = if bytes(left).is_none() { left } else { right };

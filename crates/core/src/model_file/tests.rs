@@ -1,5 +1,9 @@
 use super::*;
 
+fn read(data: &[u8]) -> Result<ModelColumns> {
+    super::read(data, "model.json")
+}
+
 fn schema1(merges: &[(u32, u32)]) -> String {
     let mut vocab: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     for &(left, right) in merges {

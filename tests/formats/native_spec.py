@@ -1,4 +1,4 @@
-"""Reads the native file, schema 1 and 2, as docs/formats.md states it: the plain specification of what is accepted.
+"""The specification of the native file, schema 1 and 2, in plain Python: the oracle of the core's parser.
 
 Enters: the bytes of a file. Leaves: a Model. A missing key is a MissingKeyError; every other defect a FormatError that
 says what, where and how to mend it.
@@ -171,10 +171,10 @@ def _one_of(file: dict[str, Any], key: str, choices: Sequence[str], name: str) -
 
 def _base64(text: str, where: str) -> bytes:
     try:
-        data = base64.b64decode(text.encode(), validate=True)
+        data = base64.b64decode(text.encode("ascii", "replace"), validate=True)
     except binascii.Error as error:
         raise FormatError(f"{where} is not base64: {error}") from None
-    if base64.b64encode(data) != text.encode():
+    if base64.b64encode(data).decode() != text:
         raise FormatError(f"{where} is not base64 in its one canonical form; the file is damaged")
     return data
 

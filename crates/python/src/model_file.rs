@@ -1,0 +1,39 @@
+//! The seam of `pairloom_core::model_file`.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pairloom_core::model_file::{self, DecodeErrors, PatternText};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+
+use crate::errors::exception;
+
+/// The columns of `pairloom.model.Model`, by name.
+#[pyfunction]
+pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bound<'py, PyDict>> {
+    let read = py.detach(|| model_file::read(data, name)).map_err(|error| exception(py, error))?;
+    let n_merges = read.merges.len() / 3;
+    let merges: Bound<'_, PyArray2<u32>> = PyArray1::from_vec(py, read.merges).reshape([n_merges, 3])?;
+    let specials = PyDict::new(py);
+    for (text, id) in read.special_tokens {
+        specials.set_item(text, id)?;
+    }
+    let columns = PyDict::new(py);
+    columns.set_item("token_ids", PyArray1::from_vec(py, read.token_ids))?;
+    columns.set_item("token_bytes", PyBytes::new(py, &read.token_bytes))?;
+    columns.set_item("token_ends", PyArray1::from_vec(py, read.token_ends))?;
+    columns.set_item("merges", merges)?;
+    columns.set_item("rule", if read.ranks { "ranks" } else { "pairs" })?;
+    columns.set_item("whole_first", read.whole_first)?;
+    columns.set_item("special_tokens", specials)?;
+    match read.pattern {
+        PatternText::One(text) => columns.set_item("pattern", PyString::new(py, &text))?,
+        PatternText::Several(texts) => columns.set_item("pattern", PyTuple::new(py, texts)?)?,
+    }
+    let decode_errors = match read.decode_errors {
+        DecodeErrors::Strict => "strict",
+        DecodeErrors::Replace => "replace",
+        DecodeErrors::Ignore => "ignore",
+    };
+    columns.set_item("decode_errors", decode_errors)?;
+    Ok(columns)
+}

@@ -1,0 +1,62 @@
+"""Models for the tests of formats: small ones of every kind, and random ones."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from pairloom.model import Model
+from pairloom.patterns import GPT2
+
+ENDOFTEXT = "<|endoftext|>"
+
+
+def trained(pairs: list[tuple[int, int]], **fields: object) -> Model:
+    """The model of the "bpetite" profile with these merges."""
+    tokens = {byte: bytes((byte,)) for byte in range(256)}
+    rows = []
+    for made, (left, right) in enumerate(pairs, start=256):
+        tokens[made] = tokens[left] + tokens[right]
+        rows.append((left, right, made))
+    model = Model.from_tokens(
+        tokens, rows, special_tokens={ENDOFTEXT: len(tokens)}, pattern=GPT2, decode_errors="strict"
+    )
+    return replace(model, **fields)  # type: ignore[arg-type]
+
+
+def random_model(seed: int) -> Model:
+    """A model with gaps, any rule, any specials; schema 2 must hold it."""
+    rng = random.Random(seed)
+    ids = rng.sample(range(2000), 400)
+    rng.shuffle(ids)
+    free = iter(ids)
+    tokens: dict[int, bytes] = {}
+    id_of: dict[bytes, int] = {}
+
+    def add(token: bytes) -> int:
+        if token not in id_of:
+            id_of[token] = next(free)
+            tokens[id_of[token]] = token
+        return id_of[token]
+
+    for byte in range(rng.choice([3, 256])):
+        add(bytes((byte,)))
+    rows: dict[tuple[int, int], int] = {}
+    ranks = rng.random() < 0.3
+    for _ in range(rng.randrange(40)):
+        left, right = rng.choice(list(tokens)), rng.choice(list(tokens))
+        rows[left, right] = add(tokens[left] + tokens[right])
+    for _ in range(rng.randrange(4)):
+        add(rng.randbytes(rng.randrange(2, 400)))
+    order = list(rows.items())
+    rng.shuffle(order)
+    specials = {text: next(free) for text in rng.sample([ENDOFTEXT, "é😀", '"\\', "\x00", "ab", " "], rng.randrange(5))}
+    return Model.from_tokens(
+        tokens,
+        [] if ranks else [(left, right, made) for (left, right), made in order],
+        rule="ranks" if ranks else "pairs",
+        whole_first=rng.random() < 0.5,
+        special_tokens=specials,
+        pattern=rng.choice([GPT2, (r"\p{N}", GPT2), (GPT2,), "\\S+|\\s+|é"]),
+        decode_errors=rng.choice(["strict", "replace", "ignore"]),
+    )

@@ -1,0 +1,193 @@
+"""The native file: what is written, what is read, and that the core reads exactly what the specification does."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pairloom.errors import FormatError, MissingKeyError
+from pairloom.formats import pairloom as native
+from pairloom.model import Model
+
+from . import native_spec
+from .models import ENDOFTEXT, random_model, trained
+
+SMALL = trained([(97, 98), (32, 256)])
+
+
+def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
+    file = json.loads(native.write(SMALL))
+    edit(file)
+    return json.dumps(file).encode()
+
+
+def test_schema_1_is_canonical_and_complete() -> None:
+    data = native.write(SMALL)
+    file = json.loads(data)
+    assert data == json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
+    assert set(file) == {
+        "schema_version",
+        "mergeable_vocab_size",
+        "pretokenizer_pattern",
+        "vocab",
+        "merges",
+        "special_tokens",
+    }
+    assert file["mergeable_vocab_size"] == 258
+    assert file["merges"] == [[97, 98], [32, 256]]
+    assert file["vocab"]["257"] == [32, 97, 98]
+    assert file["special_tokens"] == {ENDOFTEXT: 258}
+    assert native.read(data) == SMALL
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"decode_errors": "replace"},
+        {"pattern": r"\S+|\s+"},
+        {"whole_first": True},
+        {"special_tokens": {}},
+        {"special_tokens": {ENDOFTEXT: 300}},
+        {"special_tokens": {ENDOFTEXT: 258, "<|pad|>": 259}},
+    ],
+)
+def test_what_schema_1_cannot_say_becomes_schema_2(fields: dict[str, Any]) -> None:
+    model = trained([(97, 98), (32, 256)], **fields)
+    data = native.write(model)
+    assert json.loads(data)["schema_version"] == 2
+    assert json.loads(data)["unicode_version"] == "16.0.0"
+    assert native.read(data) == model
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_any_model_survives_and_a_second_save_is_identical(seed: int) -> None:
+    model = random_model(seed)
+    data = native.write(model)
+    read = native.read(data)
+    assert read == model
+    assert native_spec.read(data, "model") == model
+    assert native.write(read) == data
+
+
+def test_equal_models_give_equal_bytes_whatever_the_order_of_specials() -> None:
+    one = trained([], special_tokens={"a": 300, "b": 301})
+    two = trained([], special_tokens={"b": 301, "a": 300})
+    assert one == two
+    assert native.write(one) == native.write(two)
+
+
+@pytest.mark.parametrize("key", json.loads(native.write(SMALL)))
+def test_a_missing_key_is_a_key_error(key: str) -> None:
+    with pytest.raises(KeyError, match=key) as caught:
+        native.read(edited(lambda file: file.pop(key)), "model.json")
+    assert isinstance(caught.value, MissingKeyError)
+    assert str(caught.value).startswith("model.json: ")
+
+
+DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "unknown schema": (lambda f: f.update(schema_version=3), "schema_version 3 is unknown"),
+    "schema as bool": (lambda f: f.update(schema_version=True), "schema_version"),
+    "schema as text": (lambda f: f.update(schema_version="1"), "schema_version"),
+    "extra key": (lambda f: f.update(extra=1), "'?\"?extra"),
+    "bool for a byte": (lambda f: f["vocab"].update({"1": [True]}), r"vocab.*\['1'\]"),
+    "byte of 256": (lambda f: f["vocab"].update({"256": [97, 256]}), r"vocab.*\['256'\].*256"),
+    "byte of -1": (lambda f: f["vocab"].update({"256": [97, -1]}), r"vocab.*\['256'\]"),
+    "byte as float": (lambda f: f["vocab"].update({"256": [97, 98.0]}), r"vocab.*\['256'\]"),
+    "forward reference": (lambda f: f["merges"].__setitem__(0, [97, 257]), r"merges.*\[0\].*257"),
+    "merge of itself": (lambda f: f["merges"].__setitem__(0, [97, 256]), r"merges.*\[0\].*256"),
+    "bool in a merge": (lambda f: f["merges"].__setitem__(0, [97, True]), r"merges.*\[0\]"),
+    "merge of three": (lambda f: f["merges"].__setitem__(0, [97, 98, 99]), r"merges.*\[0\]"),
+    "bytes unlike the merge": (lambda f: f["vocab"].update({"256": [97, 99]}), r"vocab\['256'\].*merges\[0\]"),
+    "bytes of the alphabet": (lambda f: f["vocab"].update({"0": [1], "1": [0]}), r"vocab\['0'\]"),
+    "id missing": (lambda f: f["vocab"].pop("17"), "17|257"),
+    "id too many": (lambda f: f["vocab"].update({"258": [1, 2]}), "258|259"),
+    "id with a sign": (lambda f: f["vocab"].update({"+17": f["vocab"].pop("17")}), "17"),
+    "size too small": (lambda f: f.update(mergeable_vocab_size=257), "mergeable_vocab_size"),
+    "size as bool": (lambda f: f.update(mergeable_vocab_size=False), "mergeable_vocab_size"),
+    "other special": (lambda f: f.update(special_tokens={"<s>": 258}), "special_tokens"),
+    "special's id": (lambda f: f["special_tokens"].update({ENDOFTEXT: 257}), "special_tokens"),
+    "special's id as bool": (lambda f: f["special_tokens"].update({ENDOFTEXT: True}), "special_tokens"),
+    "two specials": (lambda f: f["special_tokens"].update({"<s>": 259}), "special_tokens"),
+    "other pattern": (lambda f: f.update(pretokenizer_pattern="a"), "pretokenizer_pattern"),
+    "vocab as list": (lambda f: f.update(vocab=[]), "vocab"),
+    "merges as null": (lambda f: f.update(merges=None), "merges"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_each_defect_is_a_value_error_that_says_where(defect: str) -> None:
+    edit, expected = DEFECTS[defect]
+    for read in (native.read, native_spec.read):
+        with pytest.raises(FormatError, match=expected) as caught:
+            read(edited(edit), "model.json")
+        assert not isinstance(caught.value, KeyError)
+        assert str(caught.value).startswith("model.json: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (b'"schema_version":1', b'"schema_version":1,"schema_version":1', "given twice"),
+        (b'"17":[17]', b'"17":[17],"17":[17]', "given twice"),
+        (b"[97,98]", b"[97,NaN]", "NaN"),
+        (b"[97,98]", b"[97,-Infinity]", "Infinity"),
+        (b"[97,98]", b"[97,98", "','"),
+        (b"endoftext", b"endof\xfftext", "UTF-8"),
+        (b"[97,98]", b"[97," + b"9" * 6000 + b"]", "number"),
+    ],
+)
+def test_damage_to_the_text_is_a_value_error(old: bytes, new: bytes, expected: str) -> None:
+    data = native.write(SMALL)
+    assert old in data
+    for read in (native.read, native_spec.read):
+        with pytest.raises(FormatError, match=expected):
+            read(data.replace(old, new, 1), "model.json")
+
+
+def test_every_cut_is_refused() -> None:
+    for data in (native.write(SMALL), native.write(random_model(3))):
+        for end in range(0, len(data), max(1, len(data) // 500)):
+            with pytest.raises(FormatError):
+                native.read(data[:end])
+
+
+def accepted(read: Callable[[bytes, str], Model], data: bytes) -> Model | None:
+    try:
+        return read(data, "model")
+    except FormatError:
+        return None
+
+
+TOKENS = [b"[", b"]", b"{", b"}", b",", b":", b'"', b"0", b"1", b"-", b".", b"e1", b" ", b"true", b"null", b"-0", b"\\"]
+TOKENS += [b"\\u0061", b"\\ud800", b"\xc3\xa9", b"\xff", b"97", b"256", b"[97,98]", b'"merges"', b"NaN", b"\n", b"\x00"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_core_reads_what_the_specification_reads(seed: int) -> None:
+    rng = random.Random(seed)
+    originals = [native.write(SMALL), *(native.write(random_model(seed * 5 + k)) for k in range(5))]
+    n_accepted = 0
+    for _ in range(150):
+        data = bytearray(rng.choice(originals))
+        for _ in range(rng.choice([1, 1, 2])):
+            at = rng.randrange(len(data))
+            token = rng.choice(TOKENS)
+            how = rng.randrange(4)
+            if how == 0:
+                data[at : at + len(token)] = token
+            elif how == 1:
+                data[at:at] = token
+            elif how == 2:
+                del data[at : at + rng.randrange(1, 4)]
+            else:
+                other = rng.randrange(len(data))
+                data[at], data[other] = data[other], data[at]
+        expected = accepted(native_spec.read, bytes(data))
+        found = accepted(native.read, bytes(data))
+        assert found == expected, bytes(data)
+        n_accepted += expected is not None
+    assert n_accepted > 0
