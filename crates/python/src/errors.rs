@@ -1,7 +1,9 @@
 //! Core errors to the exceptions of `pairloom.errors`.
 
 use pairloom_core::Error;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyUnicodeDecodeError, PyValueError};
+use pyo3::exceptions::{
+    PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyUnicodeDecodeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyModule};
@@ -16,8 +18,11 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 Ok(text) => PyOSError::new_err((errno, text, path)),
                 Err(failure) => failure,
             },
-            None if source.kind() == std::io::ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
-            None => PyOSError::new_err(message),
+            None => match source.kind() {
+                std::io::ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
+                std::io::ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
+                _ => PyOSError::new_err(message),
+            },
         },
         Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
         Error::InvalidUtf8 { .. } => named(py, "CorpusError", message),
