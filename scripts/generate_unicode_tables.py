@@ -51,7 +51,8 @@ def main() -> None:
     classes = class_bytes()
     blocks: dict[bytes, int] = {}
     index = [
-        BLOCK * blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks)) for start in range(0, DIRECT, BLOCK)
+        BLOCK * blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks))
+        for start in range(0, DIRECT, BLOCK)
     ]
     ranges = []
     for code in range(DIRECT, 0x110000):

@@ -36,7 +36,7 @@ def peer(gpt2: Tokenizer) -> tiktoken.Encoding:
     """tiktoken over the same ranks, made without a network."""
     ranks = {token: token_id for token_id, token in gpt2.vocab.items() if token_id != 50256}
     return tiktoken.Encoding(
-        "gpt2", pat_str=gpt2.pattern, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 50256}
+        "gpt2", pat_str=str(gpt2.pattern), mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 50256}
     )
 
 
@@ -49,8 +49,7 @@ def test_the_reference_merges_and_vocabulary(cs336: Path) -> None:
     entries = json.loads((cs336 / "train-bpe-reference-vocab.json").read_text(encoding="utf-8"))
     special = "<|endoftext|>"
     tokens = {
-        token.encode() if token == special else bytes(alphabet[character] for character in token)
-        for token in entries
+        token.encode() if token == special else bytes(alphabet[character] for character in token) for token in entries
     }
     assert set(vocab) == set(entries.values())
     assert set(vocab.values()) == tokens

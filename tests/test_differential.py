@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.reference import encoder, naive
-
-
+from pairloom.reference.incremental import BPETrainer
 
 ALPHABETS = {
     "runs": "aaab",
@@ -79,3 +80,22 @@ def test_two_thousand_random_corpora(block: int) -> None:
 def test_ten_thousand_more(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):
         compare(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_four_megabytes_to_three_thousand_merges() -> None:
+    documents, size = [], 0
+    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
+        if size >= 4_000_000:
+            break
+        try:
+            documents.append(path.read_bytes().decode())
+        except UnicodeDecodeError:
+            continue
+        size += len(documents[-1].encode())
+    words = [list(pretoken) for document in documents for pretoken in naive.pretokenize(document)]
+    trainer = BPETrainer({byte: bytes([byte]) for byte in range(256)}, words)
+    trainer.train(3000)
+    tokenizer = Tokenizer.train(documents, 256 + 3000, "cs336")
+    assert [bytes(token) for token in tokenizer.vocab.values()] == list(trainer.vocab.values())

@@ -84,7 +84,8 @@ def test_unknown_ids(ids: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "ids", [[True], [1.0], ["1"], [None], "12", b"12", 5, None, np.array([1.0]), np.array([True]), np.zeros((2, 2), int)]
+    "ids",
+    [[True], [1.0], ["1"], [None], "12", b"12", 5, None, np.array([1.0]), np.array([True]), np.zeros((2, 2), int)],
 )
 def test_what_is_no_id_is_a_type_error(ids: Any) -> None:
     with pytest.raises(TypeError):

@@ -28,6 +28,7 @@ def test_the_config_is_frozen_and_checked() -> None:
     config = TrainingConfig(min_frequency=2)
     with pytest.raises(FrozenInstanceError):
         config.min_frequency = 3  # type: ignore[misc]
+    wrong: dict[str, Any]
     for wrong in ({"tie_break": "first"}, {"min_frequency": 0}, {"byte_order": "random"}, {"max_token_bytes": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             TrainingConfig(**wrong)
@@ -95,7 +96,9 @@ def test_training_on_text_and_on_files_agree(tmp_path: Path) -> None:
     assert Tokenizer.train_files([file], 300) == expected
     assert Tokenizer.train_files(str(file), 300) == expected
     assert Tokenizer.train_files(file, 300) == expected
-    assert Tokenizer.train_from_counts(PretokenCounts.from_files(file), 300, special_tokens=["<|endoftext|>"]) == expected
+    assert (
+        Tokenizer.train_from_counts(PretokenCounts.from_files(file), 300, special_tokens=["<|endoftext|>"]) == expected
+    )
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -125,9 +125,7 @@ class Encoder:
     def encode_to_numpy(self, text: str, specials: SpecialPolicy | None = None) -> npt.NDArray[Any]:
         """uint16 [n] when n_vocab <= 65536, else uint32 [n]."""
 
-    def encode_batch(
-        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
-    ) -> list[list[int]]: ...
+    def encode_batch(self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None) -> list[list[int]]: ...
     def encode_batch_to_numpy(
         self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

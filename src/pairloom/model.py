@@ -55,7 +55,7 @@ class Model:
     def from_tokens(
         cls,
         tokens: Mapping[int, bytes],
-        merges: Sequence[tuple[int, int, int]] = (),
+        merges: Sequence[tuple[int, int, int]] | npt.NDArray[np.uint32] = (),
         *,
         rule: MergeRule = "pairs",
         whole_first: bool = False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -97,7 +98,7 @@ class Tokenizer:
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(vocab_size)
         if isinstance(corpus, str):
-            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and os.path.exists(corpus):
+            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and Path(corpus).exists():
                 warnings.warn(
                     f"training on the text {corpus!r} itself, though a file of that name exists; "
                     "use Tokenizer.train_files to train on the file",
@@ -211,9 +212,7 @@ class Tokenizer:
 
     # Encoding ---------------------------------------------------------------------------------------------------
 
-    def encode(
-        self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
-    ) -> list[int]:
+    def encode(self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()) -> list[int]:
         """The ids of `text`, special tokens recognised.
 
         allowed_special: which special tokens become their id, "all" by default; the others are plain text.

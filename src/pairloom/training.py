@@ -171,7 +171,8 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     split = set(made.special_tokens) if made.corpus_specials == "split" else set()
     if wanted != split:
         raise CountsError(
-            f"the counts were split on special tokens {sorted(split)}, but the configuration asks for {sorted(wanted)}; "
+            f"the counts were split on special tokens {sorted(split)}, but the configuration asks for "
+            f"{sorted(wanted)}; "
             "count again with the same special_tokens and corpus_specials"
         )
 

@@ -110,10 +110,9 @@ def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> M
     first_made = int(made[0]) if len(made) else max(tokens, default=-1) + 1
     specials = model.special_tokens
     after = {text for text, i in specials.items() if i >= first_made + len(made)}
+    n_counted = len(specials) - len(after)
     if config is not None:
         n_counted = len(specials) if config.specials_counted else 0
-    else:
-        n_counted = len(specials) - len(after)
     least = n_base + n_counted
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")

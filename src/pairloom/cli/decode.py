@@ -16,7 +16,9 @@ HELP = "turn ids into text"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom decode`."""
     parser.add_argument("--model", required=True, metavar="FILE", help="a tokenizer file")
-    parser.add_argument("--ids", nargs="*", type=int, metavar="N", help="ids; stdin (JSON or apart by white space) if absent")
+    parser.add_argument(
+        "--ids", nargs="*", type=int, metavar="N", help="ids; stdin (JSON or apart by white space) if absent"
+    )
     parser.add_argument("--errors", choices=["strict", "replace", "ignore"], help="what malformed bytes give")
 
 

@@ -1,0 +1,55 @@
+"""The huggingface profile learns what the `tokenizers` package's own trainer learns."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer as Peer
+from tokenizers import models, pre_tokenizers, trainers
+
+from pairloom import Tokenizer
+from tests.cases import gpt2_alphabet
+
+N_BYTES = 10_000_000
+VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[str]:
+    """Ten megabytes of the standard library's sources, a document a file."""
+    texts, size = [], 0
+    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
+        if size >= N_BYTES:
+            break
+        try:
+            texts.append(path.read_bytes().decode())
+        except UnicodeDecodeError:
+            continue
+        size += len(texts[-1].encode())
+    assert size >= N_BYTES
+    return texts
+
+
+def test_the_same_four_thousand_merges(corpus: list[str]) -> None:
+    peer = Peer(models.BPE())
+    peer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB_SIZE,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    peer.train_from_iterator(corpus, trainer)
+    alphabet = gpt2_alphabet()
+    theirs = {
+        token_id: token.encode() if token == "<|endoftext|>" else bytes(alphabet[char] for char in token)
+        for token, token_id in peer.get_vocab().items()
+    }
+
+    ours = Tokenizer.train(corpus, VOCAB_SIZE, "huggingface", special_tokens=["<|endoftext|>"])
+    assert len(ours.merges) == 4000
+    assert ours.vocab == dict(sorted(theirs.items()))
+    sample = corpus[0]
+    assert ours.encode_ordinary(sample) == peer.encode(sample).ids

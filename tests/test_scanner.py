@@ -1,0 +1,31 @@
+"""The gpt2 scanner splits every Unicode code point as Python's `regex` does, in every context."""
+
+from __future__ import annotations
+
+import sys
+
+import regex
+
+from pairloom import pretokenize
+from pairloom.patterns import GPT2
+from tests.unicode16 import unicode16_differences
+
+CONTEXTS = ("{}", " {}", "a{}", "{}a", "1{}1", "'{}", "{}'s", " {} ", "  {}", "\n{}\n", "{0}{0}", "漢{}é", "!{}!")
+
+
+def test_every_code_point_in_context() -> None:
+    changed = unicode16_differences()
+    compiled = regex.compile(GPT2)
+    n_compared = 0
+    for start in range(0, sys.maxunicode + 1, 0x400):
+        points = [
+            point for point in range(start, start + 0x400) if not 0xD800 <= point <= 0xDFFF and point not in changed
+        ]
+        # Documents end where a context does, so contexts of many points stand in one text, apart by a letter and "x".
+        for context in CONTEXTS:
+            text = "x\x00x".join(context.format(chr(point)) for point in points)
+            expected = [match.encode() for match in compiled.findall(text)]
+            assert pretokenize(text) == expected, f"U+{start:04X}.. in {context!r}"
+        n_compared += len(points)
+    assert n_compared + len(changed) == sys.maxunicode + 1 - 0x800
+    print(f"{n_compared} code points agree, {len(changed)} changed class since Unicode 16")
