@@ -6,6 +6,7 @@
 //! regex engine.
 
 use super::block::Block;
+use super::parts;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at, skip};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
@@ -15,7 +16,7 @@ pub(super) fn next_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let Some((mut class, n_bytes)) = class_at(text, at) else { return at };
     if bytes[at] == b'\'' {
-        let n_letters = contraction(bytes.get(at + 1..).unwrap_or_default());
+        let n_letters = parts::contraction::<false>(text, at);
         if n_letters > 0 {
             return at + 1 + n_letters;
         }
@@ -27,35 +28,11 @@ pub(super) fn next_end(text: &str, at: usize) -> usize {
                 class = next;
                 end += n_next;
             }
-            _ => return spaces_end(text, at),
+            _ => return parts::spaces_end(text, at),
         }
     }
     let kind = class & (LETTER | NUMBER);
     skip(text, end, |class| class & (LETTER | NUMBER) == kind && class & SPACE == 0)
-}
-
-/// How many letters of a contraction follow the apostrophe.
-fn contraction(rest: &[u8]) -> usize {
-    match rest {
-        [b's' | b'd' | b'm' | b't', ..] => 1,
-        [b'l', b'l', ..] | [b'v', b'e', ..] | [b'r', b'e', ..] => 2,
-        _ => 0,
-    }
-}
-
-/// `\s+(?!\S)|\s+`: a run keeps its last character for what follows, unless it ends the text or is
-/// one character long.
-pub(super) fn spaces_end(text: &str, at: usize) -> usize {
-    let mut end = at;
-    let mut last = at;
-    while let Some((class, n_bytes)) = class_at(text, end) {
-        if class & SPACE == 0 {
-            return if last > at { last } else { end };
-        }
-        last = end;
-        end += n_bytes;
-    }
-    end
 }
 
 /// The rules of the pattern on masks.
@@ -76,7 +53,7 @@ impl Rules for Gpt2 {
         // The last white space of a run, before something else, starts what follows or stands alone.
         starts |= firsts(space) | space & window.before::<ASCII>(valid & !space);
         if apostrophes != 0 {
-            let (one, two) = contractions(block);
+            let (one, two) = parts::contractions::<B, false, ASCII>(block);
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             starts = starts & !((one | two) << 1) | one << 2 | two << 3;
         }
@@ -86,12 +63,4 @@ impl Rules for Gpt2 {
     fn next_end(self, text: &str, at: usize) -> usize {
         next_end(text, at)
     }
-}
-
-/// Where one letter that makes a contraction stands, and where two start.
-#[inline(always)]
-fn contractions<B: Block>(block: B) -> (u64, u64) {
-    let one = block.equal(b's') | block.equal(b'd') | block.equal(b'm') | block.equal(b't');
-    let (l, e) = (block.equal(b'l'), block.equal(b'e'));
-    (one, l & l >> 1 | (block.equal(b'v') | block.equal(b'r')) & e >> 1)
 }

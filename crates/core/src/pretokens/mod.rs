@@ -7,13 +7,15 @@
 //! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
 
 mod block;
+mod cl100k;
 mod gpt2;
+mod o200k;
+mod parts;
 pub mod patterns;
 mod regex;
 mod unicode;
 #[allow(dead_code)]
 mod unicode_tables;
-#[allow(dead_code)]
 mod window;
 mod windows;
 
@@ -74,7 +76,18 @@ impl Pretokenizer {
     /// call's `from`.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         match &self.engine {
-            Engine::Named(Family::Gpt2, level) => windows::fill(gpt2::Gpt2, *level, document, from, ends),
+            &Engine::Named(family, level) => {
+                use cl100k::Cl100k;
+                use o200k::O200k;
+                match family {
+                    Family::Gpt2 => windows::fill(gpt2::Gpt2, level, document, from, ends),
+                    Family::Cl100k => windows::fill(Cl100k::<3, false, true>, level, document, from, ends),
+                    Family::Llama3 => windows::fill(Cl100k::<3, false, false>, level, document, from, ends),
+                    Family::Qwen2 => windows::fill(Cl100k::<1, false, false>, level, document, from, ends),
+                    Family::Qwen35 => windows::fill(Cl100k::<1, true, false>, level, document, from, ends),
+                    Family::O200k => windows::fill(O200k::<3>, level, document, from, ends),
+                }
+            }
             Engine::Regex(scanner) => scanner.fill(document, from, ends),
         }
     }

@@ -126,6 +126,13 @@ impl<B: Block> Window<B> {
         self.valid & !(self.letter | self.number | self.space)
     }
 
+    /// Bytes of characters that are not their first.
+    #[inline(always)]
+    pub fn inner(&self) -> u64 {
+        let [two, three, four] = self.leads;
+        self.high & !(two | three | four)
+    }
+
     /// Characters (their first bytes) whose next character is in `mask`.
     #[inline(always)]
     pub fn before<const ASCII: bool>(&self, mask: u64) -> u64 {

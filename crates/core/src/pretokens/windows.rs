@@ -131,7 +131,7 @@ unsafe fn certain_starts<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: 
     let n_relied = if is_last {
         64
     } else if window.high == 0 {
-        63
+        62
     } else {
         60
     };

@@ -35,7 +35,7 @@ impl Block for Words {
 
     #[inline(always)]
     fn or(self, bits: u8) -> Self {
-        Words(self.0.map(|word| word | ONES * u64::from(bits)))
+        Words(self.0.map(|word| word | (ONES * u64::from(bits))))
     }
 
     #[inline(always)]
