@@ -51,7 +51,7 @@ def main() -> None:
     classes = class_bytes()
     blocks: dict[bytes, int] = {}
     index = [
-        blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks)) for start in range(0, DIRECT, BLOCK)
+        BLOCK * blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks)) for start in range(0, DIRECT, BLOCK)
     ]
     ranges = []
     for code in range(DIRECT, 0x110000):
@@ -75,7 +75,7 @@ def main() -> None:
         "/// The first code point that [`RANGES`] describes instead of the blocks.",
         f"pub(super) const DIRECT: u32 = {DIRECT:#x};",
         "",
-        "/// Code point / 64 to block number.",
+        "/// Code point / 64 to where its block starts in [`BLOCKS`].",
         "#[rustfmt::skip]",
         f"pub(super) static INDEX: [u16; {len(index)}] = [",
         *rows(index),

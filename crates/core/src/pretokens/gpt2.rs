@@ -5,14 +5,18 @@
 //! Source: the published pattern, read alternative by alternative; the differential tests compare with a
 //! regex engine.
 
+use super::block::Block;
+use super::parts;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at, skip};
+use super::window::{Window, firsts};
+use super::windows::{Rules, Starts};
 
 /// The end of the pretoken that starts at `at`; `at` itself only at the end of the text.
 pub(super) fn next_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let Some((mut class, n_bytes)) = class_at(text, at) else { return at };
     if bytes[at] == b'\'' {
-        let n_letters = contraction(bytes.get(at + 1..).unwrap_or_default());
+        let n_letters = parts::contraction::<false>(text, at);
         if n_letters > 0 {
             return at + 1 + n_letters;
         }
@@ -24,33 +28,39 @@ pub(super) fn next_end(text: &str, at: usize) -> usize {
                 class = next;
                 end += n_next;
             }
-            _ => return spaces_end(text, at),
+            _ => return parts::spaces_end(text, at),
         }
     }
     let kind = class & (LETTER | NUMBER);
     skip(text, end, |class| class & (LETTER | NUMBER) == kind && class & SPACE == 0)
 }
 
-/// How many letters of a contraction follow the apostrophe.
-fn contraction(rest: &[u8]) -> usize {
-    match rest {
-        [b's' | b'd' | b'm' | b't', ..] => 1,
-        [b'l', b'l', ..] | [b'v', b'e', ..] | [b'r', b'e', ..] => 2,
-        _ => 0,
-    }
-}
+/// The rules of the pattern on masks.
+#[derive(Clone, Copy)]
+pub(super) struct Gpt2;
 
-/// `\s+(?!\S)|\s+`: a run keeps its last character for what follows, unless it ends the text or is
-/// one character long.
-pub(super) fn spaces_end(text: &str, at: usize) -> usize {
-    let mut end = at;
-    let mut last = at;
-    while let Some((class, n_bytes)) = class_at(text, end) {
-        if class & SPACE == 0 {
-            return if last > at { last } else { end };
+impl Rules for Gpt2 {
+    const CASES: bool = false;
+
+    #[inline(always)]
+    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
+        let Window { block, valid, letter, number, space, .. } = *window;
+        let other = window.other();
+        let behind_blank = block.equal(b' ') << 1;
+        // A run of a class starts a pretoken, unless the ' ' before it does.
+        let mut starts = (firsts(letter) | firsts(number) | firsts(other)) & !behind_blank;
+        let apostrophes = block.equal(b'\'') & starts & letter >> 1;
+        // The last white space of a run, before something else, starts what follows or stands alone.
+        starts |= firsts(space) | space & window.before::<ASCII>(valid & !space);
+        if apostrophes != 0 {
+            let (one, two) = parts::contractions::<B, false, ASCII>(block);
+            let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
+            starts = starts & !((one | two) << 1) | one << 2 | two << 3;
         }
-        last = end;
-        end += n_bytes;
+        Starts { starts, unknown_from: 64 }
     }
-    end
+
+    fn next_end(self, text: &str, at: usize) -> usize {
+        next_end(text, at)
+    }
 }

@@ -6,14 +6,22 @@
 //! The exact text of a named pattern is scanned by hand-written code (memory speed); any other pattern by
 //! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
 
+mod block;
+mod cl100k;
 mod gpt2;
+mod o200k;
+mod parts;
 pub mod patterns;
 mod regex;
 mod unicode;
+#[allow(dead_code)]
 mod unicode_tables;
+mod window;
+mod windows;
 
 use crate::error::{Error, Result};
 
+pub use block::Level;
 use patterns::Family;
 pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, names};
 pub use regex::RegexScanner;
@@ -30,7 +38,7 @@ pub struct Pretokenizer {
 
 enum Engine {
     /// Hand-written code for a named pattern.
-    Named(Family),
+    Named(Family, Level),
     /// Any other pattern, by a general regex engine.
     Regex(RegexScanner),
 }
@@ -38,8 +46,19 @@ enum Engine {
 impl Pretokenizer {
     /// Compiles a pattern; the exact text of a named pattern gets its hand-written scanner.
     pub fn new(pattern: &str) -> Result<Self> {
+        Self::at_level(pattern, Level::best())
+    }
+
+    /// Like [`Pretokenizer::new`], with the instructions of `level` instead of the best ones.
+    ///
+    /// For tests and measurements: all levels give the same pretokens. [`Error::Invalid`] if the processor
+    /// lacks it.
+    pub fn at_level(pattern: &str, level: Level) -> Result<Self> {
+        if !Level::available().any(|available| available == level) {
+            return Err(Error::Invalid(format!("this processor has no {level:?} instructions")));
+        }
         let engine = match patterns::family_of(pattern) {
-            Some(family) => Engine::Named(family),
+            Some(family) => Engine::Named(family, level),
             None => Engine::Regex(RegexScanner::new(pattern)?),
         };
         Ok(Pretokenizer { pattern: pattern.to_owned(), engine })
@@ -57,14 +76,17 @@ impl Pretokenizer {
     /// call's `from`.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         match &self.engine {
-            Engine::Named(Family::Gpt2) => {
-                ends.clear();
-                let mut at = from;
-                while at < document.len() && ends.len() < ENDS_PER_FILL {
-                    at = gpt2::next_end(document, at);
-                    ends.push(at);
+            &Engine::Named(family, level) => {
+                use cl100k::Cl100k;
+                use o200k::O200k;
+                match family {
+                    Family::Gpt2 => windows::fill(gpt2::Gpt2, level, document, from, ends),
+                    Family::Cl100k => windows::fill(Cl100k::<3, false, true>, level, document, from, ends),
+                    Family::Llama3 => windows::fill(Cl100k::<3, false, false>, level, document, from, ends),
+                    Family::Qwen2 => windows::fill(Cl100k::<1, false, false>, level, document, from, ends),
+                    Family::Qwen35 => windows::fill(Cl100k::<1, true, false>, level, document, from, ends),
+                    Family::O200k => windows::fill(O200k::<3>, level, document, from, ends),
                 }
-                Ok(())
             }
             Engine::Regex(scanner) => scanner.fill(document, from, ends),
         }
@@ -75,7 +97,7 @@ impl Pretokenizer {
     /// True for patterns without lookbehind or anchors; only then is a document cut between threads.
     pub fn is_memoryless(&self) -> bool {
         match &self.engine {
-            Engine::Named(_) => true,
+            Engine::Named(..) => true,
             Engine::Regex(scanner) => scanner.is_memoryless(),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
 
-pub(super) use super::unicode_tables::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER};
+pub(super) use super::unicode_tables::{LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// The class bits of a code point.
 #[inline]
@@ -16,10 +16,24 @@ pub(super) fn class_of_code(code: u32) -> u8 {
 /// The class bits of a code point below [`DIRECT`]; of any other, something meaningless.
 #[inline(always)]
 pub(super) fn class_direct(code: u32) -> u8 {
-    let block = INDEX[(code >> 6) as usize % INDEX.len()] as usize;
-    // The index holds only numbers of blocks that exist; the test of all code points covers every entry.
-    BLOCKS.get(block * 64 + (code & 63) as usize).copied().unwrap_or(0)
+    class_in_block((code >> 6) as usize, code)
 }
+
+/// The class bits of the code point at `code % 64` in the `number`-th 64 code points.
+#[inline(always)]
+pub(super) fn class_in_block(number: usize, code: u32) -> u8 {
+    let block = usize::from(INDEX[number % INDEX.len()]);
+    // SAFETY: every entry of INDEX leaves 64 bytes of BLOCKS behind it, as checked below.
+    unsafe { *BLOCKS.get_unchecked(block + (code & 63) as usize) }
+}
+
+const _: () = {
+    let mut number = 0;
+    while number < INDEX.len() {
+        assert!(INDEX[number] as usize + 64 <= BLOCKS.len());
+        number += 1;
+    }
+};
 
 /// The class bits of a code point from [`DIRECT`] on.
 #[cold]
@@ -56,6 +70,7 @@ pub(super) fn skip(text: &str, mut at: usize, belongs: impl Fn(u8) -> bool) -> u
 
 #[cfg(test)]
 mod tests {
+    use super::super::unicode_tables::{HAN, SYMBOL};
     use super::*;
 
     /// Every code point of every class must agree with the engine that runs unnamed patterns.

@@ -1,0 +1,151 @@
+//! 64 bytes in vector registers, and the questions a scanner asks of them.
+//!
+//! Three implementations answer alike: AVX-512, AVX2 and portable 64-bit words. Which one runs is decided
+//! once per process, by what the processor offers.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub(super) use portable::Words;
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::{Avx2, Avx512};
+
+/// 64 bytes. Answers are masks: bit i speaks of byte i.
+///
+/// A type whose instructions not every processor has is only ever made where they were detected.
+pub(super) trait Block: Copy {
+    /// The 64 bytes at `bytes`.
+    ///
+    /// # Safety
+    /// They must be readable, and the processor must have the type's instructions.
+    unsafe fn load(bytes: *const u8) -> Self;
+
+    /// Each byte with these bits set.
+    fn or(self, bits: u8) -> Self;
+
+    /// Bytes equal to `byte`, which is ASCII.
+    fn equal(self, byte: u8) -> u64;
+
+    /// Bytes from `first` to `last`, both ASCII.
+    fn within(self, first: u8, last: u8) -> u64;
+
+    /// Bytes above 0x7f.
+    fn high(self) -> u64;
+
+    /// Bytes from `least` on, which is above 0x7f.
+    fn at_least(self, least: u8) -> u64;
+
+    /// Writes `base + i` for every bit i of `bits`, in ascending order.
+    ///
+    /// # Safety
+    /// 64 entries must be writable at `out`, whatever `bits` is: what lies behind the last is overwritten.
+    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize);
+}
+
+/// How wide the instructions are that a scanner uses. All levels give the same pretokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// 64 bytes at once: x86-64 processors with AVX-512 BW and VBMI2 (Ice Lake, Zen 4 and later).
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32 bytes at once: x86-64 processors with AVX2 and BMI2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 8 bytes at once: every processor.
+    Portable,
+}
+
+impl Level {
+    /// The levels that this processor has, the best first.
+    pub fn available() -> impl Iterator<Item = Level> {
+        #[cfg(target_arch = "x86_64")]
+        let wide = {
+            let has_both = is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let has_avx512 = has_both
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi2");
+            let has_avx2 = has_both && is_x86_feature_detected!("avx2");
+            [has_avx512.then_some(Level::Avx512), has_avx2.then_some(Level::Avx2)]
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let wide = [None];
+        wide.into_iter().flatten().chain([Level::Portable])
+    }
+
+    /// The widest that this processor has.
+    pub fn best() -> Level {
+        Self::available().next().unwrap_or(Level::Portable)
+    }
+}
+
+/// [`Block::write_offsets`] by scalar instructions: eight at a time without a branch.
+///
+/// # Safety
+/// As for the trait's function.
+#[inline(always)]
+unsafe fn write_offsets_scalar(mut bits: u64, base: usize, out: *mut usize) {
+    let n_bits = bits.count_ones() as usize;
+    let mut written = 0;
+    loop {
+        for slot in written..written + 8 {
+            // SAFETY: slot < 64, since written is a multiple of 8 below n_bits <= 64.
+            unsafe { out.add(slot).write(base.wrapping_add(bits.trailing_zeros() as usize)) };
+            bits &= bits.wrapping_sub(1);
+        }
+        written += 8;
+        if written >= n_bits {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<B: Block>() {
+        let mut bytes = [0u8; 64];
+        for start in 0..=255u8 {
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = start.wrapping_add((at as u8).wrapping_mul(37));
+            }
+            // SAFETY: 64 bytes, and the caller checked the processor.
+            let block = unsafe { B::load(bytes.as_ptr()) };
+            let mask = |accepts: &dyn Fn(u8) -> bool| {
+                bytes.iter().enumerate().fold(0u64, |mask, (at, &byte)| mask | u64::from(accepts(byte)) << at)
+            };
+            assert_eq!(block.equal(b'\''), mask(&|byte| byte == b'\''));
+            assert_eq!(block.within(b'a', b'z'), mask(&|byte| byte.is_ascii_lowercase()));
+            assert_eq!(block.within(b'\t', b'\r'), mask(&|byte| (b'\t'..=b'\r').contains(&byte)));
+            assert_eq!(block.or(0x20).within(b'a', b'z'), mask(&|byte| byte.is_ascii_alphabetic()));
+            assert_eq!(block.high(), mask(&|byte| byte >= 0x80));
+            for least in [0xc0, 0xe0, 0xf0] {
+                assert_eq!(block.at_least(least), mask(&|byte| byte >= least));
+            }
+            let bits = mask(&|byte| byte.wrapping_mul(31) < start);
+            let mut out = [0usize; 64];
+            // SAFETY: 64 entries.
+            unsafe { B::write_offsets(bits, 1000, out.as_mut_ptr()) };
+            let expected: Vec<_> = (0..64).filter(|at| bits >> at & 1 == 1).map(|at| at + 1000).collect();
+            assert_eq!(&out[..expected.len()], expected);
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_masks() {
+        for level in Level::available() {
+            match level {
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx512 => check::<Avx512>(),
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx2 => check::<Avx2>(),
+                Level::Portable => check::<Words>(),
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The cl100k family by hand: cl100k, llama3, qwen2 and their like.
+//!
+//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. Words take one
+//! character before them along, numbers come in groups, symbols take the newlines behind them along, and
+//! white space is cut behind its last newline. Invariant: a start is all the context there is.
+//! Source: the published patterns, read alternative by alternative; the differential tests compare with a
+//! regex engine.
+
+use super::block::Block;
+use super::parts::{self, Lines};
+use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at, skip};
+use super::window::{Window, firsts};
+use super::windows::{Rules, Starts};
+
+/// The choices within the family.
+///
+/// `N_DIGITS`: numbers come in groups of so many, 1 or 3. `MARKS`: combining marks belong to words.
+/// `WHOLE_END`: white space at the text's end is one pretoken, newlines or not.
+#[derive(Clone, Copy)]
+pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool>;
+
+impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
+    for Cl100k<N_DIGITS, MARKS, WHOLE_END>
+{
+    const CASES: bool = MARKS;
+
+    #[inline(always)]
+    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
+        let block = window.block;
+        let word = if MARKS { window.letter | window.mark } else { window.letter };
+        let other = window.valid & !(word | window.number | window.space);
+        let newlines = block.equal(b'\n') | block.equal(b'\r');
+        let absorbed = parts::upward(newlines, newlines & other << 1);
+        let Lines { plain, starts: in_space, unknown_from } =
+            parts::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, is_last);
+        let symbols = firsts(other) & !(block.equal(b' ') << 1);
+        let prefixes = symbols & window.before::<ASCII>(word);
+        let words = firsts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
+        let mut starts = in_space | symbols | words | parts::numbers::<B, ASCII, N_DIGITS>(window);
+        let apostrophes = block.equal(b'\'') & prefixes;
+        if apostrophes != 0 {
+            let (one, two) = parts::contractions::<B, true, ASCII>(block);
+            starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;
+        }
+        Starts { starts, unknown_from }
+    }
+
+    fn next_end(self, text: &str, at: usize) -> usize {
+        let Some((class, n_bytes)) = class_at(text, at) else { return at };
+        let byte = text.as_bytes()[at];
+        if byte == b'\'' {
+            let n_letters = parts::contraction::<true>(text, at);
+            if n_letters > 0 {
+                return at + 1 + n_letters;
+            }
+        }
+        let word = if MARKS { LETTER | MARK } else { LETTER };
+        let is_word = |class: u8| class & word != 0;
+        if is_word(class) {
+            return skip(text, at, is_word);
+        }
+        if class & NUMBER != 0 {
+            return parts::numbers_end::<N_DIGITS>(text, at);
+        }
+        let next = class_at(text, at + n_bytes).map_or(SPACE, |(class, _)| class);
+        if is_word(next) && !matches!(byte, b'\r' | b'\n') {
+            return skip(text, at + n_bytes, is_word);
+        }
+        let is_other = |class: u8| class & (word | NUMBER | SPACE) == 0;
+        if is_other(class) || byte == b' ' && is_other(next) {
+            let mut end = skip(text, at + n_bytes, is_other);
+            while matches!(text.as_bytes().get(end), Some(b'\r' | b'\n')) {
+                end += 1;
+            }
+            return end;
+        }
+        parts::lines_end::<WHOLE_END>(text, at)
+    }
+}

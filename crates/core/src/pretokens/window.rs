@@ -1,0 +1,187 @@
+//! 64 bytes of a document as bit masks: bit i speaks of byte i.
+//!
+//! Enters: 64 bytes that start at a pretoken's start. Leaves: one mask per class of character, where a
+//! character of several bytes has its class on each of them. Cost: a few vector operations for ASCII;
+//! about five cycles more for every other character, decoded in one tight loop per length.
+//! Source of the method: simdjson's classification by masks; the classes by table are this library's own.
+
+use super::block::Block;
+use super::unicode::{self, class_in_block, class_of_code};
+
+/// The bytes of a window.
+pub(super) const N_BYTES: usize = 64;
+
+/// How far beyond a window the decoding of its last character may read.
+pub(super) const N_BEYOND: usize = 3;
+
+/// The masks of one window. `ASCII` promises that no byte is above 0x7f: then `upper`, `lower` and `letter`
+/// are all that is needed and steps of one byte are steps of one character.
+#[derive(Clone, Copy)]
+pub(super) struct Window<B> {
+    /// The bytes themselves, for questions that few windows ask.
+    pub block: B,
+    /// Bytes that belong to the text: all but in the last window.
+    pub valid: u64,
+    /// Letters of every kind.
+    pub letter: u64,
+    /// Lower-case letters. Only where [`Wanted::CASES`].
+    pub lower: u64,
+    /// Upper-case and title-case letters. Only where [`Wanted::CASES`].
+    pub upper: u64,
+    /// Combining marks. Only where [`Wanted::CASES`].
+    pub mark: u64,
+    /// Numbers of every kind.
+    pub number: u64,
+    /// White space of every kind.
+    pub space: u64,
+    /// Bytes above 0x7f.
+    pub high: u64,
+    /// First bytes of characters of two, three and four bytes.
+    pub leads: [u64; 3],
+}
+
+impl<B: Block> Window<B> {
+    /// The masks of the 64 bytes at `bytes`, of which those in `valid` belong to the text.
+    ///
+    /// # Safety
+    /// 64 bytes must be readable, 67 if any is above 0x7f; they must start at a character's first byte,
+    /// be UTF-8 as far as `valid`, and 0 behind that.
+    #[inline(always)]
+    pub unsafe fn load(bytes: *const u8, valid: u64) -> Self {
+        // SAFETY: the caller vouches for 64 bytes.
+        let block = unsafe { B::load(bytes) };
+        let folded = block.or(0x20);
+        let letter = folded.within(b'a', b'z');
+        let lower = block.within(b'a', b'z');
+        Window {
+            block,
+            valid,
+            letter,
+            lower,
+            upper: letter & !lower,
+            mark: 0,
+            number: block.within(b'0', b'9'),
+            space: block.within(b'\t', b'\r') | block.equal(b' '),
+            high: block.high(),
+            leads: [0; 3],
+        }
+    }
+
+    /// Adds the characters beyond ASCII. `CASES` says whether lower, upper and mark are wanted.
+    ///
+    /// # Safety
+    /// As for [`Window::load`], with the same `bytes`.
+    #[inline(always)]
+    pub unsafe fn widen<const CASES: bool>(&mut self, bytes: *const u8) {
+        let (two, three, four) =
+            (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
+        self.leads = [two & !three, three & !four, four];
+        let inner = self.high & !two;
+        let mut found = Found::default();
+        let mut left = self.leads[0];
+        while left != 0 {
+            let at = left.trailing_zeros();
+            left &= left - 1;
+            // SAFETY: at < 64, and two bytes are readable there.
+            let word = u32::from(unsafe { bytes.add(at as usize).cast::<u16>().read_unaligned() }.to_le());
+            found.add::<CASES>(class_in_block((word & 0x1f) as usize, word >> 8), at);
+        }
+        let mut left = self.leads[1];
+        while left != 0 {
+            let at = left.trailing_zeros();
+            left &= left - 1;
+            // SAFETY: at < 64, and four bytes are readable there.
+            let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_le();
+            let number = ((word & 0xf) << 6 | (word >> 8) & 0x3f) as usize;
+            found.add::<CASES>(class_in_block(number, word >> 16), at);
+        }
+        let mut left = self.leads[2];
+        while left != 0 {
+            let at = left.trailing_zeros();
+            left &= left - 1;
+            // SAFETY: at < 64, and four bytes are readable there.
+            let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_be();
+            let code =
+                (word >> 24 & 7) << 18 | (word >> 16 & 0x3f) << 12 | (word >> 8 & 0x3f) << 6 | word & 0x3f;
+            found.add::<CASES>(class_of_code(code), at);
+        }
+        let smear = |mask: u64| {
+            let mask = mask | mask << 1 & inner;
+            let mask = mask | mask << 1 & inner;
+            mask | mask << 1 & inner
+        };
+        self.letter |= smear(found.letter);
+        self.number |= smear(found.number);
+        self.space |= smear(found.space);
+        if CASES {
+            self.lower |= smear(found.lower);
+            self.upper |= smear(found.upper);
+            self.mark |= smear(found.mark);
+        }
+    }
+
+    /// What is neither letter nor number nor white space.
+    #[inline(always)]
+    pub fn other(&self) -> u64 {
+        self.valid & !(self.letter | self.number | self.space)
+    }
+
+    /// Bytes of characters that are not their first.
+    #[inline(always)]
+    pub fn inner(&self) -> u64 {
+        let [two, three, four] = self.leads;
+        self.high & !(two | three | four)
+    }
+
+    /// Characters (their first bytes) whose next character is in `mask`.
+    #[inline(always)]
+    pub fn before<const ASCII: bool>(&self, mask: u64) -> u64 {
+        if ASCII {
+            return mask >> 1;
+        }
+        let [two, three, four] = self.leads;
+        mask >> 1 & !self.high | mask >> 2 & two | mask >> 3 & three | mask >> 4 & four
+    }
+
+    /// First bytes of the characters that follow those in `mask`, a mask of first bytes.
+    #[inline(always)]
+    pub fn after<const ASCII: bool>(&self, mask: u64) -> u64 {
+        if ASCII {
+            return mask << 1;
+        }
+        let [two, three, four] = self.leads;
+        (mask & !self.high) << 1 | (mask & two) << 2 | (mask & three) << 3 | (mask & four) << 4
+    }
+}
+
+/// The classes of a window's characters beyond ASCII, on their first bytes.
+#[derive(Default)]
+struct Found {
+    letter: u64,
+    lower: u64,
+    upper: u64,
+    mark: u64,
+    number: u64,
+    space: u64,
+}
+
+impl Found {
+    #[inline(always)]
+    fn add<const CASES: bool>(&mut self, class: u8, at: u32) {
+        let bit = |mask: u8| u64::from(class & mask != 0) << at;
+        self.letter |= bit(unicode::LETTER);
+        self.number |= bit(unicode::NUMBER);
+        self.space |= bit(unicode::SPACE);
+        if CASES {
+            self.lower |= bit(unicode::LOWER);
+            self.upper |= bit(unicode::UPPER);
+            self.mark |= bit(unicode::MARK);
+        }
+    }
+}
+
+/// The first byte of each run in `mask`.
+#[inline(always)]
+pub(super) fn firsts(mask: u64) -> u64 {
+    mask & !(mask << 1)
+}
