@@ -12,6 +12,7 @@ pub mod merges;
 pub mod model_file;
 pub mod monitor;
 pub mod pretokens;
+pub mod ranks;
 pub mod special;
 pub mod vocabulary;
 
