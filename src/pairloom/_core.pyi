@@ -88,10 +88,13 @@ def learn(
     max_token_bytes: int | None,
     threads: int,
     report: _Report,
+    already: npt.NDArray[np.uint32] | None = None,
+    on_merges: Callable[[npt.NDArray[np.uint32]], object] | None = None,
 ) -> npt.NDArray[np.uint32]:
     """Learns merges: uint32 [m, 2] of symbols, 0..255 for byte values, 256 + r for what merge r made.
 
-    byte_order: the 256 byte values in the order of their ids.
+    byte_order: the 256 byte values in the order of their ids. already: merges learned before, which are replayed.
+    on_merges: called with the new merges, in order, about ten times a second and at the end.
     """
 
 @final

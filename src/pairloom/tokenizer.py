@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import check_choice, check_int, check_texts, resolve_threads
+from pairloom.arguments import check_choice, check_int, check_paths, check_texts, resolve_threads
+from pairloom.checkpoint import Checkpoint
 from pairloom.counts import PretokenCounts
 from pairloom.model import DecodeErrors, Model, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.progress import Progress, reporter
-from pairloom.training import TrainingConfig, check_counts, train_model
+from pairloom.training import TrainingConfig, check_counts, checkpoint_of, counted, train_model
 from pairloom.vocabulary import from_bytes, truncated, with_special_tokens
 
 __all__ = ["Tokenizer"]
@@ -87,13 +88,15 @@ class Tokenizer:
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
+        checkpoint: PathLike | None = None,
         **fields: Any,
     ) -> Tokenizer:
         """Trains on a str (one document) or an iterable of str (each a document).
 
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
-        files use `train_files`. `fields` are those of `TrainingConfig`. Raises ValueError when vocab_size is too
-        small, TypeError for wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
+        files use `train_files`. `fields` are those of `TrainingConfig`. `checkpoint` is a folder from which the same call
+        goes on after a kill; give it the same corpus. Raises ValueError when vocab_size is too small, TypeError for
+        wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(vocab_size)
@@ -106,16 +109,21 @@ class Tokenizer:
                 )
             corpus = [corpus]
         check_texts("corpus", corpus)
-        counts = PretokenCounts.from_texts(
-            corpus,
-            config.pattern,
-            special_tokens=config.special_tokens,
-            corpus_specials=config.corpus_specials,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
+        texts = corpus
+        kept = checkpoint_of(checkpoint, config, {"corpus": "texts"})
+        counts = counted(
+            kept,
+            lambda: PretokenCounts.from_texts(
+                texts,
+                config.pattern,
+                special_tokens=config.special_tokens,
+                corpus_specials=config.corpus_specials,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            ),
         )
-        return cls._trained(counts, vocab_size, config, threads, progress)
+        return cls._trained(counts, vocab_size, config, threads, progress, kept)
 
     @classmethod
     def train_files(
@@ -127,26 +135,34 @@ class Tokenizer:
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
+        checkpoint: PathLike | None = None,
         **fields: Any,
     ) -> Tokenizer:
         """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
 
-        `fields` are those of `TrainingConfig`. Raises OSError for a file that cannot be read, CorpusError for invalid
-        UTF-8, ValueError when vocab_size is too small, MemoryError when `max_memory` (bytes) would be exceeded.
+        `fields` are those of `TrainingConfig`. `checkpoint` is a folder from which the same call goes on after a kill:
+        counts are written there once, merges as they come. Raises OSError for a file that cannot be read, CorpusError
+        for invalid UTF-8, ValueError when vocab_size is too small, MemoryError when `max_memory` (bytes) would be
+        exceeded.
         """
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(vocab_size)
-        counts = PretokenCounts.from_files(
-            paths,
-            config.pattern,
-            special_tokens=config.special_tokens,
-            corpus_specials=config.corpus_specials,
-            input_errors=config.input_errors,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
+        files = check_paths(paths)
+        kept = checkpoint_of(checkpoint, config, {"files": files})
+        counts = counted(
+            kept,
+            lambda: PretokenCounts.from_files(
+                files,
+                config.pattern,
+                special_tokens=config.special_tokens,
+                corpus_specials=config.corpus_specials,
+                input_errors=config.input_errors,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            ),
         )
-        return cls._trained(counts, vocab_size, config, threads, progress)
+        return cls._trained(counts, vocab_size, config, threads, progress, kept)
 
     @classmethod
     def train_from_counts(
@@ -173,9 +189,16 @@ class Tokenizer:
 
     @classmethod
     def _trained(
-        cls, counts: PretokenCounts, vocab_size: int, config: TrainingConfig, threads: int, progress: Progress
+        cls,
+        counts: PretokenCounts,
+        vocab_size: int,
+        config: TrainingConfig,
+        threads: int,
+        progress: Progress,
+        kept: Checkpoint | None = None,
     ) -> Tokenizer:
-        return cls.from_model(train_model(counts, vocab_size, config, threads=threads, progress=progress), config)
+        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
+        return cls.from_model(model, config)
 
     # Files ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -17,13 +17,23 @@ import numpy as np
 
 from pairloom import _core
 from pairloom.arguments import check_choice, check_int, check_special_tokens, resolve_threads
+from pairloom.checkpoint import Checkpoint
 from pairloom.counts import PretokenCounts
 from pairloom.errors import CountsError
 from pairloom.model import DecodeErrors, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
 
-__all__ = ["PROFILES", "TrainingConfig", "check_counts", "lay_out", "train_bpe", "train_model"]
+__all__ = [
+    "PROFILES",
+    "TrainingConfig",
+    "check_counts",
+    "checkpoint_of",
+    "counted",
+    "lay_out",
+    "train_bpe",
+    "train_model",
+]
 
 SpecialIds = Literal["last", "after_bytes", "first"]
 ByteOrder = Literal["value", "gpt2"]
@@ -138,8 +148,9 @@ def train_model(
     *,
     threads: int = 0,
     progress: Progress = None,
+    kept: Checkpoint | None = None,
 ) -> Model:
-    """Learns merges from `counts` and lays out ids as `config` says."""
+    """Learns merges from `counts` and lays out ids as `config` says; with a checkpoint, goes on from its merges."""
     n_merges = config.n_merges(vocab_size)
     byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
     with reporter(progress) as report:
@@ -152,8 +163,29 @@ def train_model(
             max_token_bytes=config.max_token_bytes,
             threads=resolve_threads(threads),
             report=report,
+            already=kept.merges()[:n_merges] if kept else None,
+            on_merges=kept.append_merges if kept else None,
         )
     return lay_out(pairs.tolist(), config)
+
+
+def checkpoint_of(
+    path: str | os.PathLike[str] | None, config: TrainingConfig, corpus: dict[str, Any]
+) -> Checkpoint | None:
+    """The checkpoint at `path` for this configuration and corpus; vocab_size may differ, since merges are nested."""
+    if path is None:
+        return None
+    return Checkpoint(path, {**dataclasses.asdict(config), **corpus, "unicode_version": _core.UNICODE_VERSION})
+
+
+def counted(kept: Checkpoint | None, count: Callable[[], PretokenCounts]) -> PretokenCounts:
+    """The checkpoint's counts, else what `count` gives, kept there."""
+    counts = kept.counts() if kept else None
+    if counts is None:
+        counts = count()
+        if kept:
+            kept.keep_counts(counts)
+    return counts
 
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:

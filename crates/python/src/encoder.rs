@@ -231,14 +231,10 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyAny>> {
         let report = report.as_ref();
         if self.is_narrow() {
-            let work = |monitor: &dyn pairloom_core::monitor::Monitor| {
-                self.encoder.encode_file::<u16>(&path, threads, monitor)
-            };
+            let work = |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, threads, monitor);
             Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
         } else {
-            let work = |monitor: &dyn pairloom_core::monitor::Monitor| {
-                self.encoder.encode_file::<u32>(&path, threads, monitor)
-            };
+            let work = |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, threads, monitor);
             Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
         }
     }

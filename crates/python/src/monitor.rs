@@ -19,7 +19,7 @@ impl PyMonitor {
     pub fn run<T: Send>(
         py: Python<'_>,
         report: Option<&Py<PyAny>>,
-        work: impl FnOnce(&dyn Monitor) -> Result<T> + Send,
+        work: impl FnOnce(&PyMonitor) -> Result<T> + Send,
     ) -> PyResult<T> {
         let report = report.map(|report| report.clone_ref(py));
         let (result, failure) = py.detach(move || {
@@ -32,6 +32,14 @@ impl PyMonitor {
             (error, _) => exception(py, error),
         })
     }
+
+    /// Calls into Python from detached work; an exception stops the work and is raised when it has stopped.
+    pub fn call(&self, work: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<()> {
+        Python::attach(work).map_err(|failure| {
+            self.failure.replace(Some(failure));
+            Error::Interrupted
+        })
+    }
 }
 
 impl Monitor for PyMonitor {
@@ -41,16 +49,12 @@ impl Monitor for PyMonitor {
             Stage::Merge => "merge",
             Stage::Encode => "encode",
         };
-        let heard = Python::attach(|py| {
+        self.call(|py| {
             py.check_signals()?;
             match &self.report {
                 Some(report) => report.call1(py, (name, done, total)).map(|_| ()),
                 None => Ok(()),
             }
-        });
-        heard.map_err(|failure| {
-            self.failure.replace(Some(failure));
-            Error::Interrupted
         })
     }
 }
