@@ -14,7 +14,7 @@ use super::windows::{Rules, Starts};
 
 /// The choices within the family.
 ///
-/// `N_DIGITS`: numbers come in groups of so many, 1 or 3. `MARKS`: combining marks belong to words.
+/// `N_DIGITS`: numbers come in groups of at most so many. `MARKS`: combining marks belong to words.
 /// `WHOLE_END`: white space at the text's end is one pretoken, newlines or not.
 #[derive(Clone, Copy)]
 pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool>;
@@ -22,7 +22,11 @@ pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END
 impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
     for Cl100k<N_DIGITS, MARKS, WHOLE_END>
 {
-    const CASES: bool = MARKS;
+    #[inline(always)]
+    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { if MARKS { window.widen::<MARK>(bytes) } else { window.widen::<0>(bytes) } }
+    }
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
@@ -32,11 +36,12 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         let newlines = block.equal(b'\n') | block.equal(b'\r');
         let absorbed = parts::upward(newlines, newlines & other << 1);
         let Lines { plain, starts: in_space, unknown_from } =
-            parts::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, is_last);
+            parts::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, !window.space, is_last);
         let symbols = firsts(other) & !(block.equal(b' ') << 1);
         let prefixes = symbols & window.before::<ASCII>(word);
         let words = firsts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
-        let mut starts = in_space | symbols | words | parts::numbers::<B, ASCII, N_DIGITS>(window);
+        let mut starts =
+            in_space | symbols | words | parts::numbers::<B, ASCII, N_DIGITS>(window, window.number);
         let apostrophes = block.equal(b'\'') & prefixes;
         if apostrophes != 0 {
             let (one, two) = parts::contractions::<B, true, ASCII>(block);

@@ -40,7 +40,11 @@ pub(super) fn next_end(text: &str, at: usize) -> usize {
 pub(super) struct Gpt2;
 
 impl Rules for Gpt2 {
-    const CASES: bool = false;
+    #[inline(always)]
+    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { window.widen::<0>(bytes) }
+    }
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {

@@ -14,7 +14,6 @@ mod parts;
 pub mod patterns;
 mod regex;
 mod unicode;
-#[allow(dead_code)]
 mod unicode_tables;
 mod window;
 mod windows;
@@ -85,7 +84,14 @@ impl Pretokenizer {
                     Family::Llama3 => windows::fill(Cl100k::<3, false, false>, level, document, from, ends),
                     Family::Qwen2 => windows::fill(Cl100k::<1, false, false>, level, document, from, ends),
                     Family::Qwen35 => windows::fill(Cl100k::<1, true, false>, level, document, from, ends),
-                    Family::O200k => windows::fill(O200k::<3>, level, document, from, ends),
+                    Family::Nanochat => windows::fill(Cl100k::<2, false, false>, level, document, from, ends),
+                    Family::O200k => {
+                        windows::fill(O200k::<3, true, true, false>, level, document, from, ends)
+                    }
+                    Family::Tekken => {
+                        windows::fill(O200k::<1, false, true, false>, level, document, from, ends)
+                    }
+                    Family::Kimi => windows::fill(O200k::<3, true, false, true>, level, document, from, ends),
                 }
             }
             Engine::Regex(scanner) => scanner.fill(document, from, ends),

@@ -92,17 +92,19 @@ pub(super) struct Lines {
 }
 
 /// The starts of [`lines_end`] in a window of which `absorbed` belongs to symbols before.
+///
+/// A run keeps its last character for what `follows`; before anything else it is like the text's end.
 #[inline(always)]
 pub(super) fn lines<B: Block, const ASCII: bool, const WHOLE_END: bool>(
     window: &Window<B>,
     newlines: u64,
     absorbed: u64,
+    follows: u64,
     is_last: bool,
 ) -> Lines {
     let space = window.space & !absorbed;
     let newlines = newlines & !absorbed;
     let plain = space & !newlines;
-    let something = window.valid & !window.space;
     // Plain white space behind a newline starts a pretoken unless a further newline of the run follows.
     let mut indents = plain & newlines << 1;
     let mut unknown_from = 64;
@@ -123,7 +125,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const WHOLE_END: bool>(
             unknown_from = open.trailing_zeros();
         }
     }
-    let starts = firsts(space) | indents | plain & window.before::<ASCII>(something);
+    let starts = firsts(space) | indents | plain & window.before::<ASCII>(window.valid & follows);
     Lines { plain, starts, unknown_from }
 }
 
@@ -154,20 +156,22 @@ pub(super) fn numbers_end<const MOST: u32>(text: &str, at: usize) -> usize {
     end
 }
 
-/// The starts of [`numbers_end`]: each run's first number and every `MOST`-th (1 or 3) behind it.
+/// The starts of [`numbers_end`]: each run's first number and every `MOST`-th behind it; `MOST` is 1, 2 or 3.
 #[inline(always)]
-pub(super) fn numbers<B: Block, const ASCII: bool, const MOST: u32>(window: &Window<B>) -> u64 {
-    let number = window.number;
+pub(super) fn numbers<B: Block, const ASCII: bool, const MOST: u32>(window: &Window<B>, number: u64) -> u64 {
     if MOST == 1 {
         return if ASCII { number } else { number & !window.inner() };
     }
     let mut starts = firsts(number);
     if ASCII || number & window.high == 0 {
-        let fourth = number & number << 1 & number << 2 & number << 3;
-        let mut next = starts << 3 & fourth;
+        let mut inside = number & number << 1 & number << 2;
+        if MOST == 3 {
+            inside &= number << 3;
+        }
+        let mut next = starts << MOST & inside;
         while next != 0 {
             starts |= next;
-            next = next << 3 & fourth;
+            next = next << MOST & inside;
         }
     } else {
         let mut left = number & !window.inner();

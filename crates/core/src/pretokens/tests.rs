@@ -142,6 +142,14 @@ const HOSTILE: &[&str] = &[
     "\u{10400}",
     "\u{10428}",
     "\u{e0100}",
+    "\u{3007}",
+    "\u{2e80}",
+    "\u{3005}",
+    "\u{30fb}",
+    "\u{3040}",
+    "\u{9fa6}",
+    "\u{302a}",
+    "GPU",
     "\u{fe0f}",
     "\u{378}",
     "\0",
@@ -151,7 +159,12 @@ const HOSTILE: &[&str] = &[
 ];
 
 fn hostile_text(random: &mut Random, n_pieces: usize, kinds: usize) -> String {
-    let alphabet: Vec<_> = (0..kinds).map(|_| HOSTILE[random.below(HOSTILE.len())]).collect();
+    // Half of the alphabets are neighbours in the list, which are of a kind.
+    let (start, is_near) = (random.below(HOSTILE.len()), random.below(2) == 0);
+    let alphabet: Vec<_> = (0..kinds)
+        .map(|nth| if is_near { start + nth } else { random.below(HOSTILE.len()) })
+        .map(|nth| HOSTILE[nth % HOSTILE.len()])
+        .collect();
     let mut text = String::new();
     for _ in 0..n_pieces {
         let piece = alphabet[random.below(kinds)];

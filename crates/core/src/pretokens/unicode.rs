@@ -5,7 +5,7 @@
 
 use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
 
-pub(super) use super::unicode_tables::{LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
+pub(super) use super::unicode_tables::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER};
 
 /// The class bits of a code point.
 #[inline]
@@ -70,7 +70,6 @@ pub(super) fn skip(text: &str, mut at: usize, belongs: impl Fn(u8) -> bool) -> u
 
 #[cfg(test)]
 mod tests {
-    use super::super::unicode_tables::{HAN, SYMBOL};
     use super::*;
 
     /// Every code point of every class must agree with the engine that runs unnamed patterns.

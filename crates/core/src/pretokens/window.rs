@@ -24,12 +24,16 @@ pub(super) struct Window<B> {
     pub valid: u64,
     /// Letters of every kind.
     pub letter: u64,
-    /// Lower-case letters. Only where [`Wanted::CASES`].
+    /// Lower-case letters. Only where wanted, like the next four.
     pub lower: u64,
-    /// Upper-case and title-case letters. Only where [`Wanted::CASES`].
+    /// Upper-case and title-case letters.
     pub upper: u64,
-    /// Combining marks. Only where [`Wanted::CASES`].
+    /// Combining marks.
     pub mark: u64,
+    /// Characters of the script Han.
+    pub han: u64,
+    /// Punctuation and symbols.
+    pub symbol: u64,
     /// Numbers of every kind.
     pub number: u64,
     /// White space of every kind.
@@ -53,6 +57,7 @@ impl<B: Block> Window<B> {
         let folded = block.or(0x20);
         let letter = folded.within(b'a', b'z');
         let lower = block.within(b'a', b'z');
+        let number = block.within(b'0', b'9');
         Window {
             block,
             valid,
@@ -60,19 +65,22 @@ impl<B: Block> Window<B> {
             lower,
             upper: letter & !lower,
             mark: 0,
-            number: block.within(b'0', b'9'),
+            han: 0,
+            symbol: block.within(b'!', b'~') & !(letter | number),
+            number,
             space: block.within(b'\t', b'\r') | block.equal(b' '),
             high: block.high(),
             leads: [0; 3],
         }
     }
 
-    /// Adds the characters beyond ASCII. `CASES` says whether lower, upper and mark are wanted.
+    /// Adds the characters beyond ASCII. `WANTED` holds the class bits that are wanted beside letter, number
+    /// and space.
     ///
     /// # Safety
     /// As for [`Window::load`], with the same `bytes`.
     #[inline(always)]
-    pub unsafe fn widen<const CASES: bool>(&mut self, bytes: *const u8) {
+    pub unsafe fn widen<const WANTED: u8>(&mut self, bytes: *const u8) {
         let (two, three, four) =
             (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
         self.leads = [two & !three, three & !four, four];
@@ -84,7 +92,7 @@ impl<B: Block> Window<B> {
             left &= left - 1;
             // SAFETY: at < 64, and two bytes are readable there.
             let word = u32::from(unsafe { bytes.add(at as usize).cast::<u16>().read_unaligned() }.to_le());
-            found.add::<CASES>(class_in_block((word & 0x1f) as usize, word >> 8), at);
+            found.add::<WANTED>(class_in_block((word & 0x1f) as usize, word >> 8), at);
         }
         let mut left = self.leads[1];
         while left != 0 {
@@ -93,7 +101,7 @@ impl<B: Block> Window<B> {
             // SAFETY: at < 64, and four bytes are readable there.
             let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_le();
             let number = ((word & 0xf) << 6 | (word >> 8) & 0x3f) as usize;
-            found.add::<CASES>(class_in_block(number, word >> 16), at);
+            found.add::<WANTED>(class_in_block(number, word >> 16), at);
         }
         let mut left = self.leads[2];
         while left != 0 {
@@ -103,7 +111,7 @@ impl<B: Block> Window<B> {
             let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_be();
             let code =
                 (word >> 24 & 7) << 18 | (word >> 16 & 0x3f) << 12 | (word >> 8 & 0x3f) << 6 | word & 0x3f;
-            found.add::<CASES>(class_of_code(code), at);
+            found.add::<WANTED>(class_of_code(code), at);
         }
         let smear = |mask: u64| {
             let mask = mask | mask << 1 & inner;
@@ -113,11 +121,11 @@ impl<B: Block> Window<B> {
         self.letter |= smear(found.letter);
         self.number |= smear(found.number);
         self.space |= smear(found.space);
-        if CASES {
-            self.lower |= smear(found.lower);
-            self.upper |= smear(found.upper);
-            self.mark |= smear(found.mark);
-        }
+        self.lower |= smear(found.lower);
+        self.upper |= smear(found.upper);
+        self.mark |= smear(found.mark);
+        self.han |= smear(found.han);
+        self.symbol |= smear(found.symbol);
     }
 
     /// What is neither letter nor number nor white space.
@@ -161,22 +169,24 @@ struct Found {
     lower: u64,
     upper: u64,
     mark: u64,
+    han: u64,
+    symbol: u64,
     number: u64,
     space: u64,
 }
 
 impl Found {
     #[inline(always)]
-    fn add<const CASES: bool>(&mut self, class: u8, at: u32) {
+    fn add<const WANTED: u8>(&mut self, class: u8, at: u32) {
         let bit = |mask: u8| u64::from(class & mask != 0) << at;
         self.letter |= bit(unicode::LETTER);
         self.number |= bit(unicode::NUMBER);
         self.space |= bit(unicode::SPACE);
-        if CASES {
-            self.lower |= bit(unicode::LOWER);
-            self.upper |= bit(unicode::UPPER);
-            self.mark |= bit(unicode::MARK);
-        }
+        self.lower |= bit(unicode::LOWER & WANTED);
+        self.upper |= bit(unicode::UPPER & WANTED);
+        self.mark |= bit(unicode::MARK & WANTED);
+        self.han |= bit(unicode::HAN & WANTED);
+        self.symbol |= bit(unicode::SYMBOL & WANTED);
     }
 }
 

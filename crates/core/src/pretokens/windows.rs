@@ -22,8 +22,11 @@ pub(super) struct Starts {
 
 /// A family of patterns.
 pub(super) trait Rules: Copy {
-    /// Whether the rules look at lower, upper and mark.
-    const CASES: bool;
+    /// [`Window::widen`] with the classes that the rules look at.
+    ///
+    /// # Safety
+    /// As for that function.
+    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8);
 
     /// The starts in a window that itself begins at a start. What the rules look ahead to, up to the next
     /// four bytes, may be behind the window's end: the last bytes are not relied upon.
@@ -119,13 +122,9 @@ unsafe fn certain_starts<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: 
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
     let found = if window.high == 0 {
         rules.starts::<B, true>(&window, is_last)
-    } else if R::CASES {
-        // SAFETY: the caller's promise is the same.
-        unsafe { window.widen::<true>(bytes) };
-        rules.starts::<B, false>(&window, is_last)
     } else {
         // SAFETY: the caller's promise is the same.
-        unsafe { window.widen::<false>(bytes) };
+        unsafe { R::widen(&mut window, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
     let n_relied = if is_last {
