@@ -1,29 +1,30 @@
 //! Many texts at once, over all threads.
 //!
-//! Enters: texts. Leaves: all ids in one array with the offsets of each text, or one count a text. Texts are
-//! taken in stretches of about [`STRETCH_BYTES`] by whichever thread is free; what comes out does not depend
-//! on which. The calling thread works too, so that it goes on alone where no thread can be started.
+//! Enters: texts. Leaves: all ids in one array with the offsets of each text, or one count a text. Threads
+//! take stretches of about [`STRETCH_BYTES`]; what comes out does not depend on who takes which.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::ops::Range;
 
+use super::crew::{Crew, Pulse};
 use super::sink::{Counter, Ids};
-use super::{Encoder, SpecialPolicy};
+use super::{Encoder, SpecialPolicy, Worker};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, Stage};
+use crate::monitor::Monitor;
 
 /// How much text a thread takes at a time.
-const STRETCH_BYTES: usize = 1 << 18;
+const STRETCH_BYTES: usize = 1 << 19;
 
-/// How often the monitor is told.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
-
-/// The product of one stretch: ids where they are wanted, and where each text's end or how many it has.
+/// The product of one stretch: the ids of its texts, if they are wanted, and how many each has.
 struct Piece<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
+}
+
+impl<I> Default for Piece<I> {
+    fn default() -> Self {
+        Piece { ids: Vec::new(), counts: Vec::new() }
+    }
 }
 
 impl Encoder {
@@ -36,23 +37,30 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<(Vec<I>, Vec<i64>)> {
         self.check_width::<I>()?;
-        let pieces = self.pieces(texts, threads, monitor, |worker, text, ids: &mut Vec<I>| {
+        let mut offsets = Vec::new();
+        offsets.try_reserve_exact(texts.len() + 1).map_err(Error::out_of_memory("offsets"))?;
+        offsets.push(0i64);
+        let (mut all, mut end) = (Vec::new(), 0);
+        let encode = |worker: &mut Worker, text: &str, ids: &mut Vec<I>| {
             specials.check(text)?;
             let before = ids.len();
             worker.encode(self, text, self.recognised(specials), &mut Ids(ids))?;
             Ok(ids.len() - before)
-        })?;
-        let mut offsets = Vec::new();
-        offsets.try_reserve_exact(texts.len() + 1).map_err(Error::out_of_memory("offsets"))?;
-        offsets.push(0i64);
-        let mut end = 0i64;
-        for piece in &pieces {
+        };
+        self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| {
+            if all.is_empty() {
+                std::mem::swap(&mut all, &mut piece.ids);
+            } else {
+                all.try_reserve(piece.ids.len()).map_err(Error::out_of_memory("ids"))?;
+                all.extend_from_slice(&piece.ids);
+            }
             offsets.extend(piece.counts.iter().map(|&n| {
                 end += n as i64;
                 end
             }));
-        }
-        Ok((join(pieces)?, offsets))
+            Ok(())
+        })?;
+        Ok((all, offsets))
     }
 
     /// How many ids each text has.
@@ -63,112 +71,66 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<u64>> {
-        let pieces = self.pieces(texts, threads, monitor, |worker, text, _: &mut Vec<u32>| {
+        let mut counts = Vec::new();
+        counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
+        let count = |worker: &mut Worker, text: &str, _: &mut Vec<u16>| {
             specials.check(text)?;
             let mut counter = Counter { n: 0, limit: usize::MAX };
             worker.encode(self, text, self.recognised(specials), &mut counter)?;
             Ok(counter.n)
+        };
+        self.for_all(texts, threads, monitor, count, |piece| {
+            counts.extend(piece.counts.iter().map(|&n| n as u64));
+            Ok(())
         })?;
-        let mut counts = Vec::new();
-        counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
-        counts.extend(pieces.iter().flat_map(|piece| &piece.counts).map(|&n| n as u64));
         Ok(counts)
     }
 
-    /// Runs `encode` over all texts; the pieces come in the order of the texts.
-    fn pieces<I: Id>(
+    /// Runs `encode` over all texts and `join` over the pieces, in the order of the texts.
+    fn for_all<I: Id>(
         &self,
         texts: &[&str],
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut super::Worker, &str, &mut Vec<I>) -> Result<usize> + Sync,
-    ) -> Result<Vec<Piece<I>>> {
-        let n_bytes: usize = texts.iter().map(|text| text.len()).sum();
-        let stretches = stretches(texts)?;
-        monitor.report(Stage::Encode, 0, n_bytes as u64)?;
-        let (next, done_bytes, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-        let finished: Mutex<Vec<(usize, Piece<I>)>> = Mutex::default();
-        let work = |tell: &mut dyn FnMut() -> Result<()>| {
+        encode: impl Fn(&mut Worker, &str, &mut Vec<I>) -> Result<usize> + Sync,
+        join: impl FnMut(&mut Piece<I>) -> Result<()> + Send,
+    ) -> Result<()> {
+        let stretch_bytes = if threads == 1 { usize::MAX } else { STRETCH_BYTES };
+        let stretches = stretches(texts, stretch_bytes)?;
+        let n_bytes = texts.iter().map(|text| text.len() as u64).sum();
+        let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
+            let texts =
+                stretches.get(number).and_then(|stretch| texts.get(stretch.clone())).unwrap_or_default();
+            piece.ids.clear();
+            piece.counts.clear();
+            piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
             self.with_worker(|worker| {
-                while !stop.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(stretch) = stretches.get(index) else { break };
-                    let mut piece = Piece { ids: Vec::new(), counts: Vec::new() };
-                    piece.counts.try_reserve_exact(stretch.len()).map_err(Error::out_of_memory("counts"))?;
-                    for text in &texts[stretch.clone()] {
-                        piece.counts.push(encode(worker, text, &mut piece.ids)?);
-                        done_bytes.fetch_add(text.len(), Ordering::Relaxed);
+                let mut n_bytes = 0;
+                for text in texts {
+                    piece.counts.push(encode(worker, text, &mut piece.ids)?);
+                    n_bytes += text.len();
+                    if n_bytes >= STRETCH_BYTES {
+                        pulse(std::mem::take(&mut n_bytes))?;
                     }
-                    let mut finished = finished.lock().map_err(|_| Error::Interrupted)?;
-                    finished.try_reserve(1).map_err(Error::out_of_memory("ids"))?;
-                    finished.push((index, piece));
-                    drop(finished);
-                    tell()?;
                 }
-                Ok(())
+                pulse(n_bytes)
             })
-            .inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
-        let wanted = wanted_threads(threads).min(stretches.len());
-        let failures = std::thread::scope(|scope| {
-            let mut others = Vec::new();
-            for _ in 1..wanted {
-                match std::thread::Builder::new().spawn_scoped(scope, || work(&mut || Ok(()))) {
-                    Ok(other) => others.push(other),
-                    Err(_) => break,
-                }
-            }
-            let mut last = Instant::now();
-            let own = work(&mut || {
-                if last.elapsed() < REPORT_EVERY {
-                    return Ok(());
-                }
-                last = Instant::now();
-                monitor.report(Stage::Encode, done_bytes.load(Ordering::Relaxed) as u64, n_bytes as u64)
-            });
-            let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(Error::Interrupted)));
-            std::iter::once(own).chain(joined).filter_map(Result::err).collect::<Vec<_>>()
-        });
-        if let Some(first) = failures.into_iter().next() {
-            return Err(first);
-        }
-        let mut finished = finished.into_inner().map_err(|_| Error::Interrupted)?;
-        finished.sort_unstable_by_key(|&(index, _)| index);
-        monitor.report(Stage::Encode, n_bytes as u64, n_bytes as u64)?;
-        Ok(finished.into_iter().map(|(_, piece)| piece).collect())
-    }
-}
-
-/// How many threads to use when `threads` are asked for; 0 asks for all there are.
-pub(super) fn wanted_threads(threads: usize) -> usize {
-    match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
+        Crew { n_jobs: stretches.len(), threads, monitor, n_bytes }.run(job, join)
     }
 }
 
 /// Cuts the texts into stretches of about equal length.
-fn stretches(texts: &[&str]) -> Result<Vec<std::ops::Range<usize>>> {
+fn stretches(texts: &[&str], stretch_bytes: usize) -> Result<Vec<Range<usize>>> {
     let mut stretches = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
         n_bytes += text.len();
-        if n_bytes >= STRETCH_BYTES || index + 1 == texts.len() {
+        if n_bytes >= stretch_bytes || index + 1 == texts.len() {
             stretches.try_reserve(1).map_err(Error::out_of_memory("a batch"))?;
             stretches.push(start..index + 1);
             (start, n_bytes) = (index + 1, 0);
         }
     }
     Ok(stretches)
-}
-
-/// One array of all ids.
-fn join<I: Id>(pieces: Vec<Piece<I>>) -> Result<Vec<I>> {
-    let n: usize = pieces.iter().map(|piece| piece.ids.len()).sum();
-    let mut all = Vec::new();
-    all.try_reserve_exact(n).map_err(Error::out_of_memory("ids"))?;
-    for piece in pieces {
-        all.extend_from_slice(&piece.ids);
-    }
-    Ok(all)
 }

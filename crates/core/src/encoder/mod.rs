@@ -6,7 +6,9 @@
 //! Nothing is looked up twice: what was merged once is found again in a bounded cache.
 
 mod batch;
+mod blocks;
 mod cache;
+mod crew;
 mod file;
 mod heap;
 mod key;

@@ -35,6 +35,9 @@ pub(super) trait Sink {
         self.extend(&[id])
     }
 
+    /// How many ids there are.
+    fn n_ids(&self) -> usize;
+
     /// Whether nothing more is wanted.
     fn is_full(&self) -> bool {
         false
@@ -80,6 +83,10 @@ impl<I: Id> Sink for Ids<'_, I> {
         self.0.extend(ids.iter().map(|&id| I::from_u32(id)));
         Ok(())
     }
+
+    fn n_ids(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Counts the ids, up to a limit.
@@ -109,6 +116,10 @@ impl Sink for Counter {
     fn extend(&mut self, ids: &[u32]) -> Result<()> {
         self.n += ids.len();
         Ok(())
+    }
+
+    fn n_ids(&self) -> usize {
+        self.n
     }
 
     fn is_full(&self) -> bool {

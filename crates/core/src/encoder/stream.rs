@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::sink::Ids;
+use super::worker::{Marks, Window};
 use super::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -40,9 +41,12 @@ impl StreamEncoder {
         if self.held.len() < self.patience {
             return Ok(());
         }
-        let (encoder, held) = (&self.encoder, &self.held);
+        let encoder = &self.encoder;
+        let window =
+            Window { text: &self.held, is_last: false, until: usize::MAX, in_windows: self.in_windows };
+        let mut marks = Marks::default();
         let taken = encoder
-            .with_worker(|worker| worker.encode_certain(encoder, held, self.in_windows, &mut Ids(out)))
+            .with_worker(|worker| worker.encode_window(encoder, window, &mut marks, &mut Ids(out)))
             .inspect_err(|_| out.truncate(n_out));
         match taken {
             Ok(taken) => {

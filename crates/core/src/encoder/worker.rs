@@ -1,4 +1,4 @@
-//! One thread's state while it encodes: the ends of pretokens ahead, its cache and buffers.
+//! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
 use super::sink::Sink;
 use super::spans::Merger;
@@ -13,12 +13,52 @@ pub(super) struct Worker {
     merger: Merger,
 }
 
+/// A text that may go on.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    /// What there is of it.
+    pub(super) text: &'a str,
+    /// Whether that is all.
+    pub(super) is_last: bool,
+    /// Encoding may stop at the first end of a pretoken or a special token from here on.
+    pub(super) until: usize,
+    /// Whether the pattern lets a document be encoded before all of it is there.
+    pub(super) in_windows: bool,
+}
+
+/// Where pretokens ended, and how many ids there were by then: the first ones, as many as there is room for.
+#[derive(Default)]
+pub(super) struct Marks {
+    pub(super) marks: Vec<(u64, usize)>,
+    /// How many more are wanted.
+    pub(super) n_wanted: usize,
+    /// The offset of the window's text.
+    pub(super) base: u64,
+}
+
+impl Marks {
+    /// Starts anew for a text that begins at `base`: an end of nothing, but as good as one.
+    pub(super) fn begin(&mut self, base: u64, n_wanted: usize) -> Result<()> {
+        self.marks.clear();
+        (self.base, self.n_wanted) = (base, n_wanted);
+        if n_wanted > 0 { self.add(0, 0) } else { Ok(()) }
+    }
+
+    fn add(&mut self, at: usize, n_ids: usize) -> Result<()> {
+        self.marks.try_reserve(1).map_err(Error::out_of_memory("the ends of pretokens"))?;
+        self.marks.push((self.base + at as u64, n_ids));
+        self.n_wanted -= 1;
+        Ok(())
+    }
+}
+
 impl Worker {
     pub(super) fn new(options: EncoderOptions) -> Result<Self> {
         Ok(Worker { ends: Vec::new(), ahead: Vec::new(), merger: Merger::new(options.cache_bytes)? })
     }
 
     /// Encodes a whole text, recognising `specials`.
+    #[inline]
     pub(super) fn encode<S: Sink>(
         &mut self,
         encoder: &Encoder,
@@ -40,52 +80,8 @@ impl Worker {
         self.encode_document(encoder, &text[at..], sink)
     }
 
-    /// Encodes the beginning of a text as far as nothing that may follow can change it; gives its length.
-    ///
-    /// Held back are the last two pretokens, white space at the end, and what may begin a special token; with
-    /// `in_windows` false, all that follows the last special token.
-    pub(super) fn encode_certain<S: Sink>(
-        &mut self,
-        encoder: &Encoder,
-        text: &str,
-        in_windows: bool,
-        sink: &mut S,
-    ) -> Result<usize> {
-        let specials = &encoder.specials;
-        // A special token that starts before `open` is seen in full, whichever is the longest there.
-        let open = match specials.longest() {
-            0 => text.len(),
-            longest => floor_char_boundary(text, (text.len() + 1).saturating_sub(longest)),
-        };
-        let mut done = 0;
-        while let Some(found) = specials.find(text.as_bytes(), done).filter(|found| found.start < open) {
-            self.encode_document(encoder, &text[done..found.start], sink)?;
-            sink.put(specials.tokens()[found.index].1)?;
-            done = found.end;
-        }
-        if !in_windows || done >= open {
-            return Ok(done);
-        }
-        let document = &text[done..open];
-        let unspaced = document.trim_end().len();
-        let (mut encoded, mut scanned) = (0, 0);
-        self.ahead.clear();
-        while scanned < document.len() {
-            encoder.pretokenizer.fill(document, scanned, &mut self.ends)?;
-            scanned = self.ends.last().copied().unwrap_or(document.len());
-            self.ahead.try_reserve(self.ends.len()).map_err(Error::out_of_memory("the ends of pretokens"))?;
-            self.ahead.extend_from_slice(&self.ends);
-            let before_spaces = self.ahead.partition_point(|&end| end <= unspaced);
-            let n_certain = self.ahead.len().saturating_sub(2).min(before_spaces);
-            let (certain, _) = self.ahead.split_at(n_certain);
-            self.merger.encode(&encoder.vocabulary, document.as_bytes(), encoded, certain, sink)?;
-            encoded = certain.last().copied().unwrap_or(encoded);
-            self.ahead.drain(..n_certain);
-        }
-        Ok(done + encoded)
-    }
-
     /// Encodes text without special tokens.
+    #[inline]
     fn encode_document<S: Sink>(&mut self, encoder: &Encoder, document: &str, sink: &mut S) -> Result<()> {
         let mut from = 0;
         while from < document.len() && !sink.is_full() {
@@ -94,6 +90,86 @@ impl Worker {
             from = self.ends.last().copied().unwrap_or(document.len());
         }
         Ok(())
+    }
+
+    /// Encodes the beginning of a text as far as nothing that may follow can change it; gives its length.
+    ///
+    /// Held back are the last two pretokens, white space at the end, and what may begin a special token; with
+    /// `in_windows` false, all that follows the last special token.
+    pub(super) fn encode_window<S: Sink>(
+        &mut self,
+        encoder: &Encoder,
+        window: Window<'_>,
+        marks: &mut Marks,
+        sink: &mut S,
+    ) -> Result<usize> {
+        let Window { text, is_last, until, in_windows } = window;
+        let specials = &encoder.specials;
+        // A special token that starts before `open` is seen in full, whichever is the longest there.
+        let open = match specials.longest() {
+            1.. if !is_last => floor_char_boundary(text, (text.len() + 1).saturating_sub(specials.longest())),
+            _ => text.len(),
+        };
+        let mut done = 0;
+        while done < until {
+            let found = specials.find(text.as_bytes(), done).filter(|found| found.start < open);
+            let end = found.map_or(open, |found| found.start);
+            let is_whole = found.is_some() || is_last;
+            if !is_whole && !in_windows {
+                break;
+            }
+            if end > done {
+                let document =
+                    Window { text: &text[done..end], is_last: is_whole, until: until - done, in_windows };
+                done += self.encode_document_window(encoder, document, done, marks, sink)?;
+            }
+            let Some(found) = found.filter(|_| done == end && done < until) else { break };
+            sink.put(specials.tokens()[found.index].1)?;
+            done = found.end;
+            if marks.n_wanted > 0 {
+                marks.add(done, sink.n_ids())?;
+            }
+        }
+        Ok(done)
+    }
+
+    /// The same for a document, which lies `base` bytes into the text.
+    fn encode_document_window<S: Sink>(
+        &mut self,
+        encoder: &Encoder,
+        window: Window<'_>,
+        base: usize,
+        marks: &mut Marks,
+        sink: &mut S,
+    ) -> Result<usize> {
+        let Window { text, is_last, until, .. } = window;
+        let unspaced = if is_last { text.len() } else { text.trim_end().len() };
+        let n_held = if is_last { 0 } else { 2 };
+        let (mut encoded, mut scanned) = (0, 0);
+        self.ahead.clear();
+        while scanned < text.len() && encoded < until {
+            encoder.pretokenizer.fill(text, scanned, &mut self.ends)?;
+            scanned = self.ends.last().copied().unwrap_or(text.len());
+            self.ahead.try_reserve(self.ends.len()).map_err(Error::out_of_memory("the ends of pretokens"))?;
+            self.ahead.extend_from_slice(&self.ends);
+            let n_unspaced = self.ahead.partition_point(|&end| end <= unspaced);
+            let n_certain = self.ahead.len().saturating_sub(n_held).min(n_unspaced);
+            let n_until = self.ahead[..n_certain].partition_point(|&end| end < until) + 1;
+            let mut certain = &self.ahead[..n_certain.min(n_until)];
+            let n_certain = certain.len();
+            while marks.n_wanted > 0
+                && let Some((end, rest)) = certain.split_first()
+            {
+                let one = std::slice::from_ref(end);
+                self.merger.encode(&encoder.vocabulary, text.as_bytes(), encoded, one, sink)?;
+                (encoded, certain) = (*end, rest);
+                marks.add(base + encoded, sink.n_ids())?;
+            }
+            self.merger.encode(&encoder.vocabulary, text.as_bytes(), encoded, certain, sink)?;
+            encoded = certain.last().copied().unwrap_or(encoded);
+            self.ahead.drain(..n_certain);
+        }
+        Ok(encoded)
     }
 }
 
