@@ -23,6 +23,11 @@ _Ids = Iterable[int] | npt.NDArray[Any]
 def read_model(data: bytes, name: str) -> dict[str, Any]:
     """The columns of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError."""
 
+def pairs_of_ranks(
+    token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """(rows [m, 3] of left, right, made; unreachable tokens; tokens of a byte that is none) of tokens in rank order, all by place."""
+
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
 

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::merges::learn;
     #[pymodule_export]
-    use super::model_file::read_model;
+    use super::model_file::{pairs_of_ranks, read_model};
     #[pymodule_export]
     use super::pretokens::pretokenize;
 

@@ -1,7 +1,8 @@
-//! The seam of `pairloom_core::model_file`.
+//! The seam of `pairloom_core::model_file` and `pairloom_core::ranks`.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
+use pairloom_core::ranks;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
@@ -36,4 +37,19 @@ pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bou
     };
     columns.set_item("decode_errors", decode_errors)?;
     Ok(columns)
+}
+
+/// The pairs of tokens in rank order: rows [m, 3], unreachable tokens and nameless ones, all by place.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn pairs_of_ranks<'py>(
+    py: Python<'py>,
+    token_bytes: &[u8],
+    token_ends: PyReadonlyArray1<'py, u64>,
+) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
+    let ends = token_ends.as_slice()?;
+    let found = py.detach(|| ranks::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
+    let n_rows = found.rows.len();
+    let rows = PyArray1::from_vec(py, found.rows.into_flattened()).reshape([n_rows, 3])?;
+    Ok((rows, PyArray1::from_vec(py, found.unreachable), PyArray1::from_vec(py, found.nameless)))
 }

@@ -1,0 +1,104 @@
+"""The added tokens of a tokenizer.json, which pairloom calls special tokens, and the ids that they get there.
+
+The library gives an added token the id of the vocabulary's equal string, else the next one past the vocabulary's number
+of entries, whatever the file says: both directions here work out what it will do, and refuse where that is another id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pairloom.errors import FormatError
+from pairloom.formats.byte_alphabet import from_alphabet
+from pairloom.formats.json_text import shown, take, take_id
+
+__all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
+
+
+def read_added_tokens(entries: Any, name: str) -> dict[str, int]:
+    """The literals and ids of `added_tokens`; refuses flags that change where a literal is recognised."""
+    if type(entries) is not list:
+        raise FormatError(f"{name}: added_tokens must be a list, not {shown(entries)}")
+    ids: dict[str, int] = {}
+    text_of: dict[int, str] = {}
+    normalized: dict[bool, list[str]] = {True: [], False: []}
+    for place, entry in enumerate(entries):
+        where = f"{name}: added_tokens[{place}]"
+        if type(entry) is not dict:
+            raise FormatError(f"{where} must be an object, not {shown(entry)}")
+        literal = take(entry, "content", str, where)
+        token_id = take_id(take(entry, "id", int, where), where)
+        for flag in ("single_word", "lstrip", "rstrip"):
+            if entry.get(flag, False) is not False:
+                raise FormatError(
+                    f"{where}: {shown(literal)} has {flag} set; pairloom recognises a special token wherever its text"
+                    " stands, and it alone"
+                )
+        try:
+            literal.encode()
+        except UnicodeEncodeError:
+            raise FormatError(f"{where}: {shown(literal)} holds a lone surrogate, which is not text") from None
+        if not literal or literal in ids or token_id in text_of:
+            raise FormatError(f"{where}: {shown(literal)} with id {token_id} is empty or stands before it already")
+        ids[literal] = token_id
+        text_of[token_id] = literal
+        normalized[entry.get("normalized", not entry.get("special", False)) is True].append(literal)
+    _check_one_pass(normalized[False], normalized[True], name)
+    return ids
+
+
+def _check_one_pass(first: list[str], second: list[str], name: str) -> None:
+    """The library looks for all literals of `first` before those of `second`; pairloom for all in one pass.
+
+    The two differ where one of `second` holds one of `first` or ends in the beginning of one: then the former begins
+    earlier in the text, or is the longer, and yet the latter is found.
+    """
+    beginnings = {literal[:end] for literal in first for end in range(1, len(literal) + 1)}
+    for literal in second:
+        ends = any(literal[start:] in beginnings for start in range(1, len(literal)))
+        if ends or any(other in literal for other in first):
+            raise FormatError(
+                f"{name}: added token {shown(literal)} is normalized and overlaps one that is not; which one is found"
+                " then depends on more than place and length: give both the same flag"
+            )
+
+
+def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], name: str) -> None:
+    """Refuses added tokens to which the library gives other ids than the file."""
+    for literal, assigned in _assigned(specials, vocab):
+        if assigned != specials[literal]:
+            raise FormatError(
+                f"{name}: added token {shown(literal)} has id {specials[literal]}, but tokenizers would give it"
+                f" {assigned}; put it into the vocabulary under its id"
+            )
+
+
+def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """The ids that the library gives, in the order of the file."""
+    largest = -1
+    for literal in literals:
+        token_id = vocab.get(literal, max(largest + 1, len(vocab)))
+        largest = max(largest, token_id)
+        yield literal, token_id
+
+
+def write_added_tokens(
+    specials: Mapping[str, int], text_of: Mapping[int, str]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids."""
+    ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
+    vocab = {text: token_id for token_id, text in text_of.items()}
+    entries: dict[str, int] = {}
+    if any(assigned != ordered[literal] for literal, assigned in _assigned(ordered, vocab)):
+        entries = ordered
+        for literal, token_id in entries.items():
+            token = from_alphabet(literal)
+            if token is not None and token != literal.encode():
+                raise FormatError(
+                    f"a tokenizer.json cannot express the special token {shown(literal)} with id {token_id}: in its"
+                    f" vocabulary that string is the token {shown(token)}; save as 'pairloom'"
+                )
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    added = [{"id": token_id, "content": literal, **flags} for literal, token_id in ordered.items()]
+    return added, entries

@@ -1,0 +1,204 @@
+"""HuggingFace's tokenizer.json, for byte-level BPE. What cannot be expressed exactly is refused with the reason.
+
+The ids are those of `encode(text, add_special_tokens=False)`: what a post_processor puts around a text is no part of
+the model, nor is decode_errors. Added tokens become special tokens whether or not the file calls them special.
+The bridges to the library `tokenizers` are here as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom.errors import FormatError
+from pairloom.formats import ranks
+from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
+from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
+from pairloom.formats.json_text import parse, shown, take, take_id
+from pairloom.formats.special_entries import check_entries
+from pairloom.formats.splitters import read_splitters, write_splitters
+from pairloom.model import Model
+
+if TYPE_CHECKING:
+    import tokenizers
+
+__all__ = ["from_huggingface", "read", "sniff", "to_huggingface", "write"]
+
+_FIRST_KEYS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "model")
+_WHAT = "a tokenizer.json"
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether the object's first key is one of a tokenizer.json's."""
+    compact = head.lstrip(b" \t\r\n")[1:].lstrip(b" \t\r\n")
+    return head.lstrip(b" \t\r\n").startswith(b"{") and compact.startswith(
+        tuple(f'"{key}"'.encode() for key in _FIRST_KEYS)
+    )
+
+
+def read(data: bytes, name: str = "tokenizer.json") -> Model:
+    """The Model of the file; messages call it `name`."""
+    file = parse(data, name)
+    if type(file) is not dict:
+        raise FormatError(f"{name}: a tokenizer.json is an object, not {shown(file)}")
+    bpe = take(file, "model", dict, name)
+    _check_model(bpe, name)
+    _check_around(file, name)
+    vocab = _vocab(bpe, name)
+    specials = read_added_tokens(file.get("added_tokens") or [], name)
+    check_assigned(specials, vocab, name)
+    rows = _merges(bpe, vocab, name)
+    whole_first = bpe.get("ignore_merges", False)
+    if type(whole_first) is not bool:
+        raise FormatError(f"{name}: model: ignore_merges must be true or false, not {shown(whole_first)}")
+    merged = frozenset(np.unique(np.array(rows, dtype=np.uint32)).tolist())
+    tokens: dict[int, bytes] = {}
+    id_of: dict[bytes, int] = {}
+    for text, token_id in vocab.items():
+        token = from_alphabet(text)
+        if specials.get(text) == token_id and token_id not in merged and (token is None or len(token) > 1):
+            continue
+        if token is None:
+            if whole_first or token_id in merged:
+                raise FormatError(f"{name}: model: token {shown(text)} is not written in the GPT-2 byte alphabet")
+            token = text.encode()  # never met in a text; this is what decoding gives
+        if token in id_of:
+            raise FormatError(f"{name}: model: ids {id_of[token]} and {token_id} both stand for {shown(token)}")
+        tokens[token_id] = token
+        id_of[token] = token_id
+    for literal, token_id in specials.items():
+        if tokens.get(token_id, literal.encode()) != literal.encode():
+            raise FormatError(
+                f"{name}: added token {shown(literal)} has id {token_id}, which the vocabulary gives to the bytes"
+                f" {shown(tokens[token_id])}"
+            )
+    return Model.from_tokens(
+        tokens,
+        rows,
+        whole_first=whole_first,
+        special_tokens=specials,
+        pattern=read_splitters(file.get("pre_tokenizer"), name),
+    )
+
+
+def _check_model(bpe: dict[str, Any], name: str) -> None:
+    kind = bpe.get("type", "BPE")
+    if kind != "BPE":
+        raise FormatError(f"{name}: model: type {shown(kind)} is no byte-level BPE; only BPE can be expressed")
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if bpe.get(key) not in (None, "", 0, 0.0):
+            raise FormatError(f"{name}: model: {key} is {shown(bpe[key])}, which cannot be expressed")
+
+
+def _check_around(file: dict[str, Any], name: str) -> None:
+    """Refuses what changes the text or the ids outside of the model."""
+    normalizer = file.get("normalizer")
+    if normalizer is not None and normalizer != {"type": "Sequence", "normalizers": []}:
+        kind = normalizer.get("type") if type(normalizer) is dict else normalizer
+        raise FormatError(
+            f"{name}: normalizer {shown(kind)} changes the text before it is split; pairloom never does: normalise"
+            " texts yourself and set normalizer to null"
+        )
+    for key in ("truncation", "padding"):
+        if file.get(key) is not None:
+            raise FormatError(f"{name}: {key} is set, which changes how many ids a text has; set it to null")
+    decoder = file.get("decoder")
+    steps = decoder.get("decoders") if type(decoder) is dict and decoder.get("type") == "Sequence" else [decoder]
+    if decoder is not None and [type(s) is dict and s.get("type") for s in steps or []] != ["ByteLevel"]:
+        raise FormatError(f"{name}: decoder {shown(decoder)} is not ByteLevel, which byte-level BPE is decoded by")
+
+
+def _vocab(bpe: dict[str, Any], name: str) -> dict[str, int]:
+    vocab = take(bpe, "vocab", dict, f"{name}: model")
+    text_of: dict[int, str] = {}
+    for text, token_id in vocab.items():
+        take_id(token_id, f"{name}: model: vocab[{shown(text)}]")
+        if token_id in text_of:
+            raise FormatError(
+                f"{name}: model: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}"
+            )
+        if not text or not _is_text(text):
+            raise FormatError(f"{name}: model: id {token_id} is {shown(text)}, which is no text; remove the entry")
+        text_of[token_id] = text
+    return vocab
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _merges(bpe: dict[str, Any], vocab: dict[str, int], name: str) -> list[tuple[int, int, int]]:
+    rows: dict[tuple[int, int], int] = {}
+    for rank, merge in enumerate(take(bpe, "merges", list, f"{name}: model")):
+        where = f"{name}: model: merges[{rank}]"
+        pair = merge.split(" ") if type(merge) is str else merge
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
+            raise FormatError(f"{where} must be two tokens, not {shown(merge)}")
+        left, right = pair
+        try:
+            parts, made = (vocab[left], vocab[right]), vocab[left + right]
+        except KeyError as error:
+            raise FormatError(f"{where}: the vocabulary lacks {shown(error.args[0])}") from None
+        if parts in rows:
+            raise FormatError(f"{where} is the pair {shown(merge)}, which stands before it already; keep one")
+        rows[parts] = made
+    return [(left, right, made) for (left, right), made in rows.items()]
+
+
+def write(model: Model) -> bytes:
+    """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
+    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
+    text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
+    added, entries = write_added_tokens(model.special_tokens, text_of)
+    vocab = check_entries(text_of, entries, _WHAT)
+    file = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": None,
+        "pre_tokenizer": write_splitters(model.pattern),
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": model.whole_first,
+            "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
+            "merges": [f"{text_of[left]} {text_of[right]}" for left, right, _ in rows.tolist()],
+        },
+    }
+    return json.dumps(file, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def to_huggingface(model: Model) -> tokenizers.Tokenizer:
+    """A tokenizers.Tokenizer that gives the same ids; FormatError where there is none, ImportError without it."""
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ImportError("this needs tokenizers: pip install pairloom[huggingface]") from error
+    return tokenizers.Tokenizer.from_str(write(model).decode())
+
+
+def from_huggingface(source: Any) -> Model:
+    """The Model of a tokenizers.Tokenizer, of a fast tokenizer of transformers, or of a tokenizer.json's path."""
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        return read(path.read_bytes(), str(path))
+    backend = getattr(source, "backend_tokenizer", source)
+    if not hasattr(backend, "to_str"):
+        raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")
+    return read(backend.to_str().encode(), f"the {type(source).__name__}")

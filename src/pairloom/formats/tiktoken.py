@@ -1,0 +1,113 @@
+"""tiktoken's file: a token in base64 and its rank a line. Pattern and special tokens are given by the caller.
+
+The bridges to the library of that name are here as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pairloom.errors import FormatError
+from pairloom.formats import ranks
+from pairloom.formats.json_text import shown
+from pairloom.formats.published import canonical_pattern
+from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
+from pairloom.patterns import PATTERNS
+
+if TYPE_CHECKING:
+    import tiktoken
+
+__all__ = ["from_tiktoken", "read", "sniff", "to_tiktoken", "write"]
+
+Specials = Sequence[str] | Mapping[str, int]
+
+_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether the first line is base64, a space and a number."""
+    return _LINE.match(head) is not None or (path.suffix == ".tiktoken" and not head)
+
+
+def read(
+    data: bytes,
+    name: str = "tiktoken file",
+    *,
+    pattern: Pattern | None = None,
+    special_tokens: Specials | None = None,
+) -> Model:
+    """The Model of the file; ValueError that lists the named patterns when `pattern` is None."""
+    if pattern is None:
+        raise ValueError(
+            f"{name}: a .tiktoken file does not say how text is split; pass pattern=, a regular expression or one of"
+            f" {', '.join(map(repr, PATTERNS))}"
+        )
+    found: dict[bytes, int] = {}
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        fields = line.split()
+        if not fields:
+            continue
+        where = f"{name}: line {number}"
+        if len(fields) != 2:
+            raise FormatError(f"{where} is {shown(line)}, not a token in base64, a space and a rank")
+        token = _token(fields[0], where)
+        if not fields[1].isdigit() or len(fields[1]) > 10 or (rank := int(fields[1])) > LARGEST_ID:
+            raise FormatError(f"{where}: rank {shown(fields[1])} is not a number of 0 to {LARGEST_ID}")
+        if token in found:
+            raise FormatError(f"{where}: token {shown(token)} stands on an earlier line with rank {found[token]}")
+        found[token] = rank
+    if not found:
+        raise FormatError(f"{name}: holds no token; the file is empty")
+    by_id = {rank: token for token, rank in found.items()}
+    specials = assign_special_ids(by_id, special_tokens or {})
+    for literal, token_id in specials.items():
+        # An entry that the caller names as a special token is that, not a token that text can become.
+        if by_id.get(token_id) == literal.encode() and len(by_id[token_id]) > 1:
+            del found[by_id[token_id]]
+    return ranks.read(found, pattern=pattern, special_tokens=specials, name=name)
+
+
+def _token(field: bytes, where: str) -> bytes:
+    try:
+        return base64.b64decode(field, validate=True)
+    except binascii.Error as error:
+        raise FormatError(f"{where}: {shown(field)} is not base64 ({error})") from None
+
+
+def write(model: Model) -> bytes:
+    """The file, ranks ascending; raises FormatError where ranks do not encode every text as the model does."""
+    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.write(model).items())
+
+
+def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
+    """A tiktoken.Encoding that gives the same ids; raises FormatError where there is none, ImportError without it."""
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise ImportError("this needs tiktoken: pip install pairloom[tiktoken]") from error
+    pattern = model.pattern
+    if not isinstance(pattern, str):
+        if len(pattern) > 1:
+            raise FormatError(
+                f"tiktoken splits by one pattern, and this tokenizer by {len(pattern)} in turn; use to_huggingface"
+            )
+        pattern = pattern[0]
+    return tiktoken.Encoding(
+        name, pat_str=pattern, mergeable_ranks=ranks.write(model), special_tokens=dict(model.special_tokens)
+    )
+
+
+def from_tiktoken(encoding: Any) -> Model:
+    """The Model of a tiktoken.Encoding."""
+    try:
+        found, specials, pattern = encoding._mergeable_ranks, encoding._special_tokens, encoding._pat_str
+    except AttributeError as error:
+        raise TypeError(f"encoding must be a tiktoken.Encoding, not {type(encoding).__name__}") from error
+    return ranks.read(
+        found, pattern=canonical_pattern(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
+    )
