@@ -101,7 +101,7 @@ class Tokenizer:
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(vocab_size)
         if isinstance(corpus, str):
-            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and Path(corpus).exists():
+            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and Path(corpus).is_file():
                 warnings.warn(
                     f"training on the text {corpus!r} itself, though a file of that name exists; "
                     "use Tokenizer.train_files to train on the file",
