@@ -4,8 +4,11 @@
 //! processors that matter a relaxed load or store is a plain one, so sharing costs nothing and the
 //! engine's disjoint writes need no unsafe code.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use memmap2::MmapMut;
 
 use crate::error::{Error, Result};
 
@@ -49,18 +52,68 @@ cell!(AtomicU16, u16);
 cell!(AtomicU32, u32);
 cell!(AtomicU64, u64);
 
-/// `len` zeros. The system hands out the pages on first touch, so what is never used is never paid.
-pub(super) fn zeroed<T: Cell>(len: usize, what: &'static str) -> Result<Vec<T>> {
-    if len == 0 {
-        return Ok(Vec::new());
+/// From so many bytes on, an array asks for large pages: its accesses are scattered, and with small
+/// pages most of them would miss the processor's table of pages.
+const LARGE: usize = 4 << 20;
+
+/// A fixed number of cells.
+pub(super) struct Cells<T> {
+    memory: Memory,
+    len: usize,
+    cell: PhantomData<T>,
+}
+
+enum Memory {
+    Heap(Vec<AtomicU64>),
+    Mapped(MmapMut),
+}
+
+impl<T: Cell> Cells<T> {
+    /// `len` zeros. Of a large array, what is never touched takes no memory.
+    pub fn zeroed(len: usize, what: &'static str) -> Result<Cells<T>> {
+        let n_bytes = len.checked_mul(size_of::<T>()).ok_or(Error::OutOfMemory { what })?;
+        let memory = if n_bytes < LARGE {
+            let n_words = n_bytes.div_ceil(size_of::<u64>());
+            let mut words = Vec::new();
+            words.try_reserve_exact(n_words).map_err(Error::out_of_memory(what))?;
+            words.resize_with(n_words, AtomicU64::default);
+            Memory::Heap(words)
+        } else {
+            let map = MmapMut::map_anon(n_bytes).map_err(Error::out_of_memory(what))?;
+            // Only advice: where it is refused, small pages do.
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage);
+            Memory::Mapped(map)
+        };
+        Ok(Cells { memory, len, cell: PhantomData })
     }
-    let layout = Layout::array::<T>(len).map_err(Error::out_of_memory(what))?;
-    // SAFETY: the layout is not of size zero, since `len` is not zero and no cell is empty.
-    let start = unsafe { alloc_zeroed(layout) };
-    if start.is_null() {
-        return Err(Error::OutOfMemory { what });
+}
+
+impl<T: Cell> Deref for Cells<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        let start = match &self.memory {
+            Memory::Heap(words) => words.as_ptr().cast::<u8>(),
+            Memory::Mapped(map) => map.as_ptr(),
+        };
+        // SAFETY: the memory is as long as `len` cells, lives as long as `self` and is reached through
+        // this slice alone. It is aligned for 8 bytes or for a page, so for any cell, and was zeroed,
+        // zero being a value of every cell. Behind it are atomics, or memory that no reference covers.
+        unsafe { std::slice::from_raw_parts(start.cast::<T>(), self.len) }
     }
-    // SAFETY: `start` was just allocated by the global allocator with the layout of `len` elements of
-    // type T, and all of them are initialised, zero being a value of every cell.
-    Ok(unsafe { Vec::from_raw_parts(start.cast::<T>(), len, len) })
+}
+
+/// Asks for a cell that will soon be read. Only a hint: any index will do.
+#[inline(always)]
+pub(super) fn prefetch<T>(cells: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the instruction is part of every x86-64, and never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(cells.as_ptr().wrapping_add(index).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (cells, index);
 }

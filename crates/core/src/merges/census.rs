@@ -6,33 +6,19 @@
 
 use super::cells::Cell;
 use super::field::{Field, SEPARATOR};
-use super::pairs::{List, Pairs, key_of, pair_of};
+use super::pairs::{Pairs, key_of, pair_of};
 use super::sweep::Tally;
 use crate::error::{Error, Result};
 
-/// The slots of the arena from `first` on hold no list yet.
-struct Lists {
-    next: usize,
-}
-
-impl Lists {
-    fn allot(&mut self, len: usize) -> List {
-        let list = List { start: self.next, len };
-        self.next += len;
-        list
-    }
-}
-
-/// A census of single bytes, by a square table instead of a hash: `keep(left, right, count)` says which
-/// pairs get a list. Leaves them in `pairs`, and returns the first unused slot of the arena.
+/// A census of single bytes, by a square table instead of a hash. `admit(left, right, count, n)` says
+/// where the list of a pair that occurs `n` times starts in the arena, or 0 for no list.
 pub(super) fn of_bytes<S: Cell, P: Cell>(
     field: &Field<S, P>,
-    pairs: &mut Pairs,
-    mut keep: impl FnMut(usize, usize, u64) -> Result<bool>,
+    admit: &mut dyn FnMut(usize, usize, u64, usize) -> Result<usize>,
     pause: &mut dyn FnMut() -> Result<()>,
-) -> Result<usize> {
+) -> Result<()> {
     const WIDTH: usize = SEPARATOR + 1;
-    let symbols = &field.symbols[..];
+    let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
     let mut tallies: Vec<Tally> = Vec::new();
     tallies.try_reserve_exact(WIDTH * WIDTH).map_err(Error::out_of_memory("the table of byte pairs"))?;
     tallies.resize(WIDTH * WIDTH, Tally::default());
@@ -47,14 +33,11 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
         }
         pause()?;
     }
-    let mut lists = Lists { next: 1 };
     for (index, tally) in tallies.iter_mut().enumerate() {
         let (left, right) = (index / WIDTH, index % WIDTH);
         let n = std::mem::take(&mut tally.n);
-        if n > 0 && left != SEPARATOR && right != SEPARATOR && keep(left, right, tally.weight)? {
-            let list = lists.allot(n);
-            tally.n = list.start;
-            pairs.put(key_of(left, right), tally.weight, list, 0)?;
+        if n > 0 && left != SEPARATOR && right != SEPARATOR {
+            tally.n = admit(left, right, tally.weight, n)?;
         }
     }
     for (start, end, _) in field.weights.runs() {
@@ -63,25 +46,24 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
             let right = cell.get();
             // A pair without a list writes to slot 0 and stays there.
             let next = &mut tallies[left * WIDTH + right].n;
-            field.arena[*next].set(start + p);
+            arena[*next].set(start + p);
             *next += usize::from(*next != 0);
             left = right;
         }
         pause()?;
     }
-    Ok(lists.next)
+    Ok(())
 }
 
-/// A census of tokens: `keep(left, right, count)` says which pairs of at least `threshold` get a list.
-/// Leaves only them in `pairs`, and returns the first unused slot of the arena.
+/// A census of tokens with symbols below `n_symbols`. Pairs below `threshold` may be passed over; of the
+/// others, `admit` says where their lists start, as for [`of_bytes`].
 pub(super) fn of_tokens<S: Cell, P: Cell>(
     field: &Field<S, P>,
     n_symbols: usize,
     threshold: u64,
-    pairs: &mut Pairs,
-    mut keep: impl FnMut(usize, usize, u64) -> Result<bool>,
+    admit: &mut dyn FnMut(usize, usize, u64, usize) -> Result<usize>,
     pause: &mut dyn FnMut() -> Result<()>,
-) -> Result<usize> {
+) -> Result<()> {
     let mut frequencies: Vec<u64> = Vec::new();
     frequencies.try_reserve_exact(n_symbols).map_err(Error::out_of_memory("the counts of the tokens"))?;
     frequencies.resize(n_symbols, 0);
@@ -90,32 +72,25 @@ pub(super) fn of_tokens<S: Cell, P: Cell>(
         frequencies[right] += count;
         Ok(())
     })?;
-    // Each token was counted once or twice, so this errs towards looking up too much.
-    let is_frequent = |symbol: usize| frequencies[symbol] >= threshold;
-    let mut all = Pairs::new()?;
+    // Inner tokens were counted twice, so this errs towards looking up too many pairs.
+    let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
+    let mut pairs = Pairs::new()?;
     for_each_pair(field, pause, |_, left, right, count| {
-        if is_frequent(left) && is_frequent(right) { all.add(key_of(left, right), count) } else { Ok(()) }
+        if may_reach(left, right) { pairs.add(key_of(left, right), count) } else { Ok(()) }
     })?;
-    pairs.clear(0)?;
-    let mut lists = Lists { next: 1 };
-    for (key, count, n) in all.iter() {
+    pairs.open_lists(|key, count, n| {
         let (left, right) = pair_of(key);
-        if count >= threshold && keep(left, right, count)? {
-            let List { start, .. } = lists.allot(n);
-            pairs.put(key, count, List { start, len: 0 }, 0)?;
-        }
-    }
-    drop(all);
+        if count >= threshold { admit(left, right, count, n) } else { Ok(0) }
+    })?;
     for_each_pair(field, pause, |p, left, right, _| {
-        if is_frequent(left) && is_frequent(right) {
-            if let Some(list) = pairs.list_mut(key_of(left, right)) {
-                field.arena[list.start + list.len].set(p);
-                list.len += 1;
-            }
+        if may_reach(left, right)
+            && let Some(list) = pairs.list_mut(key_of(left, right))
+        {
+            field.arena[list.start + list.len].set(p);
+            list.len += 1;
         }
         Ok(())
-    })?;
-    Ok(lists.next)
+    })
 }
 
 /// Visits all pairs of adjacent tokens as (position, left, right, count).

@@ -13,7 +13,7 @@
 //!
 //! Pretokens of one byte hold no pair and are left out, as are those that occur zero times.
 
-use super::cells::{Cell, zeroed};
+use super::cells::{Cell, Cells};
 use super::{MergeOptions, WeightedPretokens};
 use crate::error::{Error, Result};
 
@@ -34,8 +34,8 @@ pub(super) struct Extent {
     pub n_tokens: u64,
     /// Pretokens that occur at least `N_SMALL` times, as (count, index), most frequent first.
     large: Vec<(u64, usize)>,
-    /// By count below `N_SMALL`: how many positions the pretokens of that count take.
-    small: Vec<u64>,
+    /// By count below `N_SMALL`: how many pretokens occur so often, and how many positions they take.
+    small: Vec<(u64, u64)>,
 }
 
 impl Extent {
@@ -49,7 +49,8 @@ impl Extent {
                 counts.len()
             )));
         }
-        let mut extent = Extent { n_positions: 1, n_tokens: 0, large: Vec::new(), small: vec![0; N_SMALL] };
+        let mut extent =
+            Extent { n_positions: 1, n_tokens: 0, large: Vec::new(), small: vec![(0, 0); N_SMALL] };
         let mut weight = 0u128;
         let mut start = 0;
         for (index, (&end, &count)) in ends.iter().zip(counts).enumerate() {
@@ -68,7 +69,10 @@ impl Extent {
             extent.n_tokens += n_bytes;
             weight += u128::from(n_bytes) * u128::from(count);
             match extent.small.get_mut(count as usize) {
-                Some(n_positions) if count < N_SMALL as u64 => *n_positions += n_bytes + 1,
+                Some((n, n_positions)) if count < N_SMALL as u64 => {
+                    *n += 1;
+                    *n_positions += n_bytes + 1;
+                }
                 _ => {
                     extent.large.try_reserve(1).map_err(Error::out_of_memory("frequent pretokens"))?;
                     extent.large.push((count, index));
@@ -82,6 +86,21 @@ impl Extent {
         }
         extent.large.sort_unstable_by_key(|&(count, index)| (std::cmp::Reverse(count), index));
         Ok(extent)
+    }
+
+    /// How often the pretoken that is number `rank` by frequency occurs; 0 when there are fewer.
+    pub fn count_at(&self, rank: usize) -> u64 {
+        if let Some(&(count, _)) = self.large.get(rank) {
+            return count;
+        }
+        let mut n_before = self.large.len() as u64;
+        for (count, &(n, _)) in self.small.iter().enumerate().rev() {
+            n_before += n;
+            if n_before > rank as u64 {
+                return count as u64;
+            }
+        }
+        0
     }
 }
 
@@ -164,14 +183,16 @@ impl WeightCursor<'_> {
 
 /// The flat array, and what is indexed by its positions. `S` holds symbols, `P` positions.
 pub(super) struct Field<S, P> {
+    /// How many tokens there are before the first merge.
+    pub n_tokens: usize,
     /// The symbols.
-    pub symbols: Vec<S>,
+    pub symbols: Cells<S>,
     /// How often each position occurs.
     pub weights: Weights,
     /// Lists of positions, one after the other; slot 0 belongs to no list.
-    pub arena: Vec<P>,
+    pub arena: Cells<P>,
     /// By symbol: its length in bytes.
-    pub lengths: Vec<P>,
+    pub lengths: Cells<P>,
 }
 
 impl<S: Cell, P: Cell> Field<S, P> {
@@ -183,21 +204,22 @@ impl<S: Cell, P: Cell> Field<S, P> {
         n_symbols: usize,
     ) -> Result<Self> {
         let n_positions = extent.n_positions as usize;
-        let symbols: Vec<S> = zeroed(n_positions, "the symbols of the pretokens")?;
-        let arena = zeroed(arena_len(extent.n_tokens) as usize, "the lists of pair positions")?;
-        let lengths: Vec<P> = zeroed(n_symbols, "the lengths of the tokens")?;
+        let symbols = Cells::<S>::zeroed(n_positions, "the symbols of the pretokens")?;
+        let arena = Cells::zeroed(arena_len(extent.n_tokens) as usize, "the lists of pair positions")?;
+        let lengths = Cells::<P>::zeroed(n_symbols, "the lengths of the tokens")?;
         for length in &lengths[..=SEPARATOR] {
             length.set(1);
         }
         let mut weights = Weights { ends: Vec::new(), counts: Vec::new(), run_of_block: Vec::new() };
         symbols[0].set(SEPARATOR);
+        let cells = &symbols[..];
         let place = |index: usize, at: usize| {
             let start = if index == 0 { 0 } else { pretokens.ends[index - 1] as usize };
             let text = &pretokens.bytes[start..pretokens.ends[index] as usize];
-            for (cell, &byte) in symbols[at..].iter().zip(text) {
+            for (cell, &byte) in cells[at..].iter().zip(text) {
                 cell.set(usize::from(options.byte_order[usize::from(byte)]));
             }
-            symbols[at + text.len()].set(SEPARATOR);
+            cells[at + text.len()].set(SEPARATOR);
             at + text.len() + 1
         };
         let mut at = 1;
@@ -206,7 +228,7 @@ impl<S: Cell, P: Cell> Field<S, P> {
             weights.push(at, count)?;
         }
         let mut next = extent.small;
-        for (count, n_positions) in next.iter_mut().enumerate().rev() {
+        for (count, (_, n_positions)) in next.iter_mut().enumerate().rev() {
             let start = at;
             at += *n_positions as usize;
             if at > start {
@@ -217,13 +239,14 @@ impl<S: Cell, P: Cell> Field<S, P> {
         let mut start = 0;
         for (index, (&end, &count)) in pretokens.ends.iter().zip(pretokens.counts).enumerate() {
             if end - start >= 2 && count > 0 && count < N_SMALL as u64 {
-                let next = &mut next[count as usize];
+                let (_, next) = &mut next[count as usize];
                 *next = place(index, *next as usize) as u64;
             }
             start = end;
         }
         weights.index_blocks(n_positions)?;
-        Ok(Field { symbols, weights, arena, lengths })
+        let n_tokens = extent.n_tokens as usize;
+        Ok(Field { n_tokens, symbols, weights, arena, lengths })
     }
 }
 

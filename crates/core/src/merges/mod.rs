@@ -5,8 +5,10 @@
 
 mod cells;
 mod census;
+mod crew;
 mod engine;
 mod field;
+mod ledger;
 pub mod naive;
 mod pairs;
 mod pulse;
@@ -15,14 +17,17 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::thread;
 
 use cells::Cell;
+use crew::Crew;
 use engine::Engine;
-use field::{Extent, Field, SEPARATOR};
+use field::{Extent, Field, SEPARATOR, arena_len};
 use pulse::Pulse;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 
 /// Which of several equally frequent pairs wins.
@@ -51,6 +56,9 @@ pub struct MergeOptions {
     pub threads: usize,
 }
 
+/// Lists from this length on are shared between threads: below it, dividing costs more than it saves.
+const SHARE_FROM: usize = 8192;
+
 /// A learned merge: symbols 0..=255 are byte values, symbol 256 + r is what merge r made.
 pub type Merge = (u32, u32);
 
@@ -67,6 +75,12 @@ pub struct WeightedPretokens<'a> {
 }
 
 /// Learns merges from counts.
+///
+/// The result depends on nothing but the counts and the options: not on the order of the pretokens, nor
+/// on how often one is listed, nor on threads. Ends early, without an error, when no pair is left.
+///
+/// Errors: [`Error::Invalid`] for columns that do not fit together, a `byte_order` that is no
+/// permutation, or counts that overflow; [`Error::OutOfMemory`]; whatever the monitor returns.
 pub fn learn(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -75,7 +89,11 @@ pub fn learn(
     learn_from(pretokens, options, &[], &mut |_| Ok(()), monitor)
 }
 
-/// Learns merges from counts.
+/// Learns merges after those that are known `already`, which are made as they are, without choosing.
+///
+/// Returns all merges, the known ones first; `n_merges` counts these too. `on_merges` gets every new
+/// merge once, in order and in batches, about ten times a second and before each report, on the calling
+/// thread; also the last ones before an interruption. Its error stops the work and is returned.
 pub fn learn_from(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -83,25 +101,84 @@ pub fn learn_from(
     on_merges: &mut dyn FnMut(&[Merge]) -> Result<()>,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Merge>> {
-    let pulse = Pulse::start(options, already.len(), on_merges, monitor)?;
+    learn_tuned(pretokens, options, already, None, on_merges, monitor)
+}
+
+/// Bytes that learning needs beyond the pretokens themselves, at most; what is refused before it starts.
+///
+/// Nearly all of it is proportional to the bytes of the distinct pretokens. The tables of pairs and
+/// tokens are not counted: they hold what occurs often enough to be merged, which is far less.
+pub fn memory_needed(pretokens: WeightedPretokens<'_>, options: &MergeOptions) -> Result<u64> {
     let extent = Extent::of(pretokens)?;
-    let n_symbols = SEPARATOR + 1 + (options.n_merges as u64).min(extent.n_tokens) as usize;
-    let run = match (n_symbols as u64 - 1 <= AtomicU16::LARGEST, extent.n_positions <= AtomicU32::LARGEST) {
-        (true, true) => run::<AtomicU16, AtomicU32>,
-        (false, true) => run::<AtomicU32, AtomicU32>,
+    let (symbol_len, position_len) = widths(options, &[], &extent);
+    Ok(extent.n_positions * symbol_len + arena_len(extent.n_tokens) * position_len)
+}
+
+/// What changes the cost of learning, and never its result.
+#[derive(Clone, Copy, Debug)]
+struct Tuning {
+    /// Pairs that occur less often are left out at first.
+    threshold: u64,
+    /// Lists from this length on are shared between threads.
+    share_from: usize,
+}
+
+fn learn_tuned(
+    pretokens: WeightedPretokens<'_>,
+    options: &MergeOptions,
+    already: &[Merge],
+    tuning: Option<Tuning>,
+    on_merges: &mut dyn FnMut(&[Merge]) -> Result<()>,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Merge>> {
+    let pulse = Pulse::start(options, already.len(), on_merges, monitor)?;
+    let mut places = options.byte_order;
+    places.sort_unstable();
+    if (0..=255u8).ne(places) {
+        return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
+    }
+    let extent = Extent::of(pretokens)?;
+    let tuning = tuning
+        .unwrap_or_else(|| Tuning { threshold: extent.count_at(options.n_merges), share_from: SHARE_FROM });
+    let run = match widths(options, already, &extent) {
+        (2, _) => run::<AtomicU16, AtomicU32>,
+        (_, 4) => run::<AtomicU32, AtomicU32>,
         _ => run::<AtomicU32, AtomicU64>,
     };
-    run(pretokens, options, extent, n_symbols, pulse)
+    run(pretokens, options, already, tuning, extent, pulse)
+}
+
+/// Symbols that may come into use, the separator among them.
+fn n_symbols(options: &MergeOptions, already: &[Merge], extent: &Extent) -> usize {
+    // Every merge that is chosen removes a token.
+    let n_new = options.n_merges.saturating_sub(already.len()) as u64;
+    SEPARATOR + 1 + already.len() + n_new.min(extent.n_tokens) as usize
+}
+
+/// How many bytes a symbol and a position take.
+fn widths(options: &MergeOptions, already: &[Merge], extent: &Extent) -> (u64, u64) {
+    let is_large = extent.n_positions > AtomicU32::LARGEST;
+    let is_small = !is_large && n_symbols(options, already, extent) as u64 <= AtomicU16::LARGEST + 1;
+    (if is_small { 2 } else { 4 }, if is_large { 8 } else { 4 })
 }
 
 fn run<S: Cell, P: Cell>(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
+    already: &[Merge],
+    tuning: Tuning,
     extent: Extent,
-    n_symbols: usize,
     pulse: Pulse<'_>,
 ) -> Result<Vec<Merge>> {
-    let n_tokens = extent.n_tokens;
+    let n_symbols = n_symbols(options, already, &extent);
+    if n_symbols as u64 > AtomicU32::LARGEST {
+        return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
+    }
     let field = Field::<S, P>::lay(pretokens, options, extent, n_symbols)?;
-    Engine::new(&field, n_tokens, options, pulse)?.learn()
+    let n_threads = match options.threads {
+        0 => thread::available_parallelism().map_or(1, NonZero::get),
+        n => n,
+    };
+    let crew = Crew::new(&field, n_threads);
+    thread::scope(|scope| Engine::new(&field, crew.start(scope), options, tuning, pulse)?.run(already))
 }

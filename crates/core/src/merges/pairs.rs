@@ -4,6 +4,7 @@
 //! changes the counts of many pairs and reads the list of one. A pair whose count falls below the
 //! threshold stays until the table grows, and is dropped then.
 
+use super::cells::prefetch;
 use crate::error::{Error, Result};
 
 /// A pair as one integer: the left symbol above, the right one below.
@@ -85,6 +86,12 @@ impl Pairs {
         }
     }
 
+    /// Asks for the place of a pair that will soon be looked up.
+    #[inline(always)]
+    pub fn prefetch(&self, key: u64) {
+        prefetch(&self.counts, self.home(key));
+    }
+
     /// The count and the list of a pair, if it is in the table.
     pub fn get(&self, key: u64) -> Option<(u64, List)> {
         let slot = self.slot(key);
@@ -107,10 +114,15 @@ impl Pairs {
         if self.counts[slot].key == key { Some(&mut self.lists[slot]) } else { None }
     }
 
-    /// The pairs as (key, count, length of the list).
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, usize)> {
-        let entries = self.counts.iter().zip(&self.lists).filter(|(entry, _)| entry.key != VACANT);
-        entries.map(|(entry, list)| (entry.key, entry.count, list.len))
+    /// Gives every pair the list that starts where `start_of(key, count, length)` says, still empty, and
+    /// drops the pairs for which it says 0.
+    pub fn open_lists(&mut self, mut start_of: impl FnMut(u64, u64, usize) -> Result<usize>) -> Result<()> {
+        for (entry, list) in self.counts.iter().zip(&mut self.lists) {
+            if entry.key != VACANT {
+                *list = List { start: start_of(entry.key, entry.count, list.len)?, len: 0 };
+            }
+        }
+        self.retain(0, |_, list| list.start != 0)
     }
 
     /// Counts one more occurrence of a pair; its list grows in length only.
@@ -129,11 +141,12 @@ impl Pairs {
         Ok(())
     }
 
-    /// Takes all of a pair's count.
+    /// Takes all of a pair's count, and its list.
     pub fn retire(&mut self, key: u64) {
         let slot = self.slot(key);
         if self.counts[slot].key == key {
             self.counts[slot].count = 0;
+            self.lists[slot] = List::default();
         }
     }
 
@@ -150,15 +163,20 @@ impl Pairs {
     }
 
     fn grow(&mut self, threshold: u64) -> Result<()> {
-        let n_kept = self.counts.iter().filter(|c| c.key != VACANT && c.count >= threshold).count();
-        let mut grown = Pairs { counts: Vec::new(), lists: Vec::new(), n_used: 0, shift: 0 };
-        grown.clear(n_kept.max(self.n_used / 2) * 2)?;
-        for (entry, &list) in self.counts.iter().zip(&self.lists) {
-            if entry.key != VACANT && entry.count >= threshold {
-                let slot = grown.slot(entry.key);
-                grown.counts[slot] = *entry;
-                grown.lists[slot] = list;
-            }
+        self.retain(self.n_used / 2, |count, _| count >= threshold)
+    }
+
+    /// Moves the pairs that `keep` to a table with room for twice as many, and no fewer than `n_least`.
+    fn retain(&mut self, n_least: usize, keep: impl Fn(u64, &List) -> bool) -> Result<()> {
+        let kept = |entry: &Count, list: &List| entry.key != VACANT && keep(entry.count, list);
+        let entries = || self.counts.iter().zip(&self.lists).filter(|(entry, list)| kept(entry, list));
+        let n_kept = entries().count();
+        let mut grown = Pairs { counts: Vec::new(), lists: Vec::new(), n_used: n_kept, shift: 0 };
+        grown.clear(n_kept.max(n_least) * 2)?;
+        for (&entry, &list) in entries() {
+            let slot = grown.slot(entry.key);
+            grown.counts[slot] = entry;
+            grown.lists[slot] = list;
         }
         grown.n_used = n_kept;
         *self = grown;

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::cells::Cell;
+use super::cells::{Cell, prefetch};
 use super::field::{Field, SEPARATOR};
 use crate::error::{Error, Result};
 
@@ -109,6 +109,37 @@ impl Lane {
 /// How many positions are swept between two calls of `pause`.
 const PAUSE_EVERY: usize = 1 << 18;
 
+/// How many slots ahead symbols are asked for. Lists are short: those first in a stretch are asked for
+/// before it begins.
+const AHEAD: usize = 32;
+
+/// Visits the positions in `slots`, with the slot of each, asking for their symbols ahead.
+#[inline(always)]
+fn visit<S: Cell, P: Cell>(
+    field: &Field<S, P>,
+    slots: Range<usize>,
+    pause: &mut dyn FnMut() -> Result<()>,
+    mut visit: impl FnMut(usize),
+) -> Result<()> {
+    let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
+    let Range { start: mut from, end } = slots;
+    for cell in &arena[from..end.min(from + AHEAD)] {
+        prefetch(symbols, cell.get());
+    }
+    while from < end {
+        let to = end.min(from + PAUSE_EVERY);
+        for slot in from..to {
+            if slot + AHEAD < end {
+                prefetch(symbols, arena[slot + AHEAD].get());
+            }
+            visit(arena[slot].get());
+        }
+        from = to;
+        pause()?;
+    }
+    Ok(())
+}
+
 /// Rewrites the pair at every live position of the lane's slots, and tallies the neighbours.
 pub(super) fn sweep<S: Cell, P: Cell>(
     field: &Field<S, P>,
@@ -118,29 +149,23 @@ pub(super) fn sweep<S: Cell, P: Cell>(
 ) -> Result<()> {
     let Pairing { a, b, made, a_len, made_len } = pairing;
     let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
+    let Lane { left, right, slots } = lane;
     let mut weights = field.weights.cursor();
-    let mut live = lane.slots.start;
-    let mut from = lane.slots.start;
-    while from < lane.slots.end {
-        let to = lane.slots.end.min(from + PAUSE_EVERY);
-        for slot in from..to {
-            let p = arena[slot].get();
-            if symbols[p].get() != a || symbols[p + a_len].get() != b {
-                continue;
-            }
-            let weight = weights.at(p);
-            lane.left.add(symbols[p - 1].get(), weight);
-            lane.right.add(symbols[p + made_len].get(), weight);
-            symbols[p + a_len].set(SEPARATOR);
-            symbols[p].set(made);
-            symbols[p + made_len - 1].set(made);
-            arena[live].set(p);
-            live += 1;
+    let mut live = slots.start;
+    visit(field, slots.clone(), pause, |p| {
+        if symbols[p].get() != a || symbols[p + a_len].get() != b {
+            return;
         }
-        from = to;
-        pause()?;
-    }
-    lane.slots.end = live;
+        let weight = weights.at(p);
+        left.add(symbols[p - 1].get(), weight);
+        right.add(symbols[p + made_len].get(), weight);
+        symbols[p + a_len].set(SEPARATOR);
+        symbols[p].set(made);
+        symbols[p + made_len - 1].set(made);
+        arena[live].set(p);
+        live += 1;
+    })?;
+    slots.end = live;
     Ok(())
 }
 
@@ -152,25 +177,18 @@ pub(super) fn gather<S: Cell, P: Cell>(
     pause: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
-    let mut from = lane.slots.start;
-    while from < lane.slots.end {
-        let to = lane.slots.end.min(from + PAUSE_EVERY);
-        for slot in from..to {
-            let p = arena[slot].get();
-            let left = symbols[p - 1].get();
-            let next = &mut lane.left.tallies[left].n;
-            if *next != 0 {
-                arena[*next].set(p - field.lengths[left].get());
-                *next += 1;
-            }
-            let next = &mut lane.right.tallies[symbols[p + pairing.made_len].get()].n;
-            if *next != 0 {
-                arena[*next].set(p);
-                *next += 1;
-            }
+    let Lane { left, right, slots } = lane;
+    visit(field, slots.clone(), pause, |p| {
+        let symbol = symbols[p - 1].get();
+        let next = &mut left.tallies[symbol].n;
+        if *next != 0 {
+            arena[*next].set(p - field.lengths[symbol].get());
+            *next += 1;
         }
-        from = to;
-        pause()?;
-    }
-    Ok(())
+        let next = &mut right.tallies[symbols[p + pairing.made_len].get()].n;
+        if *next != 0 {
+            arena[*next].set(p);
+            *next += 1;
+        }
+    })
 }

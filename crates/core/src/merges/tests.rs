@@ -100,14 +100,31 @@ fn random_options(random: &mut Random) -> MergeOptions {
     options
 }
 
+fn random_tuning(random: &mut Random) -> Tuning {
+    Tuning {
+        threshold: random.of(&[0, 1, 2, 3, 10, 100, 1 << 20, u64::MAX]),
+        share_from: random.of(&[0, 1, 2, 5, 20, usize::MAX]),
+    }
+}
+
+/// Compares engine and definition, from the start and from some merges on.
 fn agree(n_corpora: u64) {
     for seed in 1..=n_corpora {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let corpus = Corpus::random(&mut random);
         let options = random_options(&mut random);
+        let tuning = random_tuning(&mut random);
         let expected = naive::learn(corpus.pretokens(), &options, &Silent).unwrap();
-        let learned = learn(corpus.pretokens(), &options, &Silent).unwrap();
-        assert_eq!(learned, expected, "seed {seed}: {corpus:?} under {options:?}");
+        let already = &expected[..if random.below(2) == 0 { 0 } else { random.below(expected.len() + 1) }];
+        let mut passed = already.to_vec();
+        let on_merges = &mut |new: &[Merge]| {
+            passed.extend_from_slice(new);
+            Ok(())
+        };
+        let learned = learn_tuned(corpus.pretokens(), &options, already, Some(tuning), on_merges, &Silent);
+        let case = format!("seed {seed}: {} known of {corpus:?} under {options:?} {tuning:?}", already.len());
+        assert_eq!(learned.unwrap(), expected, "{case}");
+        assert_eq!(passed, expected, "{case}");
     }
 }
 

@@ -1,0 +1,185 @@
+//! The account of the pairs: counts, lists, and which is best.
+//!
+//! Enters: new pairs, and what old ones lose. Leaves: the best pair. While merges are replayed, only
+//! the planned pairs are kept, without counts.
+
+use std::ops::{DerefMut, Range};
+
+use super::MergeOptions;
+use super::cells::{Cell, Cells};
+use super::field::SEPARATOR;
+use super::pairs::{List, Pairs, key_of};
+use super::queue::Queue;
+use super::sweep::{Lane, Pairing};
+use crate::error::Result;
+
+/// The account.
+pub(super) struct Ledger<'f, P> {
+    lengths: &'f Cells<P>,
+    pairs: Pairs,
+    queue: Queue,
+    /// Pairs below it are not kept.
+    pub threshold: u64,
+    max_len: usize,
+    is_replay: bool,
+    /// The first slot of the arena that no list has had.
+    pub arena_next: usize,
+    /// Slots of a list that is done with; new lists that fit go there first, where the cache is warm.
+    spare: Range<usize>,
+}
+
+impl<'f, P: Cell> Ledger<'f, P> {
+    /// An empty account.
+    pub fn new(options: &MergeOptions, lengths: &'f Cells<P>) -> Result<Self> {
+        Ok(Ledger {
+            lengths,
+            pairs: Pairs::new()?,
+            queue: Queue::new(options),
+            threshold: 0,
+            max_len: options.max_token_bytes.unwrap_or(usize::MAX),
+            is_replay: false,
+            arena_next: 1,
+            spare: 0..0,
+        })
+    }
+
+    /// Forgets all pairs, before a census. If `plan` holds any, only these are kept from now on.
+    pub fn reset(&mut self, plan: impl ExactSizeIterator<Item = u64>) -> Result<()> {
+        self.is_replay = plan.len() > 0;
+        self.pairs.clear(plan.len())?;
+        for key in plan {
+            self.pairs.put(key, 0, List::default(), 0)?;
+        }
+        self.queue.clear();
+        (self.arena_next, self.spare) = (1, 0..0);
+        Ok(())
+    }
+
+    /// The best pair, if one of at least `threshold` is left.
+    pub fn best(&mut self) -> Option<u64> {
+        loop {
+            let (key, bound) = self.queue.top()?;
+            match self.pairs.get(key) {
+                Some((count, _)) if count == bound => return Some(key),
+                Some((count, _)) if count >= self.threshold => self.queue.lower(count),
+                _ => self.queue.pop(),
+            }
+        }
+    }
+
+    /// The list of a pair.
+    pub fn list(&self, key: u64) -> List {
+        self.pairs.get(key).map_or(List::default(), |(_, list)| list)
+    }
+
+    /// Takes a pair out, because it is merged now.
+    pub fn begin(&mut self, key: u64, pairing: Pairing) -> Result<()> {
+        self.pairs.retire(key);
+        self.queue.join(pairing.a, pairing.b)
+    }
+
+    /// Learns that the slots of a list may be used again.
+    pub fn end(&mut self, list: List) {
+        if list.len > self.spare.len() {
+            self.spare = list.start..list.start + list.len;
+        }
+    }
+
+    /// A new pair that occurs `n` times: where its list starts, or 0 if it is not kept.
+    pub fn admit(&mut self, left: usize, right: usize, count: u64, n: usize) -> Result<usize> {
+        if left == SEPARATOR || right == SEPARATOR {
+            return Ok(0);
+        }
+        let key = key_of(left, right);
+        if self.is_replay {
+            let Some(planned) = self.pairs.list_mut(key) else { return Ok(0) };
+            *planned = allot(&mut self.spare, &mut self.arena_next, n);
+            return Ok(planned.start);
+        }
+        if count < self.threshold || self.lengths[left].get() + self.lengths[right].get() > self.max_len {
+            return Ok(0);
+        }
+        let list = allot(&mut self.spare, &mut self.arena_next, n);
+        self.pairs.put(key, count, list, self.threshold)?;
+        self.queue.push(key, count)?;
+        Ok(list.start)
+    }
+
+    /// Books what a step found: takes from the old pairs what they lost, and admits the new ones. The
+    /// tallies of the lanes then say where to write. Lanes are added up, so how a list was cut shows
+    /// nowhere. Says whether there is anything to gather.
+    pub fn settle(&mut self, pairing: Pairing, lanes: &mut [impl DerefMut<Target = Lane>]) -> Result<bool> {
+        let Pairing { a, b, made, .. } = pairing;
+        let mut n_admitted = 0;
+        for first in 0..lanes.len() {
+            if !self.is_replay {
+                lanes[first]
+                    .right
+                    .seen
+                    .iter()
+                    .for_each(|&right| self.pairs.prefetch(key_of(b, right as usize)));
+                lanes[first].left.seen.iter().for_each(|&left| self.pairs.prefetch(key_of(left as usize, a)));
+            }
+            for index in 0..lanes[first].right.seen.len() {
+                let right = lanes[first].right.seen[index] as usize;
+                if lanes[first].right.tallies[right].weight == 0 {
+                    continue; // Settled with an earlier lane.
+                }
+                let (mut lost, mut gained, mut n) = (0, 0, 0);
+                for lane in &mut lanes[first..] {
+                    let merged = if right == a { lane.left.tallies[made] } else { Default::default() };
+                    let tally = &mut lane.right.tallies[right];
+                    let weight = std::mem::take(&mut tally.weight);
+                    lost += weight;
+                    gained += weight - merged.weight;
+                    tally.n -= merged.n;
+                    n += tally.n;
+                }
+                if !self.is_replay && (b, right) != (a, b) {
+                    self.pairs.subtract(key_of(b, right), lost);
+                }
+                let start = self.admit(made, right, gained, n)?;
+                n_admitted += usize::from(start != 0);
+                deal(start, lanes[first..].iter_mut().map(|lane| &mut lane.right.tallies[right].n));
+            }
+        }
+        for first in 0..lanes.len() {
+            for index in 0..lanes[first].left.seen.len() {
+                let left = lanes[first].left.seen[index] as usize;
+                if lanes[first].left.tallies[left].weight == 0 {
+                    continue;
+                }
+                let (mut weight, mut n) = (0, 0);
+                for lane in &mut lanes[first..] {
+                    let tally = &mut lane.left.tallies[left];
+                    weight += std::mem::take(&mut tally.weight);
+                    n += tally.n;
+                }
+                if !self.is_replay && left != made {
+                    self.pairs.subtract(key_of(left, a), weight);
+                }
+                let start = self.admit(left, made, weight, n)?;
+                n_admitted += usize::from(start != 0);
+                deal(start, lanes[first..].iter_mut().map(|lane| &mut lane.left.tallies[left].n));
+            }
+        }
+        Ok(n_admitted > 0)
+    }
+}
+
+/// A list of `n` slots.
+fn allot(spare: &mut Range<usize>, arena_next: &mut usize, n: usize) -> List {
+    let from = if n <= spare.len() { &mut spare.start } else { arena_next };
+    let list = List { start: *from, len: n };
+    *from += n;
+    list
+}
+
+/// Turns the numbers of slots that lanes need into the places where they write, from `start` on.
+fn deal<'n>(start: usize, numbers: impl Iterator<Item = &'n mut usize>) {
+    let mut next = start;
+    for n in numbers.filter(|n| **n > 0) {
+        let len = std::mem::replace(n, next);
+        next += if start == 0 { 0 } else { len };
+    }
+}
