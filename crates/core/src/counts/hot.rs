@@ -58,8 +58,7 @@ impl HotTable {
     pub(super) fn add(&mut self, key: ShortKey, hash: u64, weight: u64) -> Option<(ShortKey, u64)> {
         // SAFETY: `mask` is the number of lines less one, so the index is below their number.
         let line = unsafe { self.lines.get_unchecked_mut(hash as usize & self.mask) };
-        let first = line.keys[0] == key;
-        let second = line.keys[1] == key;
+        let [first, second] = line.keys.map(|held| held.is(key));
         if first | second {
             let count = &mut line.counts[usize::from(second)];
             *count = count.wrapping_add(weight);

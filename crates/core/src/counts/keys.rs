@@ -74,6 +74,13 @@ impl ShortKey {
         unsafe { ShortKey::load(padded.as_ptr(), n_bytes) }
     }
 
+    /// Whether the keys are equal, found without a branch: the derived comparison has one after the
+    /// first half, which is mispredicted half the time that two keys share a set.
+    #[inline(always)]
+    pub(super) fn is(self, other: ShortKey) -> bool {
+        (self.low ^ other.low) | (self.high ^ other.high) == 0
+    }
+
     /// How many bytes the pretoken has.
     pub(super) fn n_bytes(self) -> usize {
         (self.high >> 56) as usize

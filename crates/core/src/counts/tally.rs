@@ -38,6 +38,8 @@ struct LongEntry {
 /// The counts of one thread that are not in the partitions yet.
 pub(super) struct Tally {
     hot: HotTable,
+    /// The keys and hashes of a group, between the two turns of the span loop.
+    staged: [(ShortKey, u64); GROUP],
     /// [`BATCH`] places for each partition, and how many of them are taken.
     batches: Vec<(ShortKey, u64)>,
     n_batched: [u8; N_PARTITIONS],
@@ -61,7 +63,7 @@ impl Tally {
         long.try_reserve(MOST_LONG, |entry: &LongEntry| entry.hash).map_err(Error::out_of_memory(WHAT))?;
         let mut arena = Vec::new();
         arena.try_reserve_exact(MOST_LONG_BYTES).map_err(Error::out_of_memory(WHAT))?;
-        Ok(Tally { hot, batches, n_batched: [0; N_PARTITIONS], long, arena })
+        Ok(Tally { hot, staged: [(ShortKey::EMPTY, 0); GROUP], batches, n_batched: [0; N_PARTITIONS], long, arena })
     }
 
     /// Counts the pretokens of `text` that follow `start` and end at `ends`.
@@ -107,7 +109,6 @@ impl Tally {
         start: usize,
         ends: &[usize],
     ) -> Result<usize> {
-        let mut staged = [(ShortKey::EMPTY, 0u64); GROUP];
         let mut n_staged = 0;
         let mut at = start;
         for &end in ends {
@@ -120,14 +121,15 @@ impl Tally {
                 self.hot.prefetch(hash);
                 // At most one is staged for each of at most GROUP ends: the mask changes nothing and
                 // spares the check.
-                staged[n_staged & (GROUP - 1)] = (key, hash);
+                self.staged[n_staged & (GROUP - 1)] = (key, hash);
                 n_staged += 1;
             } else {
                 self.add_long(partitions, &text[at..end], 1)?;
             }
             at = end;
         }
-        for &(key, hash) in &staged[..n_staged] {
+        for index in 0..n_staged {
+            let (key, hash) = self.staged[index & (GROUP - 1)];
             if let Some((key, count)) = self.hot.add(key, hash, 1) {
                 self.put_out(partitions, key, count)?;
             }
