@@ -69,25 +69,56 @@ impl Decoder {
     /// Appends the bytes of `ids` to `out`. On an error what was appended is taken back.
     pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         let before = out.len();
-        for stretch in ids.chunks(STRETCH) {
-            let done = out
-                .try_reserve(stretch.len() * SLOT)
-                .map_err(Error::out_of_memory("decoded text"))
-                .and_then(|()| self.decode_stretch(stretch, out));
-            if done.is_err() {
-                out.truncate(before);
-                return done;
+        let mut rest = ids;
+        while !rest.is_empty() {
+            let n = rest.len().min(STRETCH);
+            let done =
+                out.try_reserve(n * SLOT).map_err(Error::out_of_memory("decoded text")).and_then(|()| {
+                    match self.decode_short(&rest[..n], out) {
+                        n_short if n_short < n => self.decode_one(rest[n_short], out).map(|()| n_short + 1),
+                        _ => Ok(n),
+                    }
+                });
+            match done {
+                Ok(n_done) => rest = &rest[n_done..],
+                Err(error) => {
+                    out.truncate(before);
+                    return Err(error);
+                }
             }
         }
         Ok(())
     }
 
-    fn decode_stretch<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
-        for &id in ids {
-            let token = self.token(id)?;
-            out.try_reserve(token.len()).map_err(Error::out_of_memory("decoded text"))?;
-            out.extend_from_slice(token);
+    /// Decodes up to the first id that is not in a slot; gives how many that were. `out` has a slot's room
+    /// for each id.
+    #[inline]
+    fn decode_short<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> usize {
+        debug_assert!(out.capacity() - out.len() >= ids.len() * SLOT);
+        let (mut n_done, mut n_bytes) = (0, out.len());
+        let begin = out.as_mut_ptr();
+        for id in ids {
+            let Some(slot) = self.slots.get(id.index()) else { break };
+            let len = slot[SLOT - 1];
+            // SAFETY: `decode` made room for a slot an id, and the cursor moved on by less than a slot for each.
+            unsafe { begin.add(n_bytes).cast::<[u8; SLOT]>().write_unaligned(*slot) };
+            if len >= LONG {
+                break;
+            }
+            n_bytes += usize::from(len);
+            n_done += 1;
         }
+        // SAFETY: All bytes before the cursor were written.
+        unsafe { out.set_len(n_bytes) };
+        n_done
+    }
+
+    /// Decodes an id whose token is long, or unknown.
+    #[cold]
+    fn decode_one<I: AnyId>(&self, id: I, out: &mut Vec<u8>) -> Result<()> {
+        let token = self.token(id)?;
+        out.try_reserve(token.len()).map_err(Error::out_of_memory("decoded text"))?;
+        out.extend_from_slice(token);
         Ok(())
     }
 
