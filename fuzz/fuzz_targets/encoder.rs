@@ -1,0 +1,64 @@
+//! The encoder gives the ids of the definition, whole and in pieces, and decoding gives the text again.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use pairloom_core::decoder::Decoder;
+use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, StreamEncoder, naive};
+use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
+use pairloom_core::special::SpecialTokens;
+use pairloom_core::vocabulary::{Tokens, Vocabulary};
+
+/// A vocabulary of the 256 bytes and what `pairs` make of the symbols before them.
+fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    let mut merges = Vec::new();
+    for &(left, right) in pairs {
+        // Counting from the youngest backwards makes deep merges likely.
+        let place = |back: u8| tokens.len() - 1 - usize::from(back) % tokens.len();
+        let (left, right) = (place(left), place(right));
+        let made = [tokens[left].clone(), tokens[right].clone()].concat();
+        if made.len() <= 64 && !tokens.contains(&made) {
+            merges.push([left as u32, right as u32, tokens.len() as u32]);
+            tokens.push(made);
+        }
+    }
+    let mut columns = Tokens::default();
+    for (id, token) in tokens.iter().enumerate() {
+        columns.push(id as u32, token).unwrap();
+    }
+    Vocabulary::from_merges(columns, merges, false).unwrap()
+}
+
+fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8)| {
+    let (pairs, text, cut) = input;
+    let vocabulary = Arc::new(vocabulary(&pairs));
+    let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN).unwrap());
+    let specials = SpecialTokens::new(vec![("<|x|>".into(), 1000), ("ab".into(), 1001)]).unwrap();
+    let decoder = Decoder::new(&vocabulary, &specials).unwrap();
+    let encoder = Encoder::new(vocabulary.clone(), pretokenizer.clone(), specials, EncoderOptions::default());
+    let encoder = Arc::new(encoder.unwrap());
+
+    let (mut expected, mut start) = (Vec::new(), 0);
+    for end in pretokenizer.ends(text).unwrap() {
+        expected.extend(naive::encode_pretoken(&vocabulary, &text.as_bytes()[start..end]).unwrap());
+        start = end;
+    }
+    let mut ids = Vec::<u32>::new();
+    encoder.encode(text, SpecialPolicy::None, &mut ids).unwrap();
+    assert_eq!(ids, expected);
+
+    let mut whole = Vec::<u32>::new();
+    encoder.encode(text, SpecialPolicy::All, &mut whole).unwrap();
+    let cut = text.floor_char_boundary(usize::from(cut).min(text.len()));
+    let (mut stream, mut pieces) = (StreamEncoder::new(encoder), Vec::<u32>::new());
+    stream.push(&text[..cut], &mut pieces).unwrap();
+    stream.push(&text[cut..], &mut pieces).unwrap();
+    stream.finish(&mut pieces).unwrap();
+    assert_eq!(pieces, whole);
+
+    let mut bytes = Vec::new();
+    decoder.decode(&whole, &mut bytes).unwrap();
+    assert_eq!(bytes, text.as_bytes());
+});
