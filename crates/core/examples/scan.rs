@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use pairloom_core::pretokens::{Level, Pretokenizer, named_pattern, names};
+use pairloom_core::pretokens::{Level, Pretokenizer, named_patterns, names};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -12,9 +12,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(&path)?;
     let wanted: Vec<String> = arguments.collect();
     for name in names().filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)) {
-        let pattern = named_pattern(name).unwrap_or_default();
+        let patterns = named_patterns(name).unwrap_or_default();
         for level in Level::available() {
-            let pretokenizer = Pretokenizer::at_level(pattern, level)?;
+            let pretokenizer = Pretokenizer::at_level(patterns, level)?;
             let (mut best, mut n_pretokens) = (f64::MAX, 0);
             for _ in 0..5 {
                 let start = Instant::now();

@@ -11,35 +11,11 @@ use super::unicode::{LETTER, NUMBER, SPACE, class_at, skip};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
 
-/// The end of the pretoken that starts at `at`; `at` itself only at the end of the text.
-pub(super) fn next_end(text: &str, at: usize) -> usize {
-    let bytes = text.as_bytes();
-    let Some((mut class, n_bytes)) = class_at(text, at) else { return at };
-    if bytes[at] == b'\'' {
-        let n_letters = parts::contraction::<false>(text, at);
-        if n_letters > 0 {
-            return at + 1 + n_letters;
-        }
-    }
-    let mut end = at + n_bytes;
-    if class & SPACE != 0 {
-        match class_at(text, end) {
-            Some((next, n_next)) if bytes[at] == b' ' && next & SPACE == 0 => {
-                class = next;
-                end += n_next;
-            }
-            _ => return parts::spaces_end(text, at),
-        }
-    }
-    let kind = class & (LETTER | NUMBER);
-    skip(text, end, |class| class & (LETTER | NUMBER) == kind && class & SPACE == 0)
-}
-
-/// The rules of the pattern on masks.
+/// The rules of the pattern. `DIGITS_APART`: each number is cut out first, and then nothing joins across.
 #[derive(Clone, Copy)]
-pub(super) struct Gpt2;
+pub(super) struct Gpt2<const DIGITS_APART: bool>;
 
-impl Rules for Gpt2 {
+impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
     #[inline(always)]
     unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
@@ -52,10 +28,16 @@ impl Rules for Gpt2 {
         let other = window.other();
         let behind_blank = block.equal(b' ') << 1;
         // A run of a class starts a pretoken, unless the ' ' before it does.
-        let mut starts = (firsts(letter) | firsts(number) | firsts(other)) & !behind_blank;
+        let mut starts = (firsts(letter) | firsts(other)) & !behind_blank;
         let apostrophes = block.equal(b'\'') & starts & letter >> 1;
         // The last white space of a run, before something else, starts what follows or stands alone.
-        starts |= firsts(space) | space & window.before::<ASCII>(valid & !space);
+        let follows = if DIGITS_APART { letter | other } else { valid & !space };
+        starts |= firsts(space) | space & window.before::<ASCII>(follows);
+        starts |= if DIGITS_APART {
+            parts::numbers::<B, ASCII, 1>(window, number)
+        } else {
+            firsts(number) & !behind_blank
+        };
         if apostrophes != 0 {
             let (one, two) = parts::contractions::<B, false, ASCII>(block);
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
@@ -65,6 +47,33 @@ impl Rules for Gpt2 {
     }
 
     fn next_end(self, text: &str, at: usize) -> usize {
-        next_end(text, at)
+        let Some((mut class, n_bytes)) = class_at(text, at) else { return at };
+        let byte = text.as_bytes()[at];
+        if byte == b'\'' {
+            let n_letters = parts::contraction::<false>(text, at);
+            if n_letters > 0 {
+                return at + 1 + n_letters;
+            }
+        }
+        let is_edge = |class: u8| DIGITS_APART && class & NUMBER != 0;
+        let mut end = at + n_bytes;
+        if is_edge(class) {
+            return end;
+        }
+        if class & SPACE != 0 {
+            match class_at(text, end) {
+                Some((next, n_next)) if byte == b' ' && next & SPACE == 0 && !is_edge(next) => {
+                    class = next;
+                    end += n_next;
+                }
+                _ => {
+                    let run_end = skip(text, end, |class| class & SPACE != 0);
+                    let is_at_edge = class_at(text, run_end).is_some_and(|(class, _)| is_edge(class));
+                    return if is_at_edge { run_end } else { parts::spaces_end(text, at) };
+                }
+            }
+        }
+        let kind = class & (LETTER | NUMBER);
+        skip(text, end, |class| class & (LETTER | NUMBER) == kind && class & SPACE == 0)
     }
 }

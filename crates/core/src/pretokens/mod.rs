@@ -8,11 +8,14 @@
 
 mod block;
 mod cl100k;
+mod deepseek;
+mod families;
 mod gpt2;
 mod o200k;
 mod parts;
 pub mod patterns;
 mod regex;
+mod sequence;
 mod unicode;
 mod unicode_tables;
 mod window;
@@ -21,17 +24,19 @@ mod windows;
 use crate::error::{Error, Result};
 
 pub use block::Level;
-use patterns::Family;
-pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, names};
-pub use regex::RegexScanner;
+use families::Family;
+pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, named_patterns, names};
+use regex::RegexScanner;
+use sequence::Sequence;
 pub use unicode_tables::UNICODE_VERSION;
 
-/// How many ends one call of [`Pretokenizer::fill`] gives at most.
+/// How many ends one call of [`Pretokenizer::fill`] gives at most; only a sequence of several patterns that
+/// has no hand-written scanner may give more.
 pub const ENDS_PER_FILL: usize = 4096;
 
 /// Splits documents into pretokens. Immutable: share one between threads.
 pub struct Pretokenizer {
-    pattern: String,
+    patterns: Vec<String>,
     engine: Engine,
 }
 
@@ -40,72 +45,89 @@ enum Engine {
     Named(Family, Level),
     /// Any other pattern, by a general regex engine.
     Regex(RegexScanner),
+    /// Several such patterns.
+    Sequence(Sequence),
 }
 
 impl Pretokenizer {
     /// Compiles a pattern; the exact text of a named pattern gets its hand-written scanner.
+    ///
+    /// [`Error::Pattern`] if it does not compile.
     pub fn new(pattern: &str) -> Result<Self> {
-        Self::at_level(pattern, Level::best())
+        Self::sequence(&[pattern])
     }
 
-    /// Like [`Pretokenizer::new`], with the instructions of `level` instead of the best ones.
+    /// Compiles patterns that split one after the other: each splits every piece that the one before left,
+    /// matched or not, and sees nothing beyond that piece.
+    ///
+    /// [`Error::Pattern`] if one does not compile, [`Error::Invalid`] if there is none.
+    pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
+        Self::at_level(patterns, Level::best())
+    }
+
+    /// Like [`Pretokenizer::sequence`], with the instructions of `level` instead of the best ones.
     ///
     /// For tests and measurements: all levels give the same pretokens. [`Error::Invalid`] if the processor
     /// lacks it.
-    pub fn at_level(pattern: &str, level: Level) -> Result<Self> {
+    pub fn at_level<S: AsRef<str>>(patterns: &[S], level: Level) -> Result<Self> {
         if !Level::available().any(|available| available == level) {
             return Err(Error::Invalid(format!("this processor has no {level:?} instructions")));
         }
-        let engine = match patterns::family_of(pattern) {
-            Some(family) => Engine::Named(family, level),
-            None => Engine::Regex(RegexScanner::new(pattern)?),
-        };
-        Ok(Pretokenizer { pattern: pattern.to_owned(), engine })
+        match patterns::family_of(patterns) {
+            Some(family) => Ok(Self::with_engine(patterns, Engine::Named(family, level))),
+            None => Self::by_regex(patterns),
+        }
     }
 
-    /// The pattern's text.
+    /// Like [`Pretokenizer::sequence`], but by the regex engine even where there is a hand-written scanner.
+    ///
+    /// For tests and measurements: both give the same pretokens.
+    pub fn by_regex<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
+        let engine = match patterns {
+            [pattern] => Engine::Regex(RegexScanner::new(pattern.as_ref())?),
+            patterns => Engine::Sequence(Sequence::new(patterns)?),
+        };
+        Ok(Self::with_engine(patterns, engine))
+    }
+
+    fn with_engine<S: AsRef<str>>(patterns: &[S], engine: Engine) -> Self {
+        let patterns = patterns.iter().map(|pattern| pattern.as_ref().to_owned()).collect();
+        Pretokenizer { patterns, engine }
+    }
+
+    /// The pattern's text; of several patterns, the last.
     pub fn pattern(&self) -> &str {
-        &self.pattern
+        self.patterns.last().map_or("", String::as_str)
+    }
+
+    /// The texts of all patterns, in the order in which they split.
+    pub fn patterns(&self) -> &[String] {
+        &self.patterns
     }
 
     /// Replaces `ends` by the ends (absolute offsets) of the pretokens that follow `from`.
     ///
-    /// `from` is 0 or an end that an earlier call gave for the same `document`. At least one end comes
-    /// back unless `from == document.len()`, at most [`ENDS_PER_FILL`]; the last one is the next
-    /// call's `from`.
+    /// `from` is 0 or an end that an earlier call gave for the same `document`, as its last one unless
+    /// [`Pretokenizer::is_memoryless`]. At least one end comes back unless `from == document.len()`, at most
+    /// [`ENDS_PER_FILL`]; the last one is the next call's `from`. [`Error::Pattern`] if the regex engine
+    /// gives up on the text.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         match &self.engine {
-            &Engine::Named(family, level) => {
-                use cl100k::Cl100k;
-                use o200k::O200k;
-                match family {
-                    Family::Gpt2 => windows::fill(gpt2::Gpt2, level, document, from, ends),
-                    Family::Cl100k => windows::fill(Cl100k::<3, false, true>, level, document, from, ends),
-                    Family::Llama3 => windows::fill(Cl100k::<3, false, false>, level, document, from, ends),
-                    Family::Qwen2 => windows::fill(Cl100k::<1, false, false>, level, document, from, ends),
-                    Family::Qwen35 => windows::fill(Cl100k::<1, true, false>, level, document, from, ends),
-                    Family::Nanochat => windows::fill(Cl100k::<2, false, false>, level, document, from, ends),
-                    Family::O200k => {
-                        windows::fill(O200k::<3, true, true, false>, level, document, from, ends)
-                    }
-                    Family::Tekken => {
-                        windows::fill(O200k::<1, false, true, false>, level, document, from, ends)
-                    }
-                    Family::Kimi => windows::fill(O200k::<3, true, false, true>, level, document, from, ends),
-                }
-            }
+            Engine::Named(family, level) => family.fill(*level, document, from, ends),
             Engine::Regex(scanner) => scanner.fill(document, from, ends),
+            Engine::Sequence(sequence) => sequence.fill(document, from, ends),
         }
     }
 
-    /// Whether scanning may start afresh at any pretoken's start, forgetting what came before it.
+    /// Whether the start of a pretoken is all the context that scanning needs.
     ///
-    /// True for patterns without lookbehind or anchors; only then is a document cut between threads.
+    /// Two promises: scanning may start afresh at any pretoken's start, with the same pretokens from there
+    /// on as if it had come from before; and text appended to a document changes at most its last two
+    /// pretokens. Only then is a document cut between threads. Every hand-written scanner keeps them. Of
+    /// any other pattern they are not assumed: not even `a*b|a`, which has neither lookbehind nor anchors,
+    /// keeps the second.
     pub fn is_memoryless(&self) -> bool {
-        match &self.engine {
-            Engine::Named(..) => true,
-            Engine::Regex(scanner) => scanner.is_memoryless(),
-        }
+        matches!(self.engine, Engine::Named(..))
     }
 
     /// All ends of the pretokens of `document`.

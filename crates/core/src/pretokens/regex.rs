@@ -1,12 +1,17 @@
 //! Any pattern, by a general engine with lookaround.
+//!
+//! Enters: a document. Leaves: the ends of its pretokens: the matches, found one after the other, and the
+//! text between them, each gap a pretoken of its own. Empty matches make no pretokens.
+//! Cost: linear for patterns without lookaround or backreferences, which run as automata. Others
+//! backtrack, up to a limit behind which a text is refused instead of taking for ever.
 
 use fancy_regex::Regex;
 
 use super::ENDS_PER_FILL;
 use crate::error::{Error, Result};
 
-/// A pattern run by a backtracking regex engine.
-pub struct RegexScanner {
+/// A pattern run by a general regex engine.
+pub(super) struct RegexScanner {
     regex: Regex,
 }
 
@@ -18,38 +23,38 @@ impl RegexScanner {
         Ok(RegexScanner { regex })
     }
 
-    /// The pattern's text.
-    pub fn pattern(&self) -> &str {
-        self.regex.as_str()
-    }
-
-    /// See [`super::Pretokenizer::is_memoryless`].
-    pub fn is_memoryless(&self) -> bool {
-        false
-    }
-
-    /// See [`super::Pretokenizer::fill`].
-    pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
-        ends.clear();
-        let mut at = from;
-        while at < document.len() && ends.len() + 2 <= ENDS_PER_FILL {
-            let found = self.regex.find_from_pos(document, at).map_err(|error| Error::Pattern {
-                pattern: self.pattern().to_owned(),
+    /// The first match from `from` on that is not empty: its start and end.
+    pub fn find(&self, text: &str, mut from: usize) -> Result<Option<(usize, usize)>> {
+        loop {
+            let found = self.regex.find_from_pos(text, from).map_err(|error| Error::Pattern {
+                pattern: self.regex.as_str().to_owned(),
                 message: error.to_string(),
             })?;
             match found {
-                Some(found) if found.end() > at => {
-                    if found.start() > at {
-                        ends.push(found.start());
-                    }
-                    ends.push(found.end());
-                    at = found.end();
-                }
-                _ => {
-                    ends.push(document.len());
-                    at = document.len();
-                }
+                None => return Ok(None),
+                Some(found) if found.end() > found.start() => return Ok(Some((found.start(), found.end()))),
+                Some(found) => match text.get(found.end()..).and_then(|rest| rest.chars().next()) {
+                    Some(character) => from = found.end() + character.len_utf8(),
+                    None => return Ok(None),
+                },
             }
+        }
+    }
+
+    /// [`super::Pretokenizer::fill`] by matches.
+    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+        ends.clear();
+        ends.try_reserve(ENDS_PER_FILL).map_err(Error::out_of_memory("pretoken ends"))?;
+        let mut at = from;
+        while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
+            let (start, end) = self.find(text, at)?.unwrap_or((text.len(), text.len()));
+            if start > at {
+                ends.push(start);
+            }
+            if end > start {
+                ends.push(end);
+            }
+            at = end;
         }
         Ok(())
     }

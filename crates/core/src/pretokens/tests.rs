@@ -7,17 +7,12 @@ fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     while from < document.len() {
         pretokenizer.fill(document, from, &mut ends).unwrap();
-        assert!(!ends.is_empty() && ends.len() <= ENDS_PER_FILL);
+        assert!(!ends.is_empty());
+        assert!(ends.len() <= ENDS_PER_FILL || matches!(pretokenizer.engine, Engine::Sequence(_)));
         from = *ends.last().unwrap();
         all.extend_from_slice(&ends);
     }
     all
-}
-
-/// What the regex engine says of a named pattern's text.
-fn by_regex(pattern: &str) -> Pretokenizer {
-    let engine = Engine::Regex(RegexScanner::new(pattern).unwrap());
-    Pretokenizer { pattern: pattern.to_owned(), engine }
 }
 
 fn show(document: &str, ends: &[usize]) -> Vec<String> {
@@ -174,8 +169,8 @@ fn hostile_text(random: &mut Random, n_pieces: usize, kinds: usize) -> String {
     text
 }
 
-fn at_every_level(pattern: &str) -> Vec<(Level, Pretokenizer)> {
-    Level::available().map(|level| (level, Pretokenizer::at_level(pattern, level).unwrap())).collect()
+fn at_every_level(patterns: &[&str]) -> Vec<(Level, Pretokenizer)> {
+    Level::available().map(|level| (level, Pretokenizer::at_level(patterns, level).unwrap())).collect()
 }
 
 fn assert_equal(fast: &[(Level, Pretokenizer)], oracle: &Pretokenizer, text: &str) {
@@ -196,10 +191,10 @@ fn assert_equal(fast: &[(Level, Pretokenizer)], oracle: &Pretokenizer, text: &st
 
 #[test]
 fn scanners_equal_the_regex_on_hostile_texts() {
-    for &(_, pattern, _) in patterns::NAMED {
-        let (fast, oracle) = (at_every_level(pattern), by_regex(pattern));
+    for &(_, texts, _) in patterns::NAMED {
+        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut random = Random(0x9E37_79B9);
-        for round in 0..if cfg!(debug_assertions) { 1000 } else { 20_000 } {
+        for round in 0..if cfg!(debug_assertions) { 400 } else { 20_000 } {
             let n_pieces = 1 + random.below(if round % 8 == 0 { 200 } else { 12 });
             let kinds = 2 + random.below(10);
             assert_equal(&fast, &oracle, &hostile_text(&mut random, n_pieces, kinds));
@@ -209,13 +204,13 @@ fn scanners_equal_the_regex_on_hostile_texts() {
 
 #[test]
 fn scanners_equal_the_regex_on_every_character_in_context() {
-    for &(_, pattern, _) in patterns::NAMED {
-        let (fast, oracle) = (at_every_level(pattern), by_regex(pattern));
+    for &(_, texts, _) in patterns::NAMED {
+        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut text = String::new();
         // Without optimisation the regex takes minutes for all of them: then the far ones are sampled.
         let is_sampled = cfg!(debug_assertions);
         for character in '\0'..=char::MAX {
-            if is_sampled && character > '\u{3400}' && u32::from(character) % 97 != 0 {
+            if is_sampled && character > '\u{600}' && u32::from(character) % 89 != 0 {
                 continue;
             }
             for context in [" x", "ax", "1x", "'x", "x x", "Ax", "\nx", ".x", "x's", "xA", "xa", "x\n", "x1"]
@@ -234,7 +229,7 @@ fn scanners_equal_the_regex_on_every_character_in_context() {
 #[test]
 fn names_give_texts_that_have_scanners() {
     for name in names() {
-        assert!(patterns::family_of(named_pattern(name).unwrap()).is_some(), "{name}");
+        assert!(patterns::family_of(named_patterns(name).unwrap()).is_some(), "{name}");
     }
     assert_eq!(names().count(), names().collect::<std::collections::HashSet<_>>().len());
     assert_eq!(named_pattern("no such pattern"), None);

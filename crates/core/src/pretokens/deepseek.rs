@@ -1,0 +1,140 @@
+//! The three steps of DeepSeek V3 by hand, in one pass.
+//!
+//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. The first two steps
+//! cut out numbers, three by three, and runs of Chinese and kana; the third splits every piece by itself,
+//! so that nothing joins across a piece's edge and white space before one is like white space at the
+//! text's end. What no alternative matches (controls, joiners) is a pretoken of its own.
+//! Invariant: a start is all the context there is.
+//! Source: the published tokenizer.json; the differential tests compare with its three regexes in turn.
+
+use super::block::Block;
+use super::parts::{self, Lines};
+use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
+use super::window::{Window, firsts};
+use super::windows::{Rules, Starts};
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(super) struct DeepSeek;
+
+const WORD: u8 = LETTER | MARK;
+
+impl Rules for DeepSeek {
+    #[inline(always)]
+    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { window.widen::<{ MARK | SYMBOL }>(bytes) }
+    }
+
+    #[inline(always)]
+    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
+        let Window { block, valid, number, space, symbol, .. } = *window;
+        let cjk = if ASCII { 0 } else { cjk(block) };
+        let every_word = window.letter | window.mark;
+        let word = every_word & !cjk;
+        let unmatched = valid & !(every_word | symbol | number | space);
+        let newlines = block.equal(b'\n') | block.equal(b'\r');
+        let absorbed = parts::upward(newlines, newlines & (symbol & !cjk) << 1);
+        let Lines { plain, starts: in_space, mut unknown_from } =
+            parts::lines::<B, ASCII, false>(window, newlines, absorbed, !(space | number | cjk), is_last);
+        let symbols = firsts(symbol & !cjk) & !(block.equal(b' ') << 1);
+        let ascii_letters = window.letter & !window.high;
+        let prefixes = symbols & !window.high & ascii_letters >> 1;
+        let words = firsts(word) & !((plain | unmatched) << 1) & !(prefixes << 1);
+        let mut starts = in_space | symbols | words | firsts(every_word & cjk) | firsts(symbol & cjk);
+        starts |= firsts(unmatched) | unmatched & window.before::<ASCII>(word);
+        starts |= parts::numbers::<B, ASCII, 3>(window, number);
+        if !ASCII {
+            // Behind a symbol, only letters of ASCII: the rest of the word is a pretoken of its own.
+            starts |= ascii_letters.wrapping_add(prefixes << 1) & !ascii_letters & word;
+            // Whether the next character is CJK shows in its third byte.
+            unknown_from = unknown_from.min(58).min((unmatched & cjk).trailing_zeros());
+        }
+        Starts { starts, unknown_from }
+    }
+
+    fn next_end(self, text: &str, at: usize) -> usize {
+        let Some((class, n_bytes)) = class_at(text, at) else { return at };
+        if class & NUMBER != 0 {
+            return parts::numbers_end::<3>(text, at);
+        }
+        let bytes = text.as_bytes();
+        let byte = bytes[at];
+        let piece = Piece { text, is_cjk: is_cjk_at(text, at) };
+        let is_next =
+            |at: usize, classes: u8| piece.class_at(at).is_some_and(|(class, _)| class & classes != 0);
+        if byte.is_ascii_punctuation() && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
+            let n_letters = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+            return at + 1 + n_letters;
+        }
+        let is_prefix = class & (LETTER | SYMBOL) == 0 && !matches!(byte, b'\r' | b'\n');
+        if class & WORD != 0 || is_prefix && is_next(at + n_bytes, WORD) {
+            return piece.skip(at + n_bytes, WORD);
+        }
+        if class & SYMBOL != 0 || byte == b' ' && is_next(at + n_bytes, SYMBOL) {
+            let mut end = piece.skip(at + n_bytes, SYMBOL);
+            while !piece.is_cjk && matches!(bytes.get(end), Some(b'\r' | b'\n')) {
+                end += 1;
+            }
+            return end;
+        }
+        if class & SPACE != 0 {
+            let end = piece.skip(at, SPACE);
+            let is_end = piece.class_at(end).is_none();
+            let run = if is_end { text.get(..end).unwrap_or(text) } else { text };
+            return parts::lines_end::<false>(run, at);
+        }
+        let mut end = at + n_bytes;
+        while let Some((class, n_bytes)) = piece.class_at(end) {
+            if class & (WORD | SYMBOL | SPACE) != 0 || is_next(end + n_bytes, WORD) {
+                break;
+            }
+            end += n_bytes;
+        }
+        end
+    }
+}
+
+/// What the first two steps leave together: text without numbers, all CJK or none.
+struct Piece<'t> {
+    text: &'t str,
+    is_cjk: bool,
+}
+
+impl Piece<'_> {
+    /// The class and the length of the character at `at`; `None` where the piece ends.
+    fn class_at(&self, at: usize) -> Option<(u8, usize)> {
+        let (class, n_bytes) = class_at(self.text, at)?;
+        (class & NUMBER == 0 && is_cjk_at(self.text, at) == self.is_cjk).then_some((class, n_bytes))
+    }
+
+    /// The offset behind the longest run from `at` on of characters of `classes`.
+    fn skip(&self, mut at: usize, classes: u8) -> usize {
+        while let Some((class, n_bytes)) = self.class_at(at) {
+            if class & classes == 0 {
+                break;
+            }
+            at += n_bytes;
+        }
+        at
+    }
+}
+
+/// `[一-龥぀-ゟ゠-ヿ]`
+fn is_cjk_at(text: &str, at: usize) -> bool {
+    let character = text.get(at..).and_then(|rest| rest.chars().next());
+    matches!(character, Some('一'..='龥' | '\u{3040}'..='\u{30ff}'))
+}
+
+/// [`is_cjk_at`] of a window's characters, by their three bytes.
+#[inline(always)]
+fn cjk<B: Block>(block: B) -> u64 {
+    let from = |byte: u8| block.at_least(byte);
+    let e9 = from(0xe9) & !from(0xea);
+    let first = from(0xe5) & !from(0xe9)
+        | from(0xe4) & !from(0xe5) & from(0xb8) >> 1
+        | e9 & !(from(0xbe) >> 1)
+        | e9 & !(from(0xbf) >> 1) & !(from(0xa6) >> 2)
+        | from(0xe3) & !from(0xe4) & (from(0x81) & !from(0x84)) >> 1;
+    first | first << 1 | first << 2
+}

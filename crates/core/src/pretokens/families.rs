@@ -1,0 +1,55 @@
+//! The hand-written scanners, as one choice.
+
+use super::block::Level;
+use super::cl100k::Cl100k;
+use super::deepseek::DeepSeek;
+use super::gpt2::Gpt2;
+use super::o200k::O200k;
+use super::windows;
+use crate::error::Result;
+
+/// A scanner written by hand, and the choices within its family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// See [`super::gpt2`].
+    Gpt2,
+    /// The same, with each number a pretoken of its own before anything else is looked at.
+    Gpt2Digits,
+    /// See [`super::cl100k`]; at the text's end, all white space is one pretoken.
+    Cl100k,
+    /// The same, with white space at the text's end cut like any other.
+    Llama3,
+    /// The same as Llama 3, with numbers one by one.
+    Qwen2,
+    /// The same as Qwen 2, with marks in words.
+    Qwen35,
+    /// The same as Llama 3, with numbers two by two.
+    Nanochat,
+    /// See [`super::o200k`].
+    O200k,
+    /// The same without contractions, with numbers one by one.
+    Tekken,
+    /// The same as o200k, with Han apart and without slashes.
+    Kimi,
+    /// See [`super::deepseek`].
+    DeepSeek,
+}
+
+impl Family {
+    /// [`super::Pretokenizer::fill`] by the instructions of `level`, which this processor must have.
+    pub fn fill(self, level: Level, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+        match self {
+            Family::Gpt2 => windows::fill(Gpt2::<false>, level, document, from, ends),
+            Family::Gpt2Digits => windows::fill(Gpt2::<true>, level, document, from, ends),
+            Family::Cl100k => windows::fill(Cl100k::<3, false, true>, level, document, from, ends),
+            Family::Llama3 => windows::fill(Cl100k::<3, false, false>, level, document, from, ends),
+            Family::Qwen2 => windows::fill(Cl100k::<1, false, false>, level, document, from, ends),
+            Family::Qwen35 => windows::fill(Cl100k::<1, true, false>, level, document, from, ends),
+            Family::Nanochat => windows::fill(Cl100k::<2, false, false>, level, document, from, ends),
+            Family::O200k => windows::fill(O200k::<3, true, true, false>, level, document, from, ends),
+            Family::Tekken => windows::fill(O200k::<1, false, true, false>, level, document, from, ends),
+            Family::Kimi => windows::fill(O200k::<3, true, false, true>, level, document, from, ends),
+            Family::DeepSeek => windows::fill(DeepSeek, level, document, from, ends),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Several patterns that split one after the other.
+//!
+//! Enters: a document. Leaves: the ends of its pretokens: each pattern splits every piece that the one
+//! before left, its matches and the gaps between them alike, and sees nothing beyond that piece. This is
+//! what a tokenizer.json means by a sequence of isolated splits.
+//! Cost: that of its patterns, each run once over the text.
+
+use super::ENDS_PER_FILL;
+use super::regex::RegexScanner;
+use crate::error::{Error, Result};
+
+/// Patterns, the first of which splits the document.
+pub(super) struct Sequence {
+    steps: Vec<RegexScanner>,
+}
+
+impl Sequence {
+    /// Compiles `patterns`, of which there must be one at least.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
+        if patterns.is_empty() {
+            return Err(Error::Invalid("a sequence of patterns needs one pattern at least".to_owned()));
+        }
+        let steps =
+            patterns.iter().map(|pattern| RegexScanner::new(pattern.as_ref())).collect::<Result<_>>()?;
+        Ok(Sequence { steps })
+    }
+
+    /// [`super::Pretokenizer::fill`], but that a piece of the first pattern is never left half done: a
+    /// later call could not know where it began. So there can be more than `ENDS_PER_FILL` ends.
+    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+        ends.clear();
+        let Some((first, rest)) = self.steps.split_first() else { return Ok(()) };
+        let mut at = from;
+        while at < text.len() && ends.len() < ENDS_PER_FILL {
+            let (start, end) = first.find(text, at)?.unwrap_or((text.len(), text.len()));
+            split(rest, text, at, start, ends)?;
+            split(rest, text, start, end, ends)?;
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// Appends the ends that `steps` make in the piece of `text` from `start` to `end`.
+fn split(steps: &[RegexScanner], text: &str, start: usize, end: usize, ends: &mut Vec<usize>) -> Result<()> {
+    if start == end {
+        return Ok(());
+    }
+    let (Some((first, rest)), Some(piece)) = (steps.split_first(), text.get(start..end)) else {
+        ends.try_reserve(1).map_err(Error::out_of_memory("pretoken ends"))?;
+        ends.push(end);
+        return Ok(());
+    };
+    let mut at = 0;
+    while at < piece.len() {
+        let (from, to) = first.find(piece, at)?.unwrap_or((piece.len(), piece.len()));
+        split(rest, text, start + at, start + from, ends)?;
+        split(rest, text, start + from, start + to, ends)?;
+        at = to;
+    }
+    Ok(())
+}
