@@ -6,15 +6,16 @@
 
 use super::cells::Cell;
 use super::field::{Field, SEPARATOR};
+use super::ledger::Ledger;
 use super::pairs::{Pairs, key_of, pair_of};
 use super::sweep::Tally;
 use crate::error::{Error, Result};
 
-/// A census of single bytes, by a square table instead of a hash. `admit(left, right, count, n)` says
-/// where the list of a pair that occurs `n` times starts in the arena, or 0 for no list.
+/// A census of single bytes, by a square table instead of a hash. The ledger, which is empty, learns
+/// all pairs and says where the lists of those that it keeps start in the arena.
 pub(super) fn of_bytes<S: Cell, P: Cell>(
     field: &Field<S, P>,
-    admit: &mut dyn FnMut(usize, usize, u64, usize) -> Result<usize>,
+    ledger: &mut Ledger<'_, P>,
     pause: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     const WIDTH: usize = SEPARATOR + 1;
@@ -37,7 +38,7 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
         let (left, right) = (index / WIDTH, index % WIDTH);
         let n = std::mem::take(&mut tally.n);
         if n > 0 && left != SEPARATOR && right != SEPARATOR {
-            tally.n = admit(left, right, tally.weight, n)?;
+            tally.n = ledger.admit(left, right, tally.weight, n)?;
         }
     }
     for (start, end, _) in field.weights.runs() {
@@ -55,13 +56,11 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
     Ok(())
 }
 
-/// A census of tokens with symbols below `n_symbols`. Pairs below `threshold` may be passed over; of the
-/// others, `admit` says where their lists start, as for [`of_bytes`].
+/// A census of tokens, with symbols below `n_symbols`.
 pub(super) fn of_tokens<S: Cell, P: Cell>(
     field: &Field<S, P>,
     n_symbols: usize,
-    threshold: u64,
-    admit: &mut dyn FnMut(usize, usize, u64, usize) -> Result<usize>,
+    ledger: &mut Ledger<'_, P>,
     pause: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let mut frequencies: Vec<u64> = Vec::new();
@@ -72,15 +71,18 @@ pub(super) fn of_tokens<S: Cell, P: Cell>(
         frequencies[right] += count;
         Ok(())
     })?;
+    let threshold = ledger.threshold;
     // Inner tokens were counted twice, so this errs towards looking up too many pairs.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
     let mut pairs = Pairs::new()?;
     for_each_pair(field, pause, |_, left, right, count| {
         if may_reach(left, right) { pairs.add(key_of(left, right), count) } else { Ok(()) }
     })?;
+    pairs.retain(0, |count, _| count >= threshold)?;
+    ledger.expect(pairs.len())?;
     pairs.open_lists(|key, count, n| {
         let (left, right) = pair_of(key);
-        if count >= threshold { admit(left, right, count, n) } else { Ok(0) }
+        ledger.admit(left, right, count, n)
     })?;
     for_each_pair(field, pause, |p, left, right, _| {
         if may_reach(left, right)

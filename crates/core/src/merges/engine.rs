@@ -26,7 +26,7 @@ use super::sweep::Pairing;
 use super::{Merge, MergeOptions, Tuning};
 use crate::error::{Error, Result};
 
-/// By how much the threshold falls when no pair is left above it.
+/// By how much the threshold falls when there is nothing to tell by.
 const FALL: u64 = 8;
 
 /// The state between two steps.
@@ -43,6 +43,8 @@ pub(super) struct Engine<'s, 'f, 'p, S, P> {
     /// Tokens in the field.
     n_tokens: usize,
     n_merges: usize,
+    /// The counts under which the merges were chosen.
+    counts: Vec<u64>,
     first_threshold: u64,
     min_frequency: u64,
     share_from: usize,
@@ -72,6 +74,7 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             n_symbols: SEPARATOR + 1,
             n_tokens: field.n_tokens,
             n_merges: options.n_merges,
+            counts: Vec::new(),
             first_threshold: tuning.threshold.max(min_frequency),
             min_frequency,
             share_from: tuning.share_from,
@@ -84,10 +87,12 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         self.ledger.threshold = self.first_threshold;
         self.take_census(&[])?;
         while self.pulse.merges.len() < self.n_merges {
-            if let Some(key) = self.ledger.best() {
+            if let Some((key, count)) = self.ledger.best() {
+                self.counts.try_reserve(1).map_err(Error::out_of_memory("the counts of the merges"))?;
+                self.counts.push(count);
                 self.step(key, &[])?;
             } else if self.ledger.threshold > self.min_frequency {
-                self.ledger.threshold = (self.ledger.threshold / FALL).max(self.min_frequency);
+                self.ledger.threshold = self.next_threshold().max(self.min_frequency);
                 self.take_census(&[])?;
             } else {
                 break;
@@ -95,6 +100,20 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         }
         self.pulse.flush()?;
         Ok(self.pulse.merges)
+    }
+
+    /// A threshold that should last for the merges that are left.
+    ///
+    /// Counts fall about as a power of the rank, ever more steeply; the last halving says how steeply.
+    fn next_threshold(&self) -> u64 {
+        let n_known = self.pulse.merges.len() - self.counts.len();
+        let (half, last) = (self.pulse.merges.len() / 2, self.counts.last());
+        let (Some(&earlier), Some(&last)) = (self.counts.get(half.wrapping_sub(n_known)), last) else {
+            return self.ledger.threshold / FALL;
+        };
+        let n_doublings = (self.n_merges as f64 / self.pulse.merges.len() as f64).log2();
+        let fall = (earlier as f64 / last as f64).powf(1.25 * n_doublings);
+        ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).min(self.ledger.threshold - 1)
     }
 
     /// Makes known merges, without choosing or counting.
@@ -124,13 +143,11 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
     fn take_census(&mut self, plan: &[u64]) -> Result<()> {
         let Engine { field, ledger, pulse, .. } = self;
         ledger.reset(plan.iter().copied())?;
-        let threshold = ledger.threshold;
-        let admit = &mut |left, right, count, n| ledger.admit(left, right, count, n);
         let pause = &mut || pulse.beat();
         if self.n_symbols == SEPARATOR + 1 {
-            census::of_bytes(field, admit, pause)
+            census::of_bytes(field, ledger, pause)
         } else {
-            census::of_tokens(field, self.n_symbols, threshold, admit, pause)
+            census::of_tokens(field, self.n_symbols, ledger, pause)
         }
     }
 

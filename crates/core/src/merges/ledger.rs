@@ -55,12 +55,17 @@ impl<'f, P: Cell> Ledger<'f, P> {
         Ok(())
     }
 
-    /// The best pair, if one of at least `threshold` is left.
-    pub fn best(&mut self) -> Option<u64> {
+    /// Makes room for `n` more pairs.
+    pub fn expect(&mut self, n: usize) -> Result<()> {
+        self.pairs.reserve(self.pairs.len() + n)
+    }
+
+    /// The best pair with its count, if one of at least `threshold` is left.
+    pub fn best(&mut self) -> Option<(u64, u64)> {
         loop {
             let (key, bound) = self.queue.top()?;
             match self.pairs.get(key) {
-                Some((count, _)) if count == bound => return Some(key),
+                Some((count, _)) if count == bound => return Some((key, count)),
                 Some((count, _)) if count >= self.threshold => self.queue.lower(count),
                 _ => self.queue.pop(),
             }

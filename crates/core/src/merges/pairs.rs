@@ -163,16 +163,27 @@ impl Pairs {
     }
 
     fn grow(&mut self, threshold: u64) -> Result<()> {
-        self.retain(self.n_used / 2, |count, _| count >= threshold)
+        self.retain(self.n_used, |count, _| count >= threshold)
+    }
+
+    /// How many pairs are in the table.
+    pub fn len(&self) -> usize {
+        self.n_used
+    }
+
+    /// Makes room for `n` pairs in all. Tables hash alike, so filling one in the order of another and
+    /// letting it grow meanwhile would put all pairs in one place.
+    pub fn reserve(&mut self, n: usize) -> Result<()> {
+        if n * 2 > self.counts.len() { self.retain(n, |_, _| true) } else { Ok(()) }
     }
 
     /// Moves the pairs that `keep` to a table with room for twice as many, and no fewer than `n_least`.
-    fn retain(&mut self, n_least: usize, keep: impl Fn(u64, &List) -> bool) -> Result<()> {
+    pub fn retain(&mut self, n_least: usize, keep: impl Fn(u64, &List) -> bool) -> Result<()> {
         let kept = |entry: &Count, list: &List| entry.key != VACANT && keep(entry.count, list);
         let entries = || self.counts.iter().zip(&self.lists).filter(|(entry, list)| kept(entry, list));
         let n_kept = entries().count();
         let mut grown = Pairs { counts: Vec::new(), lists: Vec::new(), n_used: n_kept, shift: 0 };
-        grown.clear(n_kept.max(n_least) * 2)?;
+        grown.clear((n_kept * 2).max(n_least))?;
         for (&entry, &list) in entries() {
             let slot = grown.slot(entry.key);
             grown.counts[slot] = entry;

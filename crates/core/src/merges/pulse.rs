@@ -8,6 +8,9 @@ use crate::monitor::{Monitor, Stage};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// The clock is looked at once in so many beats; the work between two takes less than a millisecond.
+const BEATS_PER_LOOK: u32 = 16;
+
 /// Collects merges, and about ten times a second passes on those that are new and reports progress.
 pub(super) struct Pulse<'a> {
     /// All merges so far.
@@ -15,6 +18,7 @@ pub(super) struct Pulse<'a> {
     n_passed: usize,
     total: u64,
     last: Instant,
+    n_beats: u32,
     on_merges: &'a mut dyn FnMut(&[Merge]) -> Result<()>,
     monitor: &'a dyn Monitor,
 }
@@ -29,12 +33,25 @@ impl<'a> Pulse<'a> {
     ) -> Result<Pulse<'a>> {
         let total = options.n_merges as u64;
         monitor.report(Stage::Merge, 0, total)?;
-        Ok(Pulse { merges: Vec::new(), n_passed: n_known, total, last: Instant::now(), on_merges, monitor })
+        Ok(Pulse {
+            merges: Vec::new(),
+            n_passed: n_known,
+            total,
+            last: Instant::now(),
+            n_beats: 0,
+            on_merges,
+            monitor,
+        })
     }
 
     /// Passes on and reports if it is time; an error means that the work should stop.
     pub fn beat(&mut self) -> Result<()> {
-        if self.last.elapsed() >= INTERVAL { self.flush() } else { Ok(()) }
+        self.n_beats = self.n_beats.wrapping_add(1);
+        if self.n_beats.is_multiple_of(BEATS_PER_LOOK) && self.last.elapsed() >= INTERVAL {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     /// Passes on and reports now.

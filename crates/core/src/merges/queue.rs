@@ -56,10 +56,14 @@ impl TokenBytes {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    count: u64,
-    /// Greater wins: the complement of the pair, or the first bytes of the left token.
-    tie: u64,
+    /// Greater wins: the count above, below it the complement of the pair or the first bytes of the left
+    /// token.
+    rank: u128,
     key: u64,
+}
+
+fn rank_of(count: u64, tie: u64) -> u128 {
+    u128::from(count) << 64 | u128::from(tie)
 }
 
 /// The heap; the winner is on top.
@@ -92,7 +96,7 @@ impl Queue {
     pub fn push(&mut self, key: u64, count: u64) -> Result<()> {
         let tie = self.tokens.as_ref().map_or(!key, |tokens| tokens.prefix(pair_of(key).0));
         self.heap.try_reserve(1).map_err(Error::out_of_memory("the queue of pairs"))?;
-        let entry = Entry { count, tie, key };
+        let entry = Entry { rank: rank_of(count, tie), key };
         let mut at = self.heap.len();
         self.heap.push(entry);
         while at > 0 {
@@ -109,7 +113,7 @@ impl Queue {
 
     /// The pair on top, with the count it entered under.
     pub fn top(&self) -> Option<(u64, u64)> {
-        self.heap.first().map(|entry| (entry.key, entry.count))
+        self.heap.first().map(|entry| (entry.key, (entry.rank >> 64) as u64))
     }
 
     /// Removes the pair on top.
@@ -124,7 +128,7 @@ impl Queue {
     /// Lowers the count of the pair on top.
     pub fn lower(&mut self, count: u64) {
         if let Some(&top) = self.heap.first() {
-            self.sink(Entry { count, ..top });
+            self.sink(Entry { rank: rank_of(count, top.rank as u64), ..top });
         }
     }
 
@@ -154,9 +158,11 @@ impl Queue {
 
     #[inline]
     fn beats(&self, a: &Entry, b: &Entry) -> bool {
-        if (a.count, a.tie) != (b.count, b.tie) {
-            return (a.count, a.tie) > (b.count, b.tie);
-        }
+        a.rank > b.rank || (a.rank == b.rank && self.beats_by_bytes(a, b))
+    }
+
+    #[cold]
+    fn beats_by_bytes(&self, a: &Entry, b: &Entry) -> bool {
         let Some(tokens) = &self.tokens else { return false };
         let ((a_left, a_right), (b_left, b_right)) = (pair_of(a.key), pair_of(b.key));
         let of_a = (tokens.get(a_left), tokens.get(a_right), b.key);
