@@ -28,9 +28,9 @@ const FIRST_BUCKETS: usize = 1 << 9;
 /// number, `ids[1]` is where the arena holds them, `ids[2]` the generation, `ids[3]` is free.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(super) struct Entry {
+struct Entry {
     key: Key,
-    ids: [u32; INLINE_IDS],
+    ids: InlineIds,
 }
 
 #[derive(Clone, Copy)]
@@ -38,13 +38,33 @@ pub(super) struct Entry {
 struct Bucket([Entry; 2]);
 
 /// What the cache knows of a pretoken.
+#[derive(Clone, Copy)]
 pub(super) enum Known<'a> {
-    /// Up to four ids; the first carries the number in its highest byte.
-    Inline([u32; INLINE_IDS], usize),
+    /// Up to four ids.
+    Inline(&'a InlineIds),
     /// More, or those of a long pretoken.
     Spilled(&'a [u32]),
     /// Nothing, or no more.
     Nothing,
+}
+
+/// Up to four ids, the first of which carries their number in its highest byte.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct InlineIds(pub(super) [u32; INLINE_IDS]);
+
+impl InlineIds {
+    /// How many there are.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        (self.0[0] >> 24) as usize
+    }
+
+    /// Appends them to `ids`.
+    pub(super) fn append_to(&self, ids: &mut Vec<u32>) {
+        let [first, second, third, fourth] = self.0;
+        ids.extend_from_slice(&[first & ID_MASK, second, third, fourth][..self.len()]);
+    }
 }
 
 /// Pretokens to ids.
@@ -85,22 +105,21 @@ impl Cache {
     /// What is known of `pretoken`, whose key and place these are.
     #[inline(always)]
     pub(super) fn get(&self, key: Key, place: u64, pretoken: &[u8]) -> Known<'_> {
-        let [first, second] = &self.table.bucket(place).0;
-        // One of the two is chosen without a branch: which of them it is cannot be foretold.
-        let entry = if second.key == key { second } else { first };
-        if entry.key != key {
+        let entries = &self.table.bucket(place).0;
+        // Without a branch: which of the two it is cannot be foretold.
+        let entry = &entries[usize::from(entries[1].key.is(key))];
+        if !entry.key.is(key) {
             return Known::Nothing;
         }
-        let n = entry.ids[0] >> 24;
-        if n <= INLINE_IDS as u32 {
-            return Known::Inline(entry.ids, n as usize);
+        if entry.ids.len() > INLINE_IDS {
+            return self.spilled(entry, pretoken);
         }
-        self.spilled(entry, pretoken)
+        Known::Inline(&entry.ids)
     }
 
     #[inline(never)]
     fn spilled(&self, entry: &Entry, pretoken: &[u8]) -> Known<'_> {
-        let [n, at, generation, _] = entry.ids;
+        let [n, at, generation, _] = entry.ids.0;
         if generation != self.generation {
             return Known::Nothing;
         }
@@ -117,14 +136,15 @@ impl Cache {
 
     /// Remembers the ids of `pretoken`, whose key and place these are.
     pub(super) fn insert(&mut self, key: Key, place: u64, pretoken: &[u8], ids: &[u32]) {
-        let mut entry = Entry { key, ids: [0; INLINE_IDS] };
+        let mut inline = [0; INLINE_IDS];
         if ids.len() <= INLINE_IDS && !key.is_long() {
-            entry.ids[..ids.len()].copy_from_slice(ids);
-            entry.ids[0] |= (ids.len() as u32) << 24;
+            inline[..ids.len()].copy_from_slice(ids);
+            inline[0] |= (ids.len() as u32) << 24;
         } else {
             let Some(at) = self.spill(key, pretoken, ids) else { return };
-            entry.ids = [SPILLED << 24 | ids.len() as u32, at, self.generation, 0];
+            inline = [SPILLED << 24 | ids.len() as u32, at, self.generation, 0];
         }
+        let entry = Entry { key, ids: InlineIds(inline) };
         if self.n_written > self.table.len() && self.table.len() < self.most_buckets {
             self.grow();
         }
@@ -253,9 +273,10 @@ mod tests {
     fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
         let key = cache.hasher.key(pretoken);
         match cache.get(key, cache.hasher.place(key), pretoken) {
-            Known::Inline(mut ids, n) => {
-                ids[0] &= ID_MASK;
-                Some(ids[..n].to_vec())
+            Known::Inline(inline) => {
+                let mut ids = Vec::new();
+                inline.append_to(&mut ids);
+                Some(ids)
             }
             Known::Spilled(ids) => Some(ids.to_vec()),
             Known::Nothing => None,

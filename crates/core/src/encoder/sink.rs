@@ -19,7 +19,7 @@ pub(super) trait Sink {
     ///
     /// # Safety
     /// The cursor has room for one more entry, and the sink was not touched since it was opened.
-    unsafe fn put_entry(cursor: &mut Self::Cursor, ids: [u32; INLINE_IDS], n: usize);
+    unsafe fn put_entry(cursor: &mut Self::Cursor, ids: &[u32; INLINE_IDS], n: usize);
 
     /// Keeps what was put.
     ///
@@ -58,8 +58,8 @@ impl<I: Id> Sink for Ids<'_, I> {
     }
 
     #[inline(always)]
-    unsafe fn put_entry(cursor: &mut *mut I, ids: [u32; INLINE_IDS], n: usize) {
-        let [first, second, third, fourth] = ids;
+    unsafe fn put_entry(cursor: &mut *mut I, ids: &[u32; INLINE_IDS], n: usize) {
+        let [first, second, third, fourth] = *ids;
         let ids = [first & ID_MASK, second, third, fourth].map(I::from_u32);
         // SAFETY: By the contract there is room for all four, of which `n`, at most four, are kept.
         unsafe {
@@ -104,7 +104,7 @@ impl Sink for Counter {
     }
 
     #[inline(always)]
-    unsafe fn put_entry(cursor: &mut usize, _ids: [u32; INLINE_IDS], n: usize) {
+    unsafe fn put_entry(cursor: &mut usize, _ids: &[u32; INLINE_IDS], n: usize) {
         *cursor += n;
     }
 

@@ -8,7 +8,7 @@
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
 //! merged, by [`scan`] if it is short, by [`heap`] if it is not.
 
-use super::cache::{Cache, ID_MASK, Known};
+use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
 use super::scan;
@@ -22,6 +22,8 @@ const BATCH: usize = 64;
 /// A thread's cache and the buffers of merging.
 pub(super) struct Merger {
     cache: Cache,
+    /// The batch at hand.
+    keys: [(Key, u64); BATCH],
     heap: HeapScratch,
     /// The ids of the pretoken at hand.
     ids: Vec<u32>,
@@ -29,7 +31,12 @@ pub(super) struct Merger {
 
 impl Merger {
     pub(super) fn new(cache_bytes: usize) -> Result<Self> {
-        Ok(Merger { cache: Cache::new(cache_bytes)?, heap: HeapScratch::default(), ids: Vec::new() })
+        Ok(Merger {
+            cache: Cache::new(cache_bytes)?,
+            keys: [(Key::UNCACHED, 0); BATCH],
+            heap: HeapScratch::default(),
+            ids: Vec::new(),
+        })
     }
 
     /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
@@ -48,41 +55,45 @@ impl Merger {
             if sink.is_full() {
                 break;
             }
-            let mut keys = [(Key::UNCACHED, 0); BATCH];
-            let mut from = start;
-            for (slot, &end) in keys.iter_mut().zip(ends) {
-                let key = match end - from {
-                    len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(from), len),
-                    len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&text[from..from + len]),
-                    _ => Key::UNCACHED,
-                };
-                let place = self.cache.hasher.place(key);
-                self.cache.prefetch(place);
-                *slot = (key, place);
-                from = end;
-            }
+            self.look_up(&padded, start, ends);
             let mut cursor = sink.open(ends.len())?;
-            for (index, (&(key, place), &end)) in keys.iter().zip(ends).enumerate() {
-                let pretoken = &text[start..end];
-                start = end;
-                match self.cache.get(key, place, pretoken) {
+            for (index, &end) in ends.iter().enumerate() {
+                let (key, place) = self.keys[index % BATCH];
+                let known = self.cache.get(key, place, &text[start..end]);
+                if let Known::Inline(ids) = known {
                     // SAFETY: The cursor was opened for this and all pretokens that follow in the batch.
-                    Known::Inline(ids, n) => unsafe { S::put_entry(&mut cursor, ids, n) },
-                    known => {
-                        // SAFETY: The cursor is the last one opened; the sink was not touched.
-                        unsafe { sink.close(cursor) };
-                        match known {
-                            Known::Spilled(ids) => sink.extend(ids)?,
-                            _ => self.encode_new(vocabulary, pretoken, key, place, sink)?,
-                        }
-                        cursor = sink.open(ends.len() - index - 1)?;
+                    unsafe { S::put_entry(&mut cursor, &ids.0, ids.len()) };
+                } else {
+                    // SAFETY: The cursor is the last one opened; the sink was not touched.
+                    unsafe { sink.close(cursor) };
+                    match known {
+                        Known::Spilled(ids) => sink.extend(ids)?,
+                        _ => self.encode_new(vocabulary, &text[start..end], key, place, sink)?,
                     }
+                    cursor = sink.open(ends.len() - index - 1)?;
                 }
+                start = end;
             }
             // SAFETY: The cursor is the last one opened; the sink was not touched.
             unsafe { sink.close(cursor) };
         }
         Ok(())
+    }
+
+    /// Makes the keys of a batch and starts loading their buckets.
+    #[inline(always)]
+    fn look_up(&mut self, padded: &Padded<'_>, mut start: usize, ends: &[usize]) {
+        for (slot, &end) in self.keys.iter_mut().zip(ends) {
+            let key = match end - start {
+                len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(start), len),
+                len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&padded.text[start..start + len]),
+                _ => Key::UNCACHED,
+            };
+            let place = self.cache.hasher.place(key);
+            self.cache.prefetch(place);
+            *slot = (key, place);
+            start = end;
+        }
     }
 
     /// Encodes a pretoken that the cache does not know.
@@ -141,10 +152,7 @@ impl Merger {
         }
         let place = self.cache.hasher.place(key);
         match self.cache.get(key, place, part) {
-            Known::Inline(mut ids, n) => {
-                ids[0] &= ID_MASK;
-                self.ids.extend_from_slice(&ids[..n]);
-            }
+            Known::Inline(ids) => ids.append_to(&mut self.ids),
             Known::Spilled(ids) => self.ids.extend_from_slice(ids),
             Known::Nothing => {
                 let before = self.ids.len();
