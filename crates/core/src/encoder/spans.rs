@@ -11,7 +11,7 @@
 use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
-use super::scan;
+use super::scan::{self, ScanScratch};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::vocabulary::Vocabulary;
@@ -24,16 +24,18 @@ pub(super) struct Merger {
     cache: Cache,
     /// The batch at hand.
     keys: [(Key, u64); BATCH],
+    scan: ScanScratch,
     heap: HeapScratch,
     /// The ids of the pretoken at hand.
     ids: Vec<u32>,
 }
 
 impl Merger {
-    pub(super) fn new(cache_bytes: usize) -> Result<Self> {
+    pub(super) fn new(cache_bytes: usize, n_ids: usize) -> Result<Self> {
         Ok(Merger {
-            cache: Cache::new(cache_bytes)?,
+            cache: Cache::new(cache_bytes, n_ids)?,
             keys: [(Key::UNCACHED, 0); BATCH],
+            scan: ScanScratch::default(),
             heap: HeapScratch::default(),
             ids: Vec::new(),
         })
@@ -43,6 +45,22 @@ impl Merger {
     ///
     /// Stops early when the sink is full.
     pub(super) fn encode<S: Sink>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        sink: &mut S,
+    ) -> Result<()> {
+        if self.cache.is_narrow {
+            self.encode_as::<true, S>(vocabulary, text, start, ends, sink)
+        } else {
+            self.encode_as::<false, S>(vocabulary, text, start, ends, sink)
+        }
+    }
+
+    /// The same, once it is known how the cache packs ids.
+    fn encode_as<const NARROW: bool, S: Sink>(
         &mut self,
         vocabulary: &Vocabulary,
         text: &[u8],
@@ -62,7 +80,7 @@ impl Merger {
                 let known = self.cache.get(key, place, &text[start..end]);
                 if let Known::Inline(ids) = known {
                     // SAFETY: The cursor was opened for this and all pretokens that follow in the batch.
-                    unsafe { S::put_entry(&mut cursor, &ids.0, ids.len()) };
+                    unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
                 } else {
                     // SAFETY: The cursor is the last one opened; the sink was not touched.
                     unsafe { sink.close(cursor) };
@@ -127,19 +145,19 @@ impl Merger {
             return Ok(());
         }
         self.ids.clear();
-        let mut n_parts = 0;
-        for part in vocabulary.parts(pretoken) {
-            if part.len() == pretoken.len() {
-                self.merge(vocabulary, part)?;
-            } else {
-                self.encode_part(vocabulary, part)?;
+        if pretoken.is_ascii() {
+            // Hardly ever falls apart.
+            self.merge(vocabulary, pretoken)?;
+        } else {
+            for part in vocabulary.parts(pretoken) {
+                if part.len() == pretoken.len() {
+                    self.merge(vocabulary, part)?;
+                } else {
+                    self.encode_part(vocabulary, part)?;
+                }
             }
-            n_parts += 1;
         }
-        // What falls apart into cached parts is itself worth an entry only where it fits one.
-        if n_parts == 1 || (self.ids.len() <= 4 && pretoken.len() <= INLINE_BYTES) {
-            self.cache.insert(key, place, pretoken, &self.ids);
-        }
+        self.cache.insert(key, place, pretoken, &self.ids);
         sink.extend(&self.ids)
     }
 
@@ -152,7 +170,10 @@ impl Merger {
         }
         let place = self.cache.hasher.place(key);
         match self.cache.get(key, place, part) {
-            Known::Inline(ids) => ids.append_to(&mut self.ids),
+            Known::Inline(ids) if self.cache.is_narrow => {
+                self.ids.extend(ids.narrow().iter().take(ids.len()).map(|&id| u32::from(id)));
+            }
+            Known::Inline(ids) => self.ids.extend(ids.wide().iter().take(ids.len())),
             Known::Spilled(ids) => self.ids.extend_from_slice(ids),
             Known::Nothing => {
                 let before = self.ids.len();
@@ -166,9 +187,7 @@ impl Merger {
     /// Merges at most [`CACHED_BYTES`] bytes; appends to `ids`.
     fn merge(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
         if part.len() <= scan::MOST_BYTES {
-            let (ids, n) = scan::merge(vocabulary, part)?;
-            self.ids.extend_from_slice(&ids[..n]);
-            return Ok(());
+            return scan::merge(vocabulary, part, &mut self.scan, &mut self.ids);
         }
         heap::merge(vocabulary, part, &mut self.heap, |id| {
             self.ids.push(id);
