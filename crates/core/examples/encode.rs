@@ -62,11 +62,24 @@ fn best<T>(seconds: f64, mut work: impl FnMut() -> Result<T, Failure>) -> Result
     let begun = Instant::now();
     let mut least = Duration::MAX;
     while least == Duration::MAX || begun.elapsed().as_secs_f64() < seconds {
-        let start = Instant::now();
+        let (start, start_running) = (Instant::now(), running());
         std::hint::black_box(work()?);
-        least = least.min(start.elapsed());
+        let elapsed = start.elapsed();
+        let spent = running().zip(start_running).map(|(end, start)| end - start);
+        // The system counts in ticks: of what is short, the time that passes says more.
+        let spent = spent.filter(|&spent| spent > Duration::from_millis(8));
+        least = least.min(spent.unwrap_or(elapsed));
     }
     Ok(least)
+}
+
+/// How long this thread has been running, with `PAIRLOOM_CPU_TIME` set, where the system says so.
+///
+/// On a busy machine that tells more about one thread's work than the time that passes.
+fn running() -> Option<Duration> {
+    std::env::var_os("PAIRLOOM_CPU_TIME")?;
+    let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn main() -> Result<(), Failure> {

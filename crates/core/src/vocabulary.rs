@@ -22,6 +22,9 @@ use parts::Reach;
 /// Ids are below this; the encoder's cache packs an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
 
+/// Ranks are below this; the merging of short pretokens packs a rank and a place in one word.
+pub const MAX_RANKS: usize = 1 << 26;
+
 /// In place of an id or a rank: there is none.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -91,7 +94,7 @@ struct Slot {
 /// Where the merges come from.
 #[derive(Debug)]
 enum Rule {
-    /// A list; rank r makes `made[r]`.
+    /// A list in rank order.
     Merges { list: Vec<[u32; 3]>, whole_first: bool },
     /// Every pair whose joined bytes are a token, with that token's id as its rank. The list of one pair a
     /// token is derived when it is asked for.
@@ -110,8 +113,19 @@ pub struct Vocabulary {
     /// The id of each single byte, or [`NONE`].
     byte_ids: Box<[u32; 256]>,
     pairs: PairTable,
+    /// What each rank makes.
+    made: Made,
     reach: Reach,
     rule: Rule,
+}
+
+/// The ids that merges make, by rank.
+#[derive(Debug)]
+enum Made {
+    /// Consecutive ids from this one on, as training gives them.
+    From(u32),
+    /// Any.
+    Listed(Vec<u32>),
 }
 
 impl Vocabulary {
@@ -121,7 +135,11 @@ impl Vocabulary {
     /// token, whatever the merges say (`ignore_merges` in HuggingFace files).
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, whole_first: bool) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens)?;
+        if merges.len() > MAX_RANKS {
+            return Err(Error::Invalid(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
+        }
         vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
+        vocabulary.made = Made::by_rank(&merges)?;
         for (rank, &[left, right, made]) in merges.iter().enumerate() {
             let (Some(left_bytes), Some(right_bytes), Some(made_bytes)) =
                 (vocabulary.token(left), vocabulary.token(right), vocabulary.token(made))
@@ -194,6 +212,7 @@ impl Vocabulary {
             hasher,
             byte_ids: Box::new([NONE; 256]),
             pairs: PairTable::new(0, 0, 0)?,
+            made: Made::From(0),
             reach: Reach::default(),
             rule: Rule::Merges { list: Vec::new(), whole_first: false },
         };
@@ -318,10 +337,23 @@ impl Vocabulary {
     /// The id that the merge of this rank makes.
     #[inline]
     pub(crate) fn made(&self, rank: u32) -> u32 {
-        match &self.rule {
-            Rule::Merges { list, .. } => list[rank as usize][2],
-            Rule::Ranks { .. } => rank,
+        match &self.made {
+            Made::From(first) => first + rank,
+            Made::Listed(ids) => ids[rank as usize],
         }
+    }
+}
+
+impl Made {
+    fn by_rank(merges: &[[u32; 3]]) -> Result<Self> {
+        let first = merges.first().map_or(0, |merge| merge[2]);
+        if (first..).zip(merges).all(|(id, merge)| merge[2] == id) {
+            return Ok(Made::From(first));
+        }
+        let mut ids = Vec::new();
+        ids.try_reserve_exact(merges.len()).map_err(Error::out_of_memory("a vocabulary"))?;
+        ids.extend(merges.iter().map(|merge| merge[2]));
+        Ok(Made::Listed(ids))
     }
 }
 

@@ -1,11 +1,11 @@
 //! What pretokens have been merged into, within a bound of memory.
 //!
 //! Enters: pretokens and their ids. Leaves: the ids of a pretoken that was seen before, mostly. A bucket is a
-//! cache line of two entries; an entry is a key and up to four ids, so that the usual hit touches one line.
+//! cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one line.
 //! More ids than that, and the bytes of pretokens too long to be their own key, lie in an arena. A new entry
 //! takes the first place of its bucket, the one there moves to the second, the second is forgotten; a full
 //! arena is emptied as a whole, and entries of an earlier generation no longer count. The table starts small
-//! and quadruples while it fills up, so that short work stays within the nearer caches of the processor.
+//! and doubles while it fills up, so that short work stays within the nearer caches of the processor.
 //! Where memory is refused the cache stays as it is: it never fails, it only forgets.
 
 use memmap2::{Advice, MmapMut};
@@ -13,24 +13,79 @@ use memmap2::{Advice, MmapMut};
 use super::key::{Hasher, Key};
 use crate::error::{Error, Result};
 
-/// Ids in an entry.
-pub(super) const INLINE_IDS: usize = 4;
+/// Most ids in an entry.
+pub(super) const INLINE_IDS: usize = 7;
 /// The number of ids that says: they are in the arena.
-const SPILLED: u32 = 0xff;
-/// The bits of an entry's first id that hold the id; above them is the number of ids.
-pub(super) const ID_MASK: u32 = 0x00ff_ffff;
+const SPILLED: u8 = 0xff;
 
 const FIRST_BUCKETS: usize = 1 << 9;
 
 /// A pretoken and its ids.
-///
-/// `ids[0]` holds how many there are in its highest byte. If that is [`SPILLED`] its lower bytes are the real
-/// number, `ids[1]` is where the arena holds them, `ids[2]` the generation, `ids[3]` is free.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(super) struct Entry {
+struct Entry {
     key: Key,
-    ids: [u32; INLINE_IDS],
+    ids: Packed,
+}
+
+/// The ids of a pretoken in sixteen bytes, of which the last says how many.
+///
+/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. If there are more
+/// the bytes are, in words: how many ids, where the arena holds them, and of which generation.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Packed([u8; 16]);
+
+impl Packed {
+    /// Packs `ids`, if so many fit.
+    fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
+        let mut bytes = [0; 16];
+        let width = if is_narrow { 2 } else { 4 };
+        if ids.len() > if is_narrow { 7 } else { 4 } {
+            return None;
+        }
+        for (place, id) in bytes.chunks_exact_mut(width).zip(ids) {
+            place.copy_from_slice(&id.to_le_bytes()[..width]);
+        }
+        bytes[15] = ids.len() as u8;
+        Some(Packed(bytes))
+    }
+
+    /// Says where in the arena the ids are.
+    fn spilled(n_ids: u32, at: u32, generation: u32) -> Self {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip([n_ids, at, generation]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[15] = SPILLED;
+        Packed(bytes)
+    }
+
+    /// How many ids there are, if they are here.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.0[15])
+    }
+
+    /// The ids of narrow ones, and one number more.
+    #[inline(always)]
+    pub(super) fn narrow(&self) -> [u16; 8] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n], [o, p]].map(u16::from_le_bytes)
+    }
+
+    /// The ids of wide ones.
+    #[inline(always)]
+    pub(super) fn wide(&self) -> [u32; 4] {
+        let [first, second, third, fourth] = self.words();
+        [first, second, third, fourth & 0x00ff_ffff]
+    }
+
+    #[inline(always)]
+    fn words(&self) -> [u32; 4] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -38,9 +93,10 @@ pub(super) struct Entry {
 struct Bucket([Entry; 2]);
 
 /// What the cache knows of a pretoken.
+#[derive(Clone, Copy)]
 pub(super) enum Known<'a> {
-    /// Up to four ids; the first carries the number in its highest byte.
-    Inline([u32; INLINE_IDS], usize),
+    /// A few ids.
+    Inline(&'a Packed),
     /// More, or those of a long pretoken.
     Spilled(&'a [u32]),
     /// Nothing, or no more.
@@ -50,9 +106,11 @@ pub(super) enum Known<'a> {
 /// Pretokens to ids.
 pub(super) struct Cache {
     pub(super) hasher: Hasher,
+    /// Whether ids are below 65,536, and packed in two bytes.
+    pub(super) is_narrow: bool,
     table: Table,
     most_buckets: usize,
-    /// Entries written since the table has its size.
+    /// Entries written to the table, forgotten ones included.
     n_written: usize,
     /// Ids, and before them, for a long pretoken, its bytes padded to whole words.
     arena: Vec<u32>,
@@ -61,12 +119,13 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// An empty cache that will hold at most about `n_bytes`.
-    pub(super) fn new(n_bytes: usize) -> Result<Self> {
+    /// An empty cache, of at most about `n_bytes`, for ids below `n_ids`.
+    pub(super) fn new(n_bytes: usize, n_ids: usize) -> Result<Self> {
         let fitting = (n_bytes / 4 * 3 / size_of::<Bucket>()).max(1);
         let most_buckets = (fitting + 1).next_power_of_two() / 2;
         Ok(Cache {
             hasher: Hasher::new(),
+            is_narrow: n_ids <= 1 << 16,
             table: Table::new(most_buckets.min(FIRST_BUCKETS))?,
             most_buckets,
             n_written: 0,
@@ -85,22 +144,21 @@ impl Cache {
     /// What is known of `pretoken`, whose key and place these are.
     #[inline(always)]
     pub(super) fn get(&self, key: Key, place: u64, pretoken: &[u8]) -> Known<'_> {
-        let [first, second] = &self.table.bucket(place).0;
-        // One of the two is chosen without a branch: which of them it is cannot be foretold.
-        let entry = if second.key == key { second } else { first };
-        if entry.key != key {
+        let entries = &self.table.bucket(place).0;
+        // Without a branch: which of the two it is cannot be foretold.
+        let entry = &entries[usize::from(entries[1].key.is(key))];
+        if !entry.key.is(key) {
             return Known::Nothing;
         }
-        let n = entry.ids[0] >> 24;
-        if n <= INLINE_IDS as u32 {
-            return Known::Inline(entry.ids, n as usize);
+        if entry.ids.len() > INLINE_IDS {
+            return self.spilled(entry, pretoken);
         }
-        self.spilled(entry, pretoken)
+        Known::Inline(&entry.ids)
     }
 
     #[inline(never)]
     fn spilled(&self, entry: &Entry, pretoken: &[u8]) -> Known<'_> {
-        let [n, at, generation, _] = entry.ids;
+        let [n, at, generation, _] = entry.ids.words();
         if generation != self.generation {
             return Known::Nothing;
         }
@@ -112,19 +170,14 @@ impl Cache {
             }
             words = ids;
         }
-        words.get(..(n & ID_MASK) as usize).map_or(Known::Nothing, Known::Spilled)
+        words.get(..n as usize).map_or(Known::Nothing, Known::Spilled)
     }
 
     /// Remembers the ids of `pretoken`, whose key and place these are.
     pub(super) fn insert(&mut self, key: Key, place: u64, pretoken: &[u8], ids: &[u32]) {
-        let mut entry = Entry { key, ids: [0; INLINE_IDS] };
-        if ids.len() <= INLINE_IDS && !key.is_long() {
-            entry.ids[..ids.len()].copy_from_slice(ids);
-            entry.ids[0] |= (ids.len() as u32) << 24;
-        } else {
-            let Some(at) = self.spill(key, pretoken, ids) else { return };
-            entry.ids = [SPILLED << 24 | ids.len() as u32, at, self.generation, 0];
-        }
+        let packed = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
+        let Some(ids) = packed.or_else(|| self.spill(key, pretoken, ids)) else { return };
+        let entry = Entry { key, ids };
         if self.n_written > self.table.len() && self.table.len() < self.most_buckets {
             self.grow();
         }
@@ -132,8 +185,8 @@ impl Cache {
         self.table.insert(place, entry);
     }
 
-    /// Writes to the arena; gives where, or nothing where there is no room at all.
-    fn spill(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) -> Option<u32> {
+    /// Writes to the arena; says where, or nothing where there is no room at all.
+    fn spill(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) -> Option<Packed> {
         let n_key_words = if key.is_long() { n_words(pretoken) } else { 0 };
         let needed = n_key_words + ids.len();
         if needed > self.most_words {
@@ -151,7 +204,7 @@ impl Cache {
             self.arena.extend(words_of(pretoken));
         }
         self.arena.extend_from_slice(ids);
-        Some(at)
+        Some(Packed::spilled(ids.len() as u32, at, self.generation))
     }
 
     /// Makes room for `needed` more words, if the bound and the system allow it.
@@ -162,11 +215,11 @@ impl Cache {
         wanted >= len + needed && self.arena.try_reserve_exact(wanted - len).is_ok()
     }
 
-    /// Moves all entries to a table of four times the size, if there is memory for it.
+    /// Moves all entries to a table of twice the size, if there is memory for it.
     #[cold]
     fn grow(&mut self) {
         self.n_written = 0;
-        let Ok(mut larger) = Table::new((self.table.len() * 4).min(self.most_buckets)) else {
+        let Ok(mut larger) = Table::new(self.table.len() * 2) else {
             self.most_buckets = self.table.len();
             return;
         };
@@ -175,6 +228,7 @@ impl Cache {
             for entry in [second, first] {
                 if entry.key != Key::EMPTY {
                     larger.insert(self.hasher.place(entry.key), entry);
+                    self.n_written += 1;
                 }
             }
         }
@@ -253,10 +307,10 @@ mod tests {
     fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
         let key = cache.hasher.key(pretoken);
         match cache.get(key, cache.hasher.place(key), pretoken) {
-            Known::Inline(mut ids, n) => {
-                ids[0] &= ID_MASK;
-                Some(ids[..n].to_vec())
+            Known::Inline(ids) if cache.is_narrow => {
+                Some(ids.narrow()[..ids.len()].iter().map(|&id| u32::from(id)).collect())
             }
+            Known::Inline(ids) => Some(ids.wide()[..ids.len()].to_vec()),
             Known::Spilled(ids) => Some(ids.to_vec()),
             Known::Nothing => None,
         }
@@ -268,23 +322,30 @@ mod tests {
     }
 
     /// A pretoken and ids that depend on `i` in every byte, of many lengths.
-    fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
+    fn example(i: usize, n_ids: usize) -> (Vec<u8>, Vec<u32>) {
         let n_bytes = 1 + i * 7 % 60;
         let mut pretoken = i.to_le_bytes().repeat(8);
         pretoken.truncate(n_bytes.max(4));
-        let ids = (0..1 + i % n_bytes.min(9)).map(|k| (i * 31 + k) as u32 & ID_MASK).collect();
+        let ids = (0..1 + i % n_bytes.min(9)).map(|k| ((i * 31 + k) * 4099 % n_ids) as u32).collect();
         (pretoken, ids)
     }
 
     #[test]
     fn what_was_inserted_is_found_or_forgotten_but_never_wrong() {
-        for n_bytes in [0, 300, 5000, 1 << 20, 1 << 24] {
-            let mut cache = Cache::new(n_bytes).unwrap();
+        for (n_bytes, n_ids) in [
+            (0, 1 << 24),
+            (300, 1 << 16),
+            (5000, 1 << 24),
+            (1 << 20, 1 << 16),
+            (1 << 24, 1 << 24),
+            (1 << 24, 1 << 16),
+        ] {
+            let mut cache = Cache::new(n_bytes, n_ids).unwrap();
             let mut n_found = 0;
             for i in 0..20_000 {
-                let (pretoken, ids) = example(i);
+                let (pretoken, ids) = example(i, n_ids);
                 insert(&mut cache, &pretoken, &ids);
-                let (pretoken, ids) = example(i / 2);
+                let (pretoken, ids) = example(i / 2, n_ids);
                 if let Some(found) = known(&cache, &pretoken) {
                     assert_eq!(found, ids);
                     n_found += 1;
@@ -297,7 +358,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_of_long_pretokens_are_told_apart() {
-        let mut cache = Cache::new(1 << 16).unwrap();
+        let mut cache = Cache::new(1 << 16, 256).unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
         let key = cache.hasher.key(&a);
         let place = cache.hasher.place(key);

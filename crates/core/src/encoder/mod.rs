@@ -162,7 +162,7 @@ impl Encoder {
         let idle = self.workers.try_lock().ok().and_then(|mut workers| workers.pop());
         let mut worker = match idle {
             Some(worker) => worker,
-            None => Worker::new(self.options)?,
+            None => Worker::new(self.options, self.vocabulary.n_ids())?,
         };
         let done = work(&mut worker);
         if let Ok(mut workers) = self.workers.try_lock() {

@@ -1,46 +1,109 @@
-//! Merging a short pretoken: scan for the lowest rank, merge, repeat.
+//! Merging a short pretoken: look through all pairs for the lowest rank, merge, repeat.
 //!
-//! Enters: at most [`MOST_BYTES`] bytes. Leaves: their ids. Everything lives on the stack. Quadratic, but
-//! below that length cheaper than any queue.
+//! Enters: at most [`MOST_BYTES`] bytes. Leaves: their ids. A symbol stays at the place of its first byte and a
+//! bit says whether it is still there, so that nothing moves and the neighbours are two bit scans away. A
+//! pair is its rank and its place in one word: the least word is the lowest rank, leftmost. Quadratic, but at
+//! these lengths cheaper than any queue.
 
 use crate::error::{Error, Result};
-use crate::vocabulary::{NONE, Vocabulary};
+use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
 
 /// The longest pretoken that is merged this way.
 pub(super) const MOST_BYTES: usize = 48;
 
-/// The ids of a short pretoken, at the front of an array, and how many.
-pub(super) fn merge(vocabulary: &Vocabulary, pretoken: &[u8]) -> Result<([u32; MOST_BYTES], usize)> {
-    let mut ids = [0u32; MOST_BYTES];
-    // ranks[i] is that of the pair (i, i + 1); one NONE past the last.
-    let mut ranks = [NONE; MOST_BYTES + 1];
-    let mut n = pretoken.len();
+/// Bits of a pair that hold its place.
+const PLACE_BITS: u32 = 6;
+const _: () = assert!(MOST_BYTES < 1 << PLACE_BITS && MAX_RANKS <= 1 << (32 - PLACE_BITS));
+
+/// Pairs that are looked through together.
+const LANES: usize = 4;
+
+/// The buffers of [`merge`]: of use while it runs, and then its result.
+pub(super) struct ScanScratch {
+    /// The symbol at each place.
+    ids: [u32; MOST_BYTES + LANES],
+    /// The pair that begins at each place; [`NONE`] where none merges.
+    pairs: [u32; MOST_BYTES + LANES],
+}
+
+impl Default for ScanScratch {
+    fn default() -> Self {
+        ScanScratch { ids: [0; MOST_BYTES + LANES], pairs: [NONE; MOST_BYTES + LANES] }
+    }
+}
+
+/// Appends the ids of a short pretoken to `out`.
+pub(super) fn merge(
+    vocabulary: &Vocabulary,
+    pretoken: &[u8],
+    scratch: &mut ScanScratch,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    debug_assert!(pretoken.len() <= MOST_BYTES);
+    let n = pretoken.len();
+    let ScanScratch { ids, pairs } = scratch;
     for (id, &byte) in ids.iter_mut().zip(pretoken) {
         *id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
     }
-    for (rank, pair) in ranks.iter_mut().zip(pretoken.windows(2)) {
-        *rank = vocabulary.byte_pair_rank(pair[0], pair[1]);
+    for (place, (pair, bytes)) in (0..).zip(pairs.iter_mut().zip(pretoken.windows(2))) {
+        *pair = at_place(vocabulary.byte_pair_rank(bytes[0], bytes[1]), place);
     }
+    // Nothing begins at the last place, nor at those that only fill up the last group.
+    for pair in pairs.iter_mut().skip(n.saturating_sub(1)).take(LANES) {
+        *pair = NONE;
+    }
+    // Bit i: there is a symbol at place i.
+    let mut there = (1u64 << n) - 1;
     loop {
-        let (mut lowest, mut at) = (NONE, 0);
-        for (i, &rank) in ranks[..n].iter().enumerate() {
-            if rank < lowest {
-                (lowest, at) = (rank, i);
-            }
+        let least = least(&pairs[..n.next_multiple_of(LANES).min(pairs.len())]);
+        if least == NONE {
+            break;
         }
-        if lowest == NONE {
-            return Ok((ids, n));
-        }
-        ids[at] = vocabulary.made(lowest);
-        ids.copy_within(at + 2..n, at + 1);
-        ranks.copy_within(at + 2..n, at + 1);
-        n -= 1;
-        ranks[n - 1] = NONE;
-        if at > 0 {
-            ranks[at - 1] = vocabulary.pair_rank(ids[at - 1], ids[at]);
-        }
-        if at + 1 < n {
-            ranks[at] = vocabulary.pair_rank(ids[at], ids[at + 1]);
+        let place = (least & ((1 << PLACE_BITS) - 1)) as usize;
+        let made = vocabulary.made(least >> PLACE_BITS);
+        let right = next(there, place);
+        there &= !(1 << right);
+        ids[place] = made;
+        pairs[right] = NONE;
+        let after = next(there, place);
+        pairs[place] = match after {
+            64 => NONE,
+            after => at_place(vocabulary.pair_rank(made, ids[after]), place as u32),
+        };
+        let before = there & ((1 << place) - 1);
+        if before != 0 {
+            let before = 63 - before.leading_zeros() as usize;
+            pairs[before] = at_place(vocabulary.pair_rank(ids[before], made), before as u32);
         }
     }
+    out.try_reserve(n).map_err(Error::out_of_memory("ids"))?;
+    while there != 0 {
+        out.push(ids[there.trailing_zeros() as usize]);
+        there &= there - 1;
+    }
+    Ok(())
+}
+
+/// The place of the symbol after the one at `place`, or 64.
+#[inline(always)]
+fn next(there: u64, place: usize) -> usize {
+    (there & (u64::MAX << place << 1)).trailing_zeros() as usize
+}
+
+#[inline(always)]
+fn at_place(rank: u32, place: u32) -> u32 {
+    if rank == NONE { NONE } else { rank << PLACE_BITS | place }
+}
+
+/// The least of all pairs.
+#[inline(always)]
+fn least(pairs: &[u32]) -> u32 {
+    let (groups, _) = pairs.as_chunks::<LANES>();
+    let mut least = [NONE; LANES];
+    for group in groups {
+        for (least, &pair) in least.iter_mut().zip(group) {
+            *least = pair.min(*least);
+        }
+    }
+    least.into_iter().min().unwrap_or(NONE)
 }

@@ -1,6 +1,6 @@
 //! Where ids go: into an array, or only into a count.
 
-use super::cache::{ID_MASK, INLINE_IDS};
+use super::cache::{INLINE_IDS, Packed};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 
@@ -12,14 +12,14 @@ pub(super) trait Sink {
     /// Where the next id goes.
     type Cursor: Copy;
 
-    /// A cursor with room for `n` entries of [`INLINE_IDS`] ids.
+    /// A cursor with room for the ids of `n` entries.
     fn open(&mut self, n: usize) -> Result<Self::Cursor>;
 
-    /// Takes the first `n` of an entry's ids; the first id carries other things in its highest byte.
+    /// Takes the ids of an entry.
     ///
     /// # Safety
     /// The cursor has room for one more entry, and the sink was not touched since it was opened.
-    unsafe fn put_entry(cursor: &mut Self::Cursor, ids: [u32; INLINE_IDS], n: usize);
+    unsafe fn put_entry<const NARROW: bool>(cursor: &mut Self::Cursor, ids: &Packed);
 
     /// Keeps what was put.
     ///
@@ -52,19 +52,24 @@ impl<I: Id> Sink for Ids<'_, I> {
 
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
-        self.0.try_reserve(n * INLINE_IDS).map_err(Error::out_of_memory("ids"))?;
+        self.0.try_reserve(n * INLINE_IDS + 1).map_err(Error::out_of_memory("ids"))?;
         // SAFETY: The length is within the capacity.
         Ok(unsafe { self.0.as_mut_ptr().add(self.0.len()) })
     }
 
     #[inline(always)]
-    unsafe fn put_entry(cursor: &mut *mut I, ids: [u32; INLINE_IDS], n: usize) {
-        let [first, second, third, fourth] = ids;
-        let ids = [first & ID_MASK, second, third, fourth].map(I::from_u32);
-        // SAFETY: By the contract there is room for all four, of which `n`, at most four, are kept.
+    unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
+        // SAFETY: By the contract there is room for all that is written: `open` counts one more than an entry
+        // holds. Those that are kept are at most as many as an entry holds.
         unsafe {
-            cursor.cast::<[I; INLINE_IDS]>().write_unaligned(ids);
-            *cursor = cursor.add(n);
+            if NARROW {
+                cursor
+                    .cast::<[I; INLINE_IDS + 1]>()
+                    .write_unaligned(ids.narrow().map(|id| I::from_u32(id.into())));
+            } else {
+                cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
+            }
+            *cursor = cursor.add(ids.len());
         }
     }
 
@@ -104,8 +109,8 @@ impl Sink for Counter {
     }
 
     #[inline(always)]
-    unsafe fn put_entry(cursor: &mut usize, _ids: [u32; INLINE_IDS], n: usize) {
-        *cursor += n;
+    unsafe fn put_entry<const NARROW: bool>(cursor: &mut usize, ids: &Packed) {
+        *cursor += ids.len();
     }
 
     #[inline(always)]

@@ -8,10 +8,10 @@
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
 //! merged, by [`scan`] if it is short, by [`heap`] if it is not.
 
-use super::cache::{Cache, ID_MASK, Known};
+use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
-use super::scan;
+use super::scan::{self, ScanScratch};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::vocabulary::Vocabulary;
@@ -22,20 +22,45 @@ const BATCH: usize = 64;
 /// A thread's cache and the buffers of merging.
 pub(super) struct Merger {
     cache: Cache,
+    /// The batch at hand.
+    keys: [(Key, u64); BATCH],
+    scan: ScanScratch,
     heap: HeapScratch,
     /// The ids of the pretoken at hand.
     ids: Vec<u32>,
 }
 
 impl Merger {
-    pub(super) fn new(cache_bytes: usize) -> Result<Self> {
-        Ok(Merger { cache: Cache::new(cache_bytes)?, heap: HeapScratch::default(), ids: Vec::new() })
+    pub(super) fn new(cache_bytes: usize, n_ids: usize) -> Result<Self> {
+        Ok(Merger {
+            cache: Cache::new(cache_bytes, n_ids)?,
+            keys: [(Key::UNCACHED, 0); BATCH],
+            scan: ScanScratch::default(),
+            heap: HeapScratch::default(),
+            ids: Vec::new(),
+        })
     }
 
     /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
     ///
     /// Stops early when the sink is full.
     pub(super) fn encode<S: Sink>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        sink: &mut S,
+    ) -> Result<()> {
+        if self.cache.is_narrow {
+            self.encode_as::<true, S>(vocabulary, text, start, ends, sink)
+        } else {
+            self.encode_as::<false, S>(vocabulary, text, start, ends, sink)
+        }
+    }
+
+    /// The same, once it is known how the cache packs ids.
+    fn encode_as<const NARROW: bool, S: Sink>(
         &mut self,
         vocabulary: &Vocabulary,
         text: &[u8],
@@ -48,41 +73,45 @@ impl Merger {
             if sink.is_full() {
                 break;
             }
-            let mut keys = [(Key::UNCACHED, 0); BATCH];
-            let mut from = start;
-            for (slot, &end) in keys.iter_mut().zip(ends) {
-                let key = match end - from {
-                    len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(from), len),
-                    len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&text[from..from + len]),
-                    _ => Key::UNCACHED,
-                };
-                let place = self.cache.hasher.place(key);
-                self.cache.prefetch(place);
-                *slot = (key, place);
-                from = end;
-            }
+            self.look_up(&padded, start, ends);
             let mut cursor = sink.open(ends.len())?;
-            for (index, (&(key, place), &end)) in keys.iter().zip(ends).enumerate() {
-                let pretoken = &text[start..end];
-                start = end;
-                match self.cache.get(key, place, pretoken) {
+            for (index, &end) in ends.iter().enumerate() {
+                let (key, place) = self.keys[index % BATCH];
+                let known = self.cache.get(key, place, &text[start..end]);
+                if let Known::Inline(ids) = known {
                     // SAFETY: The cursor was opened for this and all pretokens that follow in the batch.
-                    Known::Inline(ids, n) => unsafe { S::put_entry(&mut cursor, ids, n) },
-                    known => {
-                        // SAFETY: The cursor is the last one opened; the sink was not touched.
-                        unsafe { sink.close(cursor) };
-                        match known {
-                            Known::Spilled(ids) => sink.extend(ids)?,
-                            _ => self.encode_new(vocabulary, pretoken, key, place, sink)?,
-                        }
-                        cursor = sink.open(ends.len() - index - 1)?;
+                    unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
+                } else {
+                    // SAFETY: The cursor is the last one opened; the sink was not touched.
+                    unsafe { sink.close(cursor) };
+                    match known {
+                        Known::Spilled(ids) => sink.extend(ids)?,
+                        _ => self.encode_new(vocabulary, &text[start..end], key, place, sink)?,
                     }
+                    cursor = sink.open(ends.len() - index - 1)?;
                 }
+                start = end;
             }
             // SAFETY: The cursor is the last one opened; the sink was not touched.
             unsafe { sink.close(cursor) };
         }
         Ok(())
+    }
+
+    /// Makes the keys of a batch and starts loading their buckets.
+    #[inline(always)]
+    fn look_up(&mut self, padded: &Padded<'_>, mut start: usize, ends: &[usize]) {
+        for (slot, &end) in self.keys.iter_mut().zip(ends) {
+            let key = match end - start {
+                len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(start), len),
+                len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&padded.text[start..start + len]),
+                _ => Key::UNCACHED,
+            };
+            let place = self.cache.hasher.place(key);
+            self.cache.prefetch(place);
+            *slot = (key, place);
+            start = end;
+        }
     }
 
     /// Encodes a pretoken that the cache does not know.
@@ -116,19 +145,19 @@ impl Merger {
             return Ok(());
         }
         self.ids.clear();
-        let mut n_parts = 0;
-        for part in vocabulary.parts(pretoken) {
-            if part.len() == pretoken.len() {
-                self.merge(vocabulary, part)?;
-            } else {
-                self.encode_part(vocabulary, part)?;
+        if pretoken.is_ascii() {
+            // Hardly ever falls apart.
+            self.merge(vocabulary, pretoken)?;
+        } else {
+            for part in vocabulary.parts(pretoken) {
+                if part.len() == pretoken.len() {
+                    self.merge(vocabulary, part)?;
+                } else {
+                    self.encode_part(vocabulary, part)?;
+                }
             }
-            n_parts += 1;
         }
-        // What falls apart into cached parts is itself worth an entry only where it fits one.
-        if n_parts == 1 || (self.ids.len() <= 4 && pretoken.len() <= INLINE_BYTES) {
-            self.cache.insert(key, place, pretoken, &self.ids);
-        }
+        self.cache.insert(key, place, pretoken, &self.ids);
         sink.extend(&self.ids)
     }
 
@@ -141,10 +170,10 @@ impl Merger {
         }
         let place = self.cache.hasher.place(key);
         match self.cache.get(key, place, part) {
-            Known::Inline(mut ids, n) => {
-                ids[0] &= ID_MASK;
-                self.ids.extend_from_slice(&ids[..n]);
+            Known::Inline(ids) if self.cache.is_narrow => {
+                self.ids.extend(ids.narrow().iter().take(ids.len()).map(|&id| u32::from(id)));
             }
+            Known::Inline(ids) => self.ids.extend(ids.wide().iter().take(ids.len())),
             Known::Spilled(ids) => self.ids.extend_from_slice(ids),
             Known::Nothing => {
                 let before = self.ids.len();
@@ -158,9 +187,7 @@ impl Merger {
     /// Merges at most [`CACHED_BYTES`] bytes; appends to `ids`.
     fn merge(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
         if part.len() <= scan::MOST_BYTES {
-            let (ids, n) = scan::merge(vocabulary, part)?;
-            self.ids.extend_from_slice(&ids[..n]);
-            return Ok(());
+            return scan::merge(vocabulary, part, &mut self.scan, &mut self.ids);
         }
         heap::merge(vocabulary, part, &mut self.heap, |id| {
             self.ids.push(id);

@@ -53,8 +53,10 @@ impl Marks {
 }
 
 impl Worker {
-    pub(super) fn new(options: EncoderOptions) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), ahead: Vec::new(), merger: Merger::new(options.cache_bytes)? })
+    /// A worker whose cache is empty, for an encoder of these options and ordinary ids below `n_ids`.
+    pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
+        let merger = Merger::new(options.cache_bytes, n_ids)?;
+        Ok(Worker { ends: Vec::new(), ahead: Vec::new(), merger })
     }
 
     /// Encodes a whole text, recognising `specials`.
