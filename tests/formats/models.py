@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from pairloom.model import Model
+from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2
 
 ENDOFTEXT = "<|endoftext|>"
@@ -48,6 +48,7 @@ def random_model(seed: int) -> Model:
         rows[left, right] = add(tokens[left] + tokens[right])
     for _ in range(rng.randrange(4)):
         add(rng.randbytes(rng.randrange(2, 400)))
+    patterns: list[Pattern] = [GPT2, (r"\p{N}", GPT2), (GPT2,), "\\S+|\\s+|é"]
     order = list(rows.items())
     rng.shuffle(order)
     specials = {text: next(free) for text in rng.sample([ENDOFTEXT, "é😀", '"\\', "\x00", "ab", " "], rng.randrange(5))}
@@ -57,6 +58,6 @@ def random_model(seed: int) -> Model:
         rule="ranks" if ranks else "pairs",
         whole_first=rng.random() < 0.5,
         special_tokens=specials,
-        pattern=rng.choice([GPT2, (r"\p{N}", GPT2), (GPT2,), "\\S+|\\s+|é"]),
+        pattern=rng.choice(patterns),
         decode_errors=rng.choice(["strict", "replace", "ignore"]),
     )

@@ -1,7 +1,7 @@
 """Real vocabularies that packages on PyPI carry, found without importing the packages and without a network.
 
-Each entry gives the path of the data, how pairloom loads it, and how its owner's library encodes with it. A package that
-is not installed makes its entries unavailable, with the reason. `make parity` installs them, data only (--no-deps).
+Each entry gives the path of the data, how pairloom loads it, and how its owner's library encodes with it. A package
+that is not installed makes its entries unavailable. `make parity` installs them, data only (--no-deps).
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from pairloom.model import Pattern
 
 Encode = Callable[[str], list[int]]
 
-LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+_SPACES = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_OTHERS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+LLAMA3 = _WORDS + r"|\p{N}{1,3}" + _OTHERS + _SPACES
+QWEN = _WORDS + r"|\p{N}" + _OTHERS + _SPACES
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+    r"|\s+(?!\S)|\s"
+)
 R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"

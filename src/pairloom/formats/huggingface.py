@@ -76,12 +76,14 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
                 f"{name}: added token {shown(literal)} has id {token_id}, which the vocabulary gives to the bytes"
                 f" {shown(tokens[token_id])}"
             )
-    return Model.from_tokens(
-        tokens,
-        rows,
-        whole_first=whole_first,
-        special_tokens=specials,
-        pattern=read_splitters(file.get("pre_tokenizer"), name),
+    return ranks.one_form(
+        Model.from_tokens(
+            tokens,
+            rows,
+            whole_first=whole_first,
+            special_tokens=specials,
+            pattern=read_splitters(file.get("pre_tokenizer"), name),
+        )
     )
 
 

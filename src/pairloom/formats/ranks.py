@@ -1,13 +1,15 @@
 """A rank list: bytes -> rank, as tiktoken.Encoding and nanochat hold it. Ranks are ids; specials and pattern are apart.
 
 The rule of ranks (any two neighbours merge whose joined bytes are a token, least rank first; a pretoken that is a
-token is not merged) and the rule of pairs are two languages. `pairs` and `write` translate where the result encodes
-every text the same, which the core proves for the vocabulary at hand, and refuse where it does not.
+token is not merged) and the rule of pairs are two languages. By ranks, each token comes about by one pair of its own
+(crates/core/src/ranks.rs shows why), so the two say the same wherever every token can be made by merging. Such a
+vocabulary is a Model of pairs whichever way it was written down, so that equal tokenizers are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,7 @@ from pairloom.errors import FormatError
 from pairloom.formats.json_text import shown, take_id
 from pairloom.model import Model, Pattern
 
-__all__ = ["pairs", "read", "write"]
+__all__ = ["one_form", "pairs", "read", "write"]
 
 
 def read(
@@ -39,13 +41,29 @@ def read(
             raise FormatError(
                 f"{name}: special token {shown(literal)} has id {token_id}, the rank of {shown(tokens[token_id])}"
             )
-    return Model.from_tokens(tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern)
+    return one_form(
+        Model.from_tokens(tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern)
+    )
+
+
+def one_form(model: Model) -> Model:
+    """The model in the one form that stands for all models which encode every text as it does by ranks.
+
+    That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not look
+    whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
+    """
+    if not model.whole_first or (model.rule == "pairs" and _why_not_ranks(model)):
+        return model
+    rows, unreachable, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
+    if len(unreachable) or len(nameless):
+        return replace(model, rule="ranks", merges=np.empty((0, 3), dtype=np.uint32))
+    return replace(model, rule="pairs", whole_first=False, merges=model.token_ids[rows])
 
 
 def write(model: Model) -> dict[bytes, int]:
     """The rank list; raises FormatError where it would not encode every text as the model does."""
-    if model.rule == "pairs":
-        _check_pairs_are_ranks(model)
+    if model.rule == "pairs" and (reason := _why_not_ranks(model)):
+        raise FormatError(f"ranks cannot express this tokenizer: {reason}; save as 'huggingface' or 'pairloom'")
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
     if len(alone) and not model.whole_first:
         raise FormatError(
@@ -56,7 +74,7 @@ def write(model: Model) -> dict[bytes, int]:
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:
-    """The merges [m, 3] of a rank model: one pair for each token that merging makes, by rank.
+    """The merges [m, 3] that encode as the ranks of the model's tokens do: one for each token that merging makes.
 
     Raises FormatError when a token is made of a byte that is none, so that no list of pairs can name it.
     """
@@ -69,24 +87,25 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
     return model.token_ids[rows]
 
 
-def _check_pairs_are_ranks(model: Model) -> None:
-    """Raises FormatError unless merging by the ids of joined bytes does what the merges do.
+def _why_not_ranks(model: Model) -> str | None:
+    """Why merging by the ids of joined bytes does not do what the model's pairs do; None if it does.
 
     It does when the merges make ids in ascending order and hold each token's one pair. Further pairs of the same token,
-    which other tools write, never stand side by side (crates/core/src/ranks.rs shows why).
+    which other tools write, never stand side by side.
     """
     made = model.merges[:, 2]
-    if (made[1:] < made[:-1]).any():
-        rank = int(np.flatnonzero(made[1:] < made[:-1])[0]) + 1
-        raise FormatError(
-            f"ranks cannot express this tokenizer: merge {rank} makes id {made[rank]} after {made[rank - 1]}, and ranks"
-            " are ids in ascending order; save as 'huggingface' or 'pairloom'"
-        )
-    needed = pairs(model)
-    given = {tuple(row) for row in model.merges.tolist()}
+    descents = np.flatnonzero(made[1:] < made[:-1])
+    if len(descents):
+        rank = int(descents[0]) + 1
+        return f"merge {rank} makes id {made[rank]} after {made[rank - 1]}, and ranks are ids in ascending order"
+    rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
+    if len(nameless):
+        return f"id {model.token_ids[nameless[0]]} would be made of a byte that is no token"
+    needed = model.token_ids[rows]
+    if np.array_equal(needed, model.merges):
+        return None
+    given = set(map(tuple, model.merges.tolist()))
     for left, right, token_id in needed.tolist():
         if (left, right, token_id) not in given:
-            raise FormatError(
-                f"ranks cannot express this tokenizer: by ranks, ids {left} and {right} would merge to {token_id}, and"
-                " no merge says so; save as 'huggingface' or 'pairloom'"
-            )
+            return f"by ranks, ids {left} and {right} would merge to {token_id}, and no merge says so"
+    return None

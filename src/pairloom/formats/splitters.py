@@ -63,6 +63,16 @@ def _flat(node: Any, where: str, depth: int = 0) -> list[dict[str, Any]]:
     return [node]
 
 
+def _respelt(written: str, where: str) -> str:
+    try:
+        written.encode()
+        return from_oniguruma(written)
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
+    except UnicodeEncodeError:
+        raise FormatError(f"{where}: pattern {shown(written)} holds a lone surrogate, which is not text") from None
+
+
 def _step(step: dict[str, Any], where: str) -> str:
     kind = take(step, "type", str, where)
     if kind == "Digits":
@@ -76,7 +86,7 @@ def _step(step: dict[str, Any], where: str) -> str:
     elif set(pattern) == {"Regex"}:
         written = take(pattern, "Regex", str, f"{where}: Split")
         known = canonical_pattern(written)
-        text = known if known in PATTERNS.values() else _FROM_ONIGURUMA.get(written) or from_oniguruma(written)
+        text = known if known in PATTERNS.values() else _FROM_ONIGURUMA.get(written) or _respelt(written, where)
     else:
         raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
     behavior = take(step, "behavior", str, f"{where}: Split")

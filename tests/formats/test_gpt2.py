@@ -1,0 +1,132 @@
+"""GPT-2's pair of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pairloom import formats
+from pairloom.errors import FormatError
+from pairloom.formats import byte_alphabet, gpt2
+from pairloom.model import Model
+
+from .models import ENDOFTEXT, trained
+
+FIXTURES = Path(__file__).parents[3] / "shared/fixtures/cs336"
+needs_fixtures = pytest.mark.skipif(not FIXTURES.is_dir(), reason=f"{FIXTURES} is not there")
+
+
+def pair(folder: Path, vocab: object, merges: str) -> tuple[Path, Path]:
+    names = folder / "vocab.json", folder / "merges.txt"
+    names[0].write_text(json.dumps(vocab))
+    names[1].write_text(merges)
+    return names
+
+
+def test_the_alphabet_is_a_bijection() -> None:
+    assert len(set(byte_alphabet.ALPHABET)) == 256
+    for byte in range(256):
+        shown = byte_alphabet.to_alphabet(bytes((byte,)))
+        assert byte_alphabet.from_alphabet(shown) == bytes((byte,))
+    assert byte_alphabet.to_alphabet(" é\n".encode()) == "ĠÃ©Ċ"
+    for foreign in (" ", "a b", "\n", "｜", "aĀ\u0144"):
+        assert byte_alphabet.from_alphabet(foreign) is None
+
+
+@needs_fixtures
+def test_gpt2_itself() -> None:
+    files = FIXTURES / "gpt2_vocab.json", FIXTURES / "gpt2_merges.txt"
+    plain = gpt2.read_pair(*files)
+    assert plain.special_tokens == {}
+    assert plain.tokens()[50256] == ENDOFTEXT.encode()
+    special = gpt2.read_pair(*files, special_tokens=[ENDOFTEXT])
+    assert special.special_tokens == {ENDOFTEXT: 50256}
+    assert 50256 not in special.tokens()
+    assert len(special.merges) == 50000
+    assert special.merges[0].tolist() == [220, 83, 256]
+    more = gpt2.read_pair(*files, special_tokens=["<a>", ENDOFTEXT, "<b>"])
+    assert more.special_tokens == {"<a>": 50257, ENDOFTEXT: 50256, "<b>": 50258}
+
+
+@needs_fixtures
+def test_a_vocabulary_that_begins_with_its_special_token() -> None:
+    files = FIXTURES / "train-bpe-reference-vocab.json", FIXTURES / "train-bpe-reference-merges.txt"
+    model = gpt2.read_pair(*files, special_tokens=[ENDOFTEXT])
+    assert model.special_tokens == {ENDOFTEXT: 0}
+    assert len(model.merges) == 243
+
+
+@pytest.mark.parametrize("specials", [{}, {ENDOFTEXT: 258}, {"<|a b|>": 300, "é｜": 258}])
+def test_what_is_saved_comes_back(tmp_path: Path, specials: dict[str, int]) -> None:
+    model = trained([(97, 98), (32, 256)], special_tokens=specials, decode_errors="replace")
+    formats.save(model, tmp_path / "folder", format="gpt2")
+    assert formats.load(tmp_path / "folder", special_tokens=list(specials)) == model
+    assert (tmp_path / "folder/merges.txt").read_bytes() == "#version: 0.2\na b\nĠ ab\n".encode()
+
+
+@pytest.mark.parametrize("first", ["", "#version: 0.2\n"])
+def test_merges_of_hash_signs_and_windows_lines(tmp_path: Path, first: str) -> None:
+    vocab = {"#": 0, "v": 1, "##": 2, "#v": 3, "##v": 4}
+    model = gpt2.read_pair(*pair(tmp_path, vocab, first + "# #\r\n# v\r\n## v\r\n\r\n"))
+    assert model.merges.tolist() == [[0, 0, 2], [0, 1, 3], [2, 1, 4]]
+
+
+def test_a_space_inside_a_token_is_told_from_the_one_between_two(tmp_path: Path) -> None:
+    vocab = {"a": 0, " ": 1, " a": 2, "a a": 3}
+    model = gpt2.read_pair(*pair(tmp_path, vocab, "  a\na  a\n"))
+    assert model.merges.tolist() == [[1, 0, 2], [0, 2, 3]]
+    with pytest.raises(FormatError, match="line 1"):
+        gpt2.read_pair(*pair(tmp_path, vocab, "a a a\n"))
+
+
+DAMAGE: list[tuple[object, str, str]] = [
+    ([], "", "vocab.json: .*object"),
+    ({"a": True}, "", "vocab.json: .*integer"),
+    ({"a": -1}, "", "vocab.json: .*outside"),
+    ({"a": 1e3}, "", "vocab.json: .*integer"),
+    ({"a": 10**12}, "", "vocab.json: .*outside"),
+    ({"a": 10**30}, "", "vocab.json: .*outside"),
+    ({"": 0}, "", "vocab.json: .*empty"),
+    ({"a": 0, "b": 0}, "", "vocab.json: id 0 .*distinct"),
+    ({"\ud800": 0}, "", "vocab.json: .*surrogate"),
+    ({"a": 0, "b": 1}, "a b\n", "merges.txt: line 1 .*'ab'"),
+    ({"a": 0, "b": 1, "ab": 2}, "a b\na b\n", "twice|already"),
+    ({"a": 0, "b": 1, "ab": 2}, "ab\n", "merges.txt: line 1"),
+]
+
+
+@pytest.mark.parametrize(("vocab", "merges", "expected"), DAMAGE)
+def test_damage_is_told_with_file_and_place(tmp_path: Path, vocab: object, merges: str, expected: str) -> None:
+    with pytest.raises(FormatError, match=expected):
+        gpt2.read_pair(*pair(tmp_path, vocab, merges))
+
+
+def test_damaged_text(tmp_path: Path) -> None:
+    vocab, merges = pair(tmp_path, {"a": 0}, "")
+    merges.write_bytes(b"\xff\xfea")
+    with pytest.raises(FormatError, match=r"merges\.txt: not UTF-8 at byte 0"):
+        gpt2.read_pair(vocab, merges)
+    vocab.write_text('{"a": 0, "a": 1}')
+    with pytest.raises(FormatError, match="given twice"):
+        gpt2.read_pair(vocab, merges)
+    vocab.write_text("{}")
+    merges.unlink()
+    with pytest.raises(FormatError, match=r"has no merges\.txt"):
+        formats.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        gpt2.read_pair(vocab, merges)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (trained([], pattern="a"), "pattern"),
+        (trained([], whole_first=True), "whole"),
+        (trained([], special_tokens={"Ġ": 256}), "'Ġ'"),
+    ],
+)
+def test_what_it_cannot_express_is_refused(model: Model, expected: str) -> None:
+    with pytest.raises(FormatError, match=expected):
+        gpt2.write(model)

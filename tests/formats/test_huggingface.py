@@ -1,0 +1,239 @@
+"""HuggingFace's tokenizer.json, the dialect of its patterns, and the library tokenizers itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer, formats
+from pairloom.errors import FormatError
+from pairloom.formats import huggingface
+from pairloom.formats.oniguruma import from_oniguruma, to_oniguruma
+from pairloom.model import Model
+from pairloom.patterns import CL100K, GPT2, O200K
+
+from .models import ENDOFTEXT, trained
+
+MODEL = trained([(97, 98), (32, 256), (99, 100)], decode_errors="replace")
+DEEPSEEK_LIKE = (r"\p{N}{1,3}", "[一-龥]+", GPT2)
+
+
+def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
+    file = json.loads(huggingface.write(MODEL))
+    edit(file)
+    return json.dumps(file).encode()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"special_tokens": {}},
+        {"special_tokens": {"<a>": 259, "<b>": 260}},
+        {"special_tokens": {"<b>": 300, "<a> x": 400}},
+        {"special_tokens": {"ab": 300}, "merges": MODEL.merges[:0]},
+        {"pattern": CL100K},
+        {"pattern": O200K},
+        {"pattern": r"\p{L}+|\s+(?!\S)|."},
+        {"pattern": DEEPSEEK_LIKE},
+        {"pattern": (r"\p{N}", r"\s+")},
+    ],
+)
+def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str, Any], tmp_path: Path) -> None:
+    model = trained([] if "merges" in fields else [(97, 98), (32, 256), (99, 100)], decode_errors="replace", **fields)
+    path = tmp_path / "tokenizer.json"
+    formats.save(model, path, format="huggingface")
+    assert formats.load(path) == model
+    data = path.read_bytes()
+    formats.save(formats.load(path), path, overwrite=True, format="huggingface")
+    assert path.read_bytes() == data
+    tokenizers = pytest.importorskip("tokenizers", reason="loads files with tokenizers")
+    library = tokenizers.Tokenizer.from_file(str(path))
+    assert huggingface.from_huggingface(library) == model
+    assert huggingface.from_huggingface(path) == model
+    for literal, token_id in model.special_tokens.items():
+        assert library.token_to_id(literal) == token_id
+        assert library.encode(f"x{literal}x").ids == [120, token_id, 120]
+
+
+def test_the_library_gives_the_same_ids() -> None:
+    pytest.importorskip("tokenizers", reason="compares with tokenizers")
+    for pattern in ("gpt2", "cl100k", "o200k"):
+        model = trained(
+            [(97, 98), (32, 256), (99, 100)], pattern={"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K}[pattern]
+        )
+        ours, theirs = Tokenizer.from_model(model), huggingface.to_huggingface(model)
+        for text in ("ab abcd\n\n  12345 AB'LL x'\u017f<|endoftext|> <|endo", "\r\n \r\na  ", "é漢 \u00a0 \u0085"):
+            assert theirs.encode(text).ids == ours.encode(text)
+            assert theirs.decode(ours.encode(text), skip_special_tokens=False) == text
+
+
+def test_a_tokenizer_that_the_library_trained() -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="trains with tokenizers")
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    theirs.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=[ENDOFTEXT],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    text = "the cat and the hat and the bat sat on the mat. " * 20
+    theirs.train_from_iterator([text], trainer)
+    model = huggingface.from_huggingface(theirs)
+    assert model.special_tokens == {ENDOFTEXT: 0}
+    assert model.pattern == GPT2
+    assert Tokenizer.from_model(model).encode(text) == theirs.encode(text).ids
+
+
+def test_merges_as_lists_and_ignore_merges() -> None:
+    as_lists = edited(lambda f: f["model"].update(merges=[merge.split(" ") for merge in f["model"]["merges"]]))
+    assert huggingface.read(as_lists) == MODEL
+
+    def unreachable(file: dict[str, Any]) -> None:
+        file["model"]["ignore_merges"] = True
+        file["model"]["vocab"].update({ENDOFTEXT: 259, "xyz": 300})
+
+    model = huggingface.read(edited(unreachable))
+    assert model.whole_first
+    assert Tokenizer.from_model(model).encode("xyz") == [300]
+    assert huggingface.read(huggingface.write(model)) == model
+
+
+def test_every_split_of_a_token_may_be_listed() -> None:
+    def all_splits(file: dict[str, Any]) -> None:
+        file["model"]["vocab"].update({ENDOFTEXT: 259, "bc": 300, "abc": 301})
+        file["model"]["merges"] += ["b c", "ab c", "a bc"]
+        file["model"]["ignore_merges"] = True
+
+    model = huggingface.read(edited(all_splits))
+    assert (model.rule, model.whole_first) == ("pairs", False)
+    assert model.merges[-2:].tolist() == [[98, 99, 300], [256, 99, 301]]
+
+
+SPLIT = {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Isolated", "invert": False}
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def sequence(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
+    return lambda f: f.update(pre_tokenizer={"type": "Sequence", "pretokenizers": list(steps)})
+
+
+@pytest.mark.parametrize(
+    ("steps", "pattern"),
+    [
+        ([SPLIT, BYTES], "a+"),
+        ([SPLIT, {**BYTES, "use_regex": True}], ("a+", GPT2)),
+        ([{**SPLIT, "pattern": {"String": "a.b"}}, BYTES], r"a\.b"),
+        ([{"type": "Digits", "individual_digits": True}, SPLIT, BYTES], (r"\p{N}", "a+")),
+        ([{"type": "Digits", "individual_digits": False}, BYTES], r"\p{N}+"),
+        ([{"type": "Sequence", "pretokenizers": [SPLIT]}, BYTES], "a+"),
+        ([{**SPLIT, "pattern": {"Regex": to_oniguruma(CL100K)}, "behavior": "Removed", "invert": True}, BYTES], CL100K),
+        ([{**SPLIT, "pattern": {"Regex": r"\p{N}{1,3}+"}}, BYTES], r"(?:\p{N}{1,3})+"),
+    ],
+)
+def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
+    assert huggingface.read(edited(sequence(*steps))).pattern == pattern
+
+
+REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "NFC": (lambda f: f.update(normalizer={"type": "NFC"}), "normalizer 'NFC'"),
+    "prefix space": (lambda f: f["pre_tokenizer"].update(add_prefix_space=True), "add_prefix_space"),
+    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "does not end in ByteLevel"),
+    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "'Whitespace'"),
+    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), "ByteLevel"),
+    "bytes first": (sequence(BYTES, SPLIT), "does not end in ByteLevel"),
+    "no split": (sequence(BYTES), "splits by no pattern"),
+    "removed": (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "'Removed'"),
+    "merged": (sequence({**SPLIT, "behavior": "MergedWithNext"}, BYTES), "'MergedWithNext'"),
+    "lookup": (sequence({**SPLIT, "pattern": {"Regex": r"\b"}}, BYTES), r"\\\\b"),
+    "wordpiece": (lambda f: f["model"].update(type="WordPiece"), "'WordPiece'"),
+    "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),
+    "suffix": (lambda f: f["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
+    "decoder": (lambda f: f.update(decoder={"type": "WordPiece"}), "decoder"),
+    "truncation": (lambda f: f.update(truncation={"max_length": 5}), "truncation"),
+    "padding": (lambda f: f.update(padding={}), "padding"),
+    "lstrip": (lambda f: f["added_tokens"][0].update(lstrip=True), "lstrip"),
+    "single_word": (lambda f: f["added_tokens"][0].update(single_word=True), "single_word"),
+    "other id": (lambda f: f["added_tokens"][0].update(id=400), "would give it 259"),
+    "other bytes": (lambda f: f["model"]["vocab"].update({ENDOFTEXT: 97}), "id 97"),
+    "overlap": (
+        lambda f: f["added_tokens"].append({"id": 260, "content": "x<|e", "normalized": True, "special": False}),
+        "overlaps",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_expressed_is_refused_by_name(what: str) -> None:
+    edit, expected = REFUSED[what]
+    with pytest.raises(FormatError, match=expected) as caught:
+        huggingface.read(edited(edit), "tokenizer.json")
+    assert str(caught.value).startswith("tokenizer.json: ")
+
+
+DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "no model": (lambda f: f.pop("model"), "'model' is missing"),
+    "no vocab": (lambda f: f["model"].pop("vocab"), "'vocab' is missing"),
+    "vocab list": (lambda f: f["model"].update(vocab=[]), "'vocab' must be an object"),
+    "bool id": (lambda f: f["model"]["vocab"].update({"a": True}), "vocab.'a'"),
+    "huge id": (lambda f: f["model"]["vocab"].update({"a": 2**40}), "vocab.'a'"),
+    "same id": (lambda f: f["model"]["vocab"].update({"a": 98}), "id 98 is given"),
+    "merge of one": (lambda f: f["model"]["merges"].append("a"), r"merges\[3\]"),
+    "merge of numbers": (lambda f: f["model"]["merges"].append([1, 2]), r"merges\[3\]"),
+    "merge out of vocabulary": (lambda f: f["model"]["merges"].append("a a"), r"merges\[3\].*'aa'"),
+    "merge twice": (lambda f: f["model"]["merges"].append("a b"), r"merges\[3\]"),
+    "added as object": (lambda f: f.update(added_tokens={"a": 1}), "added_tokens must be a list"),
+    "added without id": (lambda f: f["added_tokens"][0].pop("id"), r"added_tokens\[0\].*'id'"),
+    "added twice": (lambda f: f["added_tokens"].append(f["added_tokens"][0]), r"added_tokens\[1\]"),
+    "added empty": (lambda f: f["added_tokens"][0].update(content=""), r"added_tokens\[0\]"),
+    "split without pattern": (sequence({"type": "Split"}, BYTES), "'pattern' is missing"),
+    "pattern as number": (sequence({**SPLIT, "pattern": {"Regex": 1}}, BYTES), "'Regex' must be a string"),
+    "flags as text": (lambda f: f["model"].update(ignore_merges="no"), "ignore_merges"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_damage_is_told_with_file_and_place(what: str) -> None:
+    edit, expected = DAMAGED[what]
+    with pytest.raises(FormatError, match=expected) as caught:
+        huggingface.read(edited(edit), "tokenizer.json")
+    assert str(caught.value).startswith("tokenizer.json: ")
+
+
+def test_what_a_tokenizer_json_cannot_express_is_refused() -> None:
+    with pytest.raises(FormatError, match="'ab'"):
+        huggingface.write(trained([(97, 98)], special_tokens={"ab": 300}))
+    with pytest.raises(FormatError, match="'Ġ'"):
+        huggingface.write(trained([], special_tokens={"Ġ": 300}))
+    with pytest.raises(FormatError, match="byte that is no token"):
+        huggingface.write(Model.from_tokens({0: b"ab"}, rule="ranks", whole_first=True, pattern="a"))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
+        (r"(?:ab|c){2,}+d", r"(?>(?:ab|c){2,})d"),
+        (r"[^\s\p{L}]?+\p{L}++[\r\n]*+", r"[^\s\p{L}]?+\p{L}++[\r\n]*+"),
+        (r"\s++$|^a", r"\s++\z|\Aa"),
+        (r"[$^{]\$\{1,3}+", r"[$^{]\$\{1,3}+"),
+        (r"(?i:'s|'t)a{2}b{3,}?", r"(?i:'s|'t)a{2}b{3,}?"),
+    ],
+)
+def test_patterns_are_respelt(ours: str, theirs: str) -> None:
+    assert to_oniguruma(ours) == theirs
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\w", r"\bx", r"(a)\1", "[[:alpha:]]", "[a--b]", "(?s:.)", "(?x) a", "a{2}?", "(?P<n>a)", "[a", "a\\"]
+)
+def test_what_means_other_things_is_refused(pattern: str) -> None:
+    for respell in (to_oniguruma, from_oniguruma):
+        with pytest.raises(FormatError, match="means other things"):
+            respell(pattern)

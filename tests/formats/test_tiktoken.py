@@ -1,0 +1,189 @@
+"""tiktoken's file, rank lists, tekken.json, and the library tiktoken itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import formats
+from pairloom.errors import FormatError
+from pairloom.formats import ranks, tekken, tiktoken
+from pairloom.model import Model
+from pairloom.patterns import GPT2
+
+from .models import ENDOFTEXT, trained
+
+MODEL = trained([(97, 98), (32, 256), (99, 100), (257, 258)], decode_errors="replace")
+
+
+def test_what_is_saved_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "model.tiktoken"
+    formats.save(MODEL, path, format="tiktoken")
+    assert formats.load(path, pattern="gpt2", special_tokens=MODEL.special_tokens) == MODEL
+    assert formats.load(path, pattern="gpt2", special_tokens=[ENDOFTEXT]) == MODEL
+    data = path.read_bytes()
+    assert data.startswith(b"AA== 0\nAQ== 1\n")
+    formats.save(formats.load(path, pattern="gpt2"), path, overwrite=True, format="tiktoken")
+    assert path.read_bytes() == data
+
+
+def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "anything.bin"
+    path.write_bytes(tiktoken.write(MODEL))
+    with pytest.raises(ValueError, match=r"'gpt2', 'cl100k'"):
+        formats.load(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("YQ==", "line 3 is"),
+        ("YQ== 1 2", "line 3 is"),
+        ("Y?== 300", "line 3: .*base64"),
+        ("YWE 300", "line 3: .*base64"),
+        ("YWE= -1", "line 3: rank"),
+        ("YWE= 1.5", "line 3: rank"),
+        ("YWE= ²", "line 3: rank"),
+        ("YWE= 99999999999999999999", "line 3: rank"),
+        ("YWE= 4294967295", "line 3: rank"),
+        ("AA== 300", "line 3: token .* earlier line"),
+        ("YWE= 1", "rank 1 is given to"),
+        ("\x00" * 100, "line 3 is"),
+    ],
+)
+def test_damage_is_told_with_the_line(line: str, expected: str) -> None:
+    data = b"AA== 0\nAQ== 1\n" + line.encode() + b"\n"
+    with pytest.raises(FormatError, match=expected) as caught:
+        tiktoken.read(data, "model.tiktoken", pattern="a")
+    assert str(caught.value).startswith("model.tiktoken: ")
+
+
+def test_an_empty_file_and_a_special_token_that_contradicts() -> None:
+    with pytest.raises(FormatError, match="no token"):
+        tiktoken.read(b"\n", pattern="a")
+    with pytest.raises(FormatError, match="special token '<s>' has id 0"):
+        tiktoken.read(b"AA== 0\n", pattern="a", special_tokens={"<s>": 0})
+
+
+def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
+    tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256}
+    model = ranks.read(tokens, pattern=GPT2, special_tokens={})
+    assert (model.rule, model.whole_first) == ("ranks", True)
+    assert ranks.write(model) == tokens
+    reachable = ranks.read({**tokens, b"bc": 257}, pattern=GPT2, special_tokens={})
+    assert (reachable.rule, reachable.whole_first) == ("pairs", False)
+    assert reachable.merges.tolist() == [[97, 257, 256], [98, 99, 257]]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # Merges in another order than that of the ids.
+        (Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba"}, [(1, 0, 3), (0, 1, 2)], pattern="a"), "merge 1"),
+        # A pair that ranks would merge and the model does not: "ab" + "a" by ranks, "a" + "ba" by its merges.
+        (
+            Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba", 4: b"aba"}, [(0, 1, 2), (0, 3, 4)], pattern="a"),
+            "no merge says so",
+        ),
+        # A token that no merge makes: by ranks, a pretoken of its bytes would be it.
+        (Model.from_tokens({0: b"a", 1: b"b", 2: b"c", 3: b"abc"}, [], pattern="a"), "id 3"),
+    ],
+)
+def test_what_ranks_cannot_express_is_refused(model: Model, expected: str) -> None:
+    with pytest.raises(FormatError, match=expected):
+        tiktoken.write(model)
+
+
+def random_ranks(rng: random.Random) -> dict[bytes, int]:
+    """A vocabulary over three letters, its ranks mostly but not always such as training gives."""
+    tokens = [b"a", b"b", b"c"]
+    for _ in range(rng.randrange(12)):
+        made = rng.choice(tokens) + rng.choice(tokens)
+        if rng.random() < 0.1:
+            made = bytes(rng.choice(b"abc") for _ in range(rng.randrange(2, 5)))
+        if made not in tokens:
+            tokens.append(made)
+    if rng.random() < 0.3:
+        rng.shuffle(tokens)
+    return {token: rank for rank, token in enumerate(tokens)}
+
+
+def test_random_ranks_encode_as_tiktoken_does_through_every_format(tmp_path: Path) -> None:
+    library = pytest.importorskip("tiktoken", reason="compares with tiktoken")
+    pairloom = pytest.importorskip("pairloom")
+    rng = random.Random(5)
+    for _ in range(150):
+        found = random_ranks(rng)
+        owner = library.Encoding("test", pat_str=r"\S+|\s+", mergeable_ranks=found, special_tokens={})
+        model = tiktoken.from_tiktoken(owner)
+        ways = [model, tiktoken.from_tiktoken(tiktoken.to_tiktoken(model))]
+        ways.append(tiktoken.read(tiktoken.write(model), pattern=r"\S+|\s+"))
+        assert ways[0] == ways[1] == ways[2]
+        ours = pairloom.Tokenizer.from_model(model)
+        for _ in range(30):
+            text = "".join(rng.choice("abc") for _ in range(rng.randrange(1, 16)))
+            assert ours.encode(text) == owner.encode(text), (found, text)
+
+
+def test_the_library_gives_the_same_ids() -> None:
+    pytest.importorskip("tiktoken", reason="compares with tiktoken")
+    encoding = tiktoken.to_tiktoken(MODEL, "mine")
+    assert encoding.name == "mine"
+    assert encoding.encode("ab abcd<|endoftext|>", allowed_special="all") == [256, 259, 260]
+    assert tiktoken.from_tiktoken(encoding) == MODEL
+    with pytest.raises(TypeError, match=r"tiktoken\.Encoding"):
+        tiktoken.from_tiktoken(3)
+    with pytest.raises(FormatError, match="2 in turn"):
+        tiktoken.to_tiktoken(trained([], pattern=("a", "b")))
+
+
+def tekken_file(**config: Any) -> dict[str, Any]:
+    coded = [base64.b64encode(bytes((byte,))).decode() for byte in range(256)]
+    vocab = [{"rank": byte, "token_bytes": token, "token_str": None} for byte, token in enumerate(coded)]
+    vocab += [{"rank": 256, "token_bytes": "YWI=", "token_str": "ab"}, {"rank": 257, "token_bytes": "YWJj"}]
+    base = {"pattern": r"\S+|\s+", "default_vocab_size": 267, "default_num_special_tokens": 10, "version": "v3"}
+    return {"config": {**base, **config}, "vocab": vocab}
+
+
+def test_tekken_ids_come_after_its_special_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "tekken.json"
+    path.write_text(json.dumps(tekken_file()))
+    model = formats.load(path)
+    assert model.tokens()[10 + 256] == b"ab"
+    assert 10 + 257 not in model.tokens()
+    assert model.special_tokens["</s>"] == 2
+    assert len(model.special_tokens) == 10
+    file = tekken_file()
+    file["special_tokens"] = [{"rank": 1, "token_str": "<s>", "is_control": True}]
+    model = tekken.read(json.dumps(file).encode())
+    assert model.special_tokens == {f"<SPECIAL_{i}>": i for i in range(10) if i != 1} | {"<s>": 1}
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda f: f.pop("config"), "'config' is missing"),
+        (lambda f: f["config"].pop("pattern"), "'pattern' is missing"),
+        (lambda f: f["config"].update(default_vocab_size=10**9), "do not fit"),
+        (lambda f: f["config"].update(default_vocab_size="9"), "default_vocab_size"),
+        (lambda f: f["config"].update(default_num_special_tokens=-1), "do not fit"),
+        (lambda f: f["vocab"].__setitem__(7, 7), r"vocab\[7\]"),
+        (lambda f: f["vocab"][7].update(rank=8), r"vocab\[8\]"),
+        (lambda f: f["vocab"][7].update(rank=True), r"vocab\[7\]"),
+        (lambda f: f["vocab"][7].update(token_bytes="?"), r"vocab\[7\].*base64"),
+        (lambda f: f["vocab"].pop(7) and f["config"].update(default_vocab_size=266), "lacks 1 of the ranks"),
+        (lambda f: f.update(special_tokens=[{"rank": 10, "token_str": "x"}]), r"special_tokens\[0\]"),
+        (lambda f: f.update(special_tokens={}), "special_tokens must be a list"),
+    ],
+)
+def test_tekken_damage(edit: Any, expected: str) -> None:
+    file = tekken_file()
+    edit(file)
+    with pytest.raises(FormatError, match=expected) as caught:
+        tekken.read(json.dumps(file).encode(), "tekken.json")
+    assert str(caught.value).startswith("tekken.json: ")
