@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, Tokenizer
+from pairloom.display import coloured
 
 VOCAB_SIZE = 8192
 PARAGRAPH = (
@@ -32,17 +33,6 @@ def standard_library() -> tuple[list[str], list[str]]:
         except UnicodeDecodeError:
             skipped.append(str(path))
     return usable, skipped
-
-
-def coloured(tokenizer: Tokenizer, text: str) -> str:
-    """The text with each token on a background of its own."""
-    ids = tokenizer.encode(text)
-    shades = ("\x1b[48;5;24m", "\x1b[48;5;58m", "\x1b[48;5;53m", "\x1b[48;5;22m")
-    pieces = [
-        f"{shades[place % len(shades)]}{tokenizer.id_to_token(i).decode(errors='replace')}\x1b[0m"
-        for place, i in enumerate(ids)
-    ]
-    return "".join(pieces).replace("\n\x1b[0m", "\x1b[0m\n") + f"({len(text.encode())} bytes, {len(ids)} tokens)"
 
 
 def stage(name: str, n_bytes: int, seconds: float) -> None:
@@ -91,7 +81,8 @@ def main() -> int:
     longest = sorted(tokenizer.vocab.values(), key=lambda token: (-len(token), token))[:8]
     print("longest tokens:", ", ".join(repr(token.decode(errors="replace")) for token in longest))
     print()
-    print(coloured(tokenizer, PARAGRAPH))
+    print(coloured(tokenizer, PARAGRAPH), end="")
+    print(f"({len(PARAGRAPH.encode())} bytes, {tokenizer.count_tokens(PARAGRAPH)} tokens)")
     print(f"\nmake demo: done in {time.perf_counter() - began:.1f} s")
     return 0
 

@@ -1,0 +1,78 @@
+"""`pairloom compare`: where two tokenizers first differ on a text, and by how much."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pairloom.cli.console import write_stdout
+from pairloom.comparison import Comparison, Difference, compare, file_documents, load_side
+from pairloom.display import shown_token
+from pairloom.patterns import PATTERNS
+
+HELP = "show where two tokenizers first differ, and by how much in tokens and bytes per token"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom compare`."""
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="MODEL",
+        help="given twice: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the"
+        " libraries tiktoken and tokenizers",
+    )
+    parser.add_argument("--input", nargs="+", required=True, metavar="PATH", help="UTF-8 files, each a document")
+    parser.add_argument("--pattern", metavar="P", help=f"for .tiktoken files: a regex or one of {', '.join(PATTERNS)}")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.set_defaults(wrong_usage=parser.error)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the comparison; that the two differ is a result, not a failure."""
+    if len(args.model) != 2:
+        args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
+    first, second = (load_side(name, pattern=args.pattern) for name in args.model)
+    comparison = compare(first, second, file_documents(args.input))
+    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
+
+
+def _report(comparison: Comparison) -> str:
+    name_a, name_b = comparison.names
+    tokens_a, tokens_b = comparison.n_tokens
+    ratio_a, ratio_b = comparison.bytes_per_token
+    more = f"{(tokens_b - tokens_a) / tokens_a:+.2%}" if tokens_a else "no tokens"
+    lines = [
+        f"A  {name_a}",
+        f"B  {name_b}",
+        f"{comparison.n_documents} documents, {comparison.n_bytes} bytes",
+        f"tokens           A {tokens_a}  B {tokens_b}  ({more})",
+        f"bytes per token  A {ratio_a:.4f}  B {ratio_b:.4f}",
+        f"documents with different ids {comparison.n_differing_ids}, with different cuts {comparison.n_differing_cuts}",
+    ]
+    for letter, n_altered in zip("AB", comparison.n_altered, strict=True):
+        if n_altered:
+            lines.append(f"{letter} does not spell the text of {n_altered} documents: it changes text, or lacks bytes")
+    if comparison.ids is None:
+        lines.append("the ids are the same")
+    else:
+        lines += _place("first different ids", comparison.ids)
+    if comparison.cuts is None:
+        if comparison.ids is not None:
+            lines.append("the text is cut at the same places: only the numbering differs")
+    elif comparison.cuts != comparison.ids:
+        lines += _place("first different cut", comparison.cuts)
+    return "\n".join(lines) + "\n"
+
+
+def _place(what: str, difference: Difference) -> list[str]:
+    lines = [
+        f"{what}: {difference.document}, byte {difference.byte_offset}",
+        f"  text  {difference.before!r} then {difference.after!r}",
+    ]
+    for letter, window in zip("AB", difference.windows, strict=True):
+        shown = [f"{i}:{shown_token(token)}" for i, token in zip(window.ids, window.tokens, strict=True)]
+        shown.insert(window.at, ">>")
+        lines.append(f"  {letter}     {' '.join(shown)}")
+    return lines

@@ -1,0 +1,86 @@
+"""`pairloom inspect`: what a tokenizer is made of, and how it cuts a text."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from pairloom import Tokenizer
+from pairloom.cli.console import write_stdout
+from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.display import coloured, shown_token
+from pairloom.inspection import Inspection, inspect_tokenizer
+
+HELP = "show sizes, pattern, special tokens, longest, unreachable and duplicate tokens; a text in colour"
+
+_N_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom inspect`."""
+    add_model_arguments(parser)
+    parser.add_argument(
+        "--text", metavar="T", help="show how this text is cut: in colour on a terminal, else as a list of tokens"
+    )
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the inspection."""
+    # Arguments that are not UTF-8 come in as lone surrogates; os.fsencode gives their bytes back.
+    text = None if args.text is None else os.fsencode(args.text).decode()
+    tokenizer = load_model(args)
+    inspection = inspect_tokenizer(tokenizer)
+    if args.json:
+        report = inspection.as_dict()
+        if text is not None:
+            report["ids"] = tokenizer.encode(text)
+        write_stdout(json.dumps(report) + "\n")
+        return
+    shown = _report(inspection, tokenizer)
+    if text is not None:
+        shown += _cut(tokenizer, text, sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    write_stdout(shown)
+
+
+def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
+    rule = "any two tokens that join to a token merge, least id first" if inspection.rule == "ranks" else "by pairs"
+    rows = {
+        "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
+        "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",
+        "merges": f"{inspection.n_merges}, {rule}",
+        "whole pretokens first": "yes" if inspection.whole_first else "no",
+        "pattern": inspection.pattern_name or repr(inspection.pattern),
+        "decode errors": inspection.decode_errors,
+        "special tokens": str(len(inspection.special_tokens)),
+    }
+    lines = [f"{name:<22} {value}" for name, value in rows.items()]
+    specials = sorted(inspection.special_tokens.items(), key=lambda entry: entry[1])
+    lines += _some([f"{token_id} {literal!r}" for literal, token_id in specials])
+    lines.append(f"{'longest tokens':<22} {len(inspection.longest)} shown")
+    lines += [f"  {token_id} {shown_token(token)} ({len(token)} bytes)" for token_id, token in inspection.longest]
+    for what, ids in (
+        ("unreachable: no merging makes", inspection.unreachable),
+        ("cut by the pattern when alone", inspection.cut_alone),
+    ):
+        lines.append(f"{what}: {len(ids)}")
+        lines += _some([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])
+    lines.append(f"duplicates: {len(inspection.duplicates)}")
+    lines += _some([f"{shown_token(token)} {ids}" for token, ids in inspection.duplicates])
+    return "\n".join(lines) + "\n"
+
+
+def _some(entries: list[str]) -> list[str]:
+    """The first few entries, and how many more there are."""
+    shown = [f"  {entry}" for entry in entries[:_N_SHOWN]]
+    return [*shown, f"  and {len(entries) - _N_SHOWN} more"] if len(entries) > _N_SHOWN else shown
+
+
+def _cut(tokenizer: Tokenizer, text: str, in_colour: bool) -> str:
+    ids = tokenizer.encode(text)
+    size = f"{len(text.encode())} bytes, {len(ids)} tokens"
+    if in_colour:
+        return f"{coloured(tokenizer, text)}\n{size}\n"
+    return size + ": " + " ".join(f"{i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids) + "\n"

@@ -1,0 +1,41 @@
+"""Tokens as people see them: on one line, escaped, or as a text in colour.
+
+Enters: bytes, or a tokenizer and a text. Leaves: str that is safe to print: control characters, which a terminal would
+obey, and bytes that are no whole character come out as escapes.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pairloom.tokenizer import Tokenizer
+
+__all__ = ["coloured", "shown_token"]
+
+_SHADES: Final = ("\x1b[48;5;24m", "\x1b[48;5;58m", "\x1b[48;5;53m", "\x1b[48;5;22m")
+_RESET: Final = "\x1b[0m"
+_ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+
+
+def shown_token(token: bytes) -> str:
+    r"""The token as a Python literal: of str where it is whole characters, else of bytes.
+
+    >>> shown_token(b" the"), shown_token(b"\xe2\x80")
+    ("' the'", "b'\\xe2\\x80'")
+    """
+    try:
+        return repr(token.decode())
+    except UnicodeDecodeError:
+        return repr(token)
+
+
+def coloured(tokenizer: Tokenizer, text: str) -> str:
+    """The text with each token on a background of its own, for terminals of 256 colours."""
+    pieces = []
+    for shade, token_id in zip(cycle(_SHADES), tokenizer.encode(text), strict=False):
+        piece = tokenizer.id_to_token(token_id).decode(errors="backslashreplace").translate(_ESCAPED)
+        # A background that is on at the end of a line would colour the rest of the line.
+        pieces.append(shade + piece.replace("\n", f"{_RESET}\n{shade}") + _RESET)
+    return "".join(pieces)
