@@ -1,0 +1,128 @@
+"""What every adapter shares: one job in, one JSON result out, in a process of its own.
+
+Enters: a job as JSON in argv[1], {"task": name, ...}. Leaves: one line of JSON, with "peak_bytes" added. An adapter is
+run by the interpreter that has its library; this module needs none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+Job = dict[str, Any]
+Result = dict[str, Any]
+Value = TypeVar("Value")
+
+GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+DOCUMENT_CHARACTERS = 4096
+
+
+def timed(function: Callable[[], Value]) -> tuple[float, Value]:
+    """(seconds, what the function gave)."""
+    began = time.perf_counter()
+    value = function()
+    return time.perf_counter() - began, value
+
+
+def repeated(function: Callable[[], Value], repeats: int) -> tuple[list[float], Value]:
+    """(seconds of each call, what the last gave); each result is dropped before the next call."""
+    seconds, value = timed(function)
+    times = [seconds]
+    for _ in range(repeats - 1):
+        del value
+        seconds, value = timed(function)
+        times.append(seconds)
+    return times, value
+
+
+def peak_bytes() -> int:
+    """The most memory this process held, mapped file pages included.
+
+    Linux's VmHWM is of this program alone; ru_maxrss can be inherited from what started it.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def documents(path: str, limit: int | None = None) -> list[str]:
+    """The text of a file in documents: cut at the first line end after 4096 characters."""
+    with open(path, "rb") as file:
+        text = file.read(limit if limit is not None else -1).decode(errors="ignore")
+    cuts, start = [], 0
+    while start < len(text):
+        end = text.find("\n", start + DOCUMENT_CHARACTERS) + 1 or len(text)
+        cuts.append(text[start:end])
+        start = end
+    return cuts
+
+
+def write_tokens(job: Job, tokens: Iterable[bytes]) -> None:
+    """Where the job asks for the answer: the tokens that training made, in order, one a line in hex."""
+    if job.get("answer"):
+        Path(job["answer"]).write_text("".join(token.hex() + "\n" for token in tokens))
+
+
+def ids_digest(ids: Any) -> str:
+    """sha256 of ids as little-endian uint32; takes lists and arrays."""
+    import numpy as np
+
+    return hashlib.sha256(np.ascontiguousarray(ids, dtype="<u4").tobytes()).hexdigest()
+
+
+def documents_digest(lists: Iterable[Any]) -> list[str]:
+    """A short digest of each document's ids."""
+    return [ids_digest(ids)[:16] for ids in lists]
+
+
+def counts_digest(items: Iterable[tuple[bytes, int]]) -> str:
+    """sha256 of (pretoken, count) in the order of the bytes."""
+    digest = hashlib.sha256()
+    for pretoken, n in sorted(items):
+        digest.update(b"%d %d " % (len(pretoken), n) + pretoken)
+    return digest.hexdigest()
+
+
+def latency(job: Job, encode: Callable[[str], object]) -> Result:
+    """Nanoseconds of one call, of the same text and of ever different texts: p50 and p99, less the clock's own time."""
+    clock = time.perf_counter_ns
+    empty = []
+    for _ in range(20_000):
+        began = clock()
+        empty.append(clock() - began)
+    clock_ns = statistics.median(empty)
+    result: Result = {"clock_ns": clock_ns}
+    for name, texts in job["texts"].items():
+        texts = texts * (job["calls"] // len(texts) + 1)
+        for text in texts[:2000]:
+            encode(text)
+        times = []
+        for text in texts[: job["calls"]]:
+            began = clock()
+            encode(text)
+            times.append(clock() - began)
+        times.sort()
+        result[name] = {
+            "p50_ns": times[len(times) // 2] - clock_ns,
+            "p99_ns": times[len(times) * 99 // 100] - clock_ns,
+        }
+    return result
+
+
+def serve(tasks: dict[str, Callable[[Job], Result]], argv: Sequence[str] | None = None) -> None:
+    """Runs the job of the command line."""
+    job: Job = json.loads((argv or sys.argv)[1])
+    result = tasks[job["task"]](job)
+    result.setdefault("peak_bytes", peak_bytes())
+    print(json.dumps(result))

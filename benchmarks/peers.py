@@ -1,0 +1,109 @@
+"""The libraries that pairloom is timed against: pinned, in an environment of their own, one process a measurement.
+
+Enters: a peer's name and a job. Leaves: what its adapter printed, as a dict. `turns` runs several in turn
+(A B C A B C), so that a machine that slows down slows all alike, and gives medians.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE / ".venv-peers"
+PINNED = {
+    "gigatoken": "0.10.0",
+    "tokenizers": "0.23.3",
+    "rustbpe": "0.1.0",
+    "bpeasy": "0.1.6",
+    "ffbpe": "0.1.10",
+    "tiktoken": "0.14.0",
+}
+Result = dict[str, Any]
+Call = tuple[str, Mapping[str, Any]]
+"""(peer, job)."""
+
+
+def install() -> None:
+    """Makes the environment of the peers unless it is there with these versions."""
+    wanted = [f"{name}=={version}" for name, version in PINNED.items()]
+    mark = ENVIRONMENT / "pinned.txt"
+    if mark.exists() and mark.read_text().split() == wanted:
+        return
+    subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
+    subprocess.run([str(ENVIRONMENT / "bin/python"), "-m", "pip", "install", "--quiet", *wanted, "numpy"], check=True)
+    mark.write_text("\n".join(wanted) + "\n")
+
+
+def run(peer: str, job: Mapping[str, Any]) -> Result:
+    """One job in a process of its own; RuntimeError with the end of its stderr when it fails."""
+    python = sys.executable if peer == "pairloom" else str(ENVIRONMENT / "bin/python")
+    environment = dict(os.environ)
+    if job.get("threads"):
+        environment["RAYON_NUM_THREADS"] = str(job["threads"])
+    command = [python, str(HERE / "adapters" / f"with_{peer}.py"), json.dumps(dict(job))]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{peer} failed at {job['task']} ({done.returncode}):\n{done.stderr[-2000:]}")
+    result: Result = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def turns(calls: Mapping[str, Call], n_turns: int, *, say: bool = True) -> dict[str, list[Result]]:
+    """Runs all calls in turn, `n_turns` times; the results of each, by its name."""
+    results: dict[str, list[Result]] = {name: [] for name in calls}
+    for turn in range(n_turns):
+        for name, (peer, job) in calls.items():
+            results[name].append(run(peer, job))
+            if say:
+                print(f"    turn {turn + 1}: {name}", file=sys.stderr)
+    return results
+
+
+def median(results: list[Result], *keys: str | int) -> float:
+    """The median of one figure of several results; keys lead to it."""
+    values = []
+    for result in results:
+        value: Any = result
+        for key in keys:
+            value = value[key]
+        values.append(float(value))
+    return statistics.median(values)
+
+
+def cold(results: list[Result]) -> float:
+    """The median of the first calls."""
+    return median(results, "times", 0)
+
+
+def warm(results: list[Result]) -> float:
+    """The median, over the turns, of the median call after the first."""
+    return statistics.median(statistics.median(result["times"][1:]) for result in results)
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on; no name of a host."""
+    model = platform.processor() or platform.machine()
+    flags: set[str] = set()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+            if line.startswith("flags"):
+                flags = set(line.split(":", 1)[1].split())
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "vectors": [flag for flag in ("avx512vbmi2", "avx512bw", "avx2") if flag in flags][:1],
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }

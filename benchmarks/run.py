@@ -1,0 +1,205 @@
+"""`make bench`: builds the corpora, installs the peers, checks answers, then times everything in turn.
+
+    python benchmarks/run.py [--quick] [--only NAME]... [--turns 3] [--threads N]
+
+Leaves benchmarks/record/<machine>/<date>.json, a plot beside it, and the table in README.md between the bench markers.
+A wrong answer stops the run; a target that is missed is printed and makes the exit status 1. With --quick it takes the
+beginnings of corpora that are there, or else the standard library's sources, one turn, and writes nothing; so does
+--only, except that its sections replace those of a record of the same day.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import peers
+from corpora import SIZES, corpus
+from ladder import standard_library
+from packages import CORPORA
+from section import Corpus, Section, Setup, shown
+
+HERE = Path(__file__).parent
+SECTIONS = (
+    "train",
+    "count",
+    "growth",
+    "encode",
+    "decode",
+    "latency",
+    "load",
+    "patterns",
+    "hostile",
+    "memory",
+    "scaling",
+)
+OPTIONAL = ("pipeline",)
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
+
+
+def quick_setup(n_threads: int, folder: Path, n_turns: int) -> Setup:
+    """The first 8 MB of each corpus that is there already, or of the standard library's sources."""
+    small = []
+    for name, label in LANGUAGES.items():
+        made = CORPORA / f"{name}-{SIZES[name][0]}.txt"
+        if made.with_suffix(".json").exists():
+            with made.open("rb") as file:
+                small.append(_written(folder / made.name, file.read(8_000_000), label))
+    if not small:
+        small = [_written(folder / "sources.txt", standard_library(8_000_000), "Python")]
+    whole = small[0].path.read_bytes()
+    growing = [
+        _written(folder / f"growing-{part}.txt", whole[: len(whole) // part], f"1/{part}") for part in (8, 4, 2, 1)
+    ]
+    return Setup(True, n_turns, n_threads, small, [], growing, folder)
+
+
+def _written(path: Path, data: bytes, name: str) -> Corpus:
+    path.write_bytes(data.decode(errors="ignore").encode())
+    return Corpus(name, path)
+
+
+def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str]) -> Setup:
+    """All sizes of all corpora, built where they are not there."""
+    sized = {name: [corpus(name, size) for size in SIZES[name]] for name in LANGUAGES}
+    small, large = (
+        [Corpus(f"{LANGUAGES[name]}, {SIZES[name][place]} MB", paths[place]) for name, paths in sized.items()]
+        for place in (0, 1)
+    )
+    growing = []
+    if {"growth", "scaling"} & set(wanted):
+        growing = [Corpus(f"mixed, {size} MB", corpus("mixed", size)) for size in SIZES["mixed"]]
+    return Setup(False, n_turns, n_threads, small, large, growing, folder)
+
+
+def measure(name: str, setup: Setup) -> Section:
+    """One section, printed when it is done."""
+    print(f"{name}...", file=sys.stderr)
+    began = time.perf_counter()
+    section: Section = importlib.import_module(name).measure(setup)
+    section.notes.append(f"took {time.perf_counter() - began:.0f} s")
+    print(section.text(), flush=True)
+    return section
+
+
+def revision() -> str:
+    """The commit that was measured."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def write_record(sections: list[Section], n_turns: int) -> Path:
+    """The record of this machine and day; sections measured anew replace the old."""
+    machine = peers.machine()
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-")
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    path = HERE / "record" / slug / f"{date}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record: dict[str, Any] = {"sections": []}
+    if path.exists():
+        record = json.loads(path.read_text())
+    found = {section["name"]: section for section in record["sections"]} | {s.name: s.record() for s in sections}
+    facts = {
+        made.stem: json.loads(made.read_text()) for made in sorted(CORPORA.glob("*-*.json")) if made.parent == CORPORA
+    }
+    kept = ("bytes", "documents", "distinct", "distinct_bytes_available", "sha256", "packages")
+    record = {
+        "date": date,
+        "revision": revision(),
+        "machine": machine,
+        "turns": n_turns,
+        "peers": peers.PINNED,
+        "corpora": {name: {key: fact[key] for key in kept} for name, fact in facts.items()},
+        "sections": list(found.values()),
+    }
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
+    """What the README says: one line a promise, the least favourable ratio of its corpora."""
+    machine = record["machine"]
+    lines = [
+        f"Measured on {machine['cpu']}, {machine['cores']} cores, {record['date']}, by `make bench`: medians of"
+        f" {record['turns']} turns, all peers in the same run. [Record]({record_path}), every figure in it.",
+        "",
+        "| | pairloom against | times as fast, least to most |",
+        "|---|---|---:|",
+    ]
+    ratios: dict[tuple[str, str], list[float]] = {}
+    for section in record["sections"]:
+        for claim in section["claims"]:
+            if match := re.search(r"times (?:as fast as )?(\w+)$", claim["what"]):
+                what = claim["what"].split(",")[0]
+                ratios.setdefault((what, match[1]), []).append(claim["value"])
+    lines += [
+        f"| {what} | {peer} | {shown(min(values))} to {shown(max(values))} |" for (what, peer), values in ratios.items()
+    ]
+    return "\n".join([*lines, "", f"![speed by peer, cost by size]({plot})"])
+
+
+def write_readme(record_path: Path) -> None:
+    """Draws the plot and puts the table between the markers, at the end where there are none."""
+    from plot import draw
+
+    root = HERE.parent
+    record = json.loads(record_path.read_text())
+    plot = record_path.with_suffix(".svg")
+    draw(record, plot)
+    table = readme_table(record, record_path.relative_to(root), plot.relative_to(root))
+    text = (root / "README.md").read_text()
+    block = f"{BEGIN}\n{table}\n{END}"
+    if BEGIN in text and END in text:
+        text = text[: text.index(BEGIN)] + block + text[text.index(END) + len(END) :]
+    else:
+        text = text.rstrip("\n") + f"\n\n{block}\n"
+    (root / "README.md").write_text(text)
+
+
+def main() -> int:
+    """The command line; 1 when a target was missed."""
+    parser = argparse.ArgumentParser(description="pairloom against its peers")
+    parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
+    parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
+    parser.add_argument("--turns", type=int, help="3 unless --quick")
+    parser.add_argument("--threads", type=int, default=peers.machine()["cores"])
+    options = parser.parse_args()
+    present = [name for name in OPTIONAL if (HERE / f"{name}.py").exists()]
+    wanted = options.only or [*SECTIONS, *present]
+    if unknown := set(wanted) - {*SECTIONS, *present}:
+        parser.error(
+            f"no benchmark is named {', '.join(sorted(unknown))}; there are {', '.join((*SECTIONS, *present))}"
+        )
+    n_turns = options.turns or (1 if options.quick else 3)
+    peers.install()
+    with tempfile.TemporaryDirectory(dir=CORPORA if CORPORA.exists() else None) as name:
+        folder = Path(name)
+        setup = (
+            quick_setup(options.threads, folder, n_turns)
+            if options.quick
+            else full_setup(options.threads, folder, n_turns, wanted)
+        )
+        sections = [measure(section, setup) for section in wanted]
+    if not options.quick:
+        write_readme(write_record(sections, n_turns))
+    missed = [claim for section in sections for claim in section.claims if not claim.met]
+    print(f"{len(missed)} of {sum(len(section.claims) for section in sections)} targets missed")
+    for claim in missed:
+        print(claim.text())
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
