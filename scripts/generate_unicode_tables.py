@@ -38,6 +38,7 @@ def class_bytes() -> bytearray:
 
 
 def rows(values: list[int]) -> list[str]:
+    """The values as lines of Rust, as many on a line as fit."""
     lines, line = [], "   "
     for value in values:
         if len(line) + len(str(value)) + 2 > 110:
@@ -48,6 +49,7 @@ def rows(values: list[int]) -> list[str]:
 
 
 def main() -> None:
+    """Writes the tables."""
     classes = class_bytes()
     blocks: dict[bytes, int] = {}
     index = [

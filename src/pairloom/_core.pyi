@@ -31,6 +31,9 @@ def pairs_of_ranks(
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
 
+def is_scanned(pattern: _Pattern) -> bool:
+    """Whether a pattern has a scanner written by hand; any other is run by a regex engine."""
+
 @final
 class Counter:
     """Counts batches of texts, or files; `finish` freezes the result and ends the counter."""

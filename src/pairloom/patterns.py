@@ -1,17 +1,19 @@
 """The named patterns, as text.
 
-Enters: a name ("gpt2") or a regular expression. Leaves: the text of a regular expression.
+Enters: a name ("gpt2") or a regular expression. Leaves: the text of a regular expression, or several that split one
+after the other, each what the one before left.
 
 A pattern's matches are the pretokens. Each text is written without possessive quantifiers and
 without `$`, because these two mean different things to different engines; it matches exactly what
 the owner's own text matches, which the tests check against that text.
-Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base).
+Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base); the tokenizer.json, tekken.json and Python
+files that the other models are published with.
 """
 
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, overload
+from typing import Final, Literal, overload
 
 GPT2: Final = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """GPT-2, GPT-3: a contraction, letters, digits, other characters, or white space."""
@@ -49,14 +51,84 @@ O200K: Final = "|".join(
 )
 """GPT-4o and later: words also break where lower case turns to upper case."""
 
-PATTERNS: Final[Mapping[str, str]] = MappingProxyType({"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K})
-"""Every name that can be given where a pattern is asked for."""
+LLAMA3: Final = "|".join(
+    [
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+        r"[^\r\n\p{L}\p{N}]?\p{L}+",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]
+)
+"""Llama 3, GLM 4 and 5: the first published text of cl100k, where a text's last white space is cut like any other."""
+
+QWEN2: Final = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+"""Qwen 1 to 3: as Llama 3, numbers one by one."""
+
+QWEN35: Final = QWEN2.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+"""Qwen 3.5: as Qwen 2, combining marks belong to words."""
+
+NANOCHAT: Final = LLAMA3.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'(?i:[sdmt]|ll|ve|re)").replace("{1,3}", "{1,2}")
+"""nanochat: as Llama 3, digits in twos."""
+
+TEKKEN: Final = O200K.replace(_CONTRACTION, "").replace(r"\p{N}{1,3}", r"\p{N}")
+"""Mistral's Tekken: as o200k, without contractions, numbers one by one."""
+
+KIMI: Final = "|".join(
+    [
+        r"[\p{Han}]+",
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER[:-1]}&&[^\p{{Han}}]]*{_LOWER[:-1]}&&[^\p{{Han}}]]+{_CONTRACTION}",
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER[:-1]}&&[^\p{{Han}}]]+{_LOWER[:-1]}&&[^\p{{Han}}]]*{_CONTRACTION}",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]
+)
+"""Kimi: as o200k, runs of Han characters apart from other letters."""
+
+DEEPSEEK: Final = (
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    "|".join(
+        [
+            r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+""",
+            r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+",
+            r" ?[\p{P}\p{S}]+[\r\n]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        ]
+    ),
+)
+"""DeepSeek V3 and later: digits in threes, then runs of Chinese and Japanese, then words."""
+
+STARCODER: Final = (r"\p{N}", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+"""StarCoder, SmolLM: numbers one by one, then GPT-2 as it was first written."""
+
+PATTERNS: Final[Mapping[str, str | tuple[str, ...]]] = MappingProxyType(
+    {
+        "gpt2": GPT2,
+        "cl100k": CL100K,
+        "o200k": O200K,
+        "llama3": LLAMA3,
+        "qwen2": QWEN2,
+        "qwen3.5": QWEN35,
+        "nanochat": NANOCHAT,
+        "tekken": TEKKEN,
+        "kimi": KIMI,
+        "deepseek": DEEPSEEK,
+        "starcoder": STARCODER,
+    }
+)
+"""Every name that can be given where a pattern is asked for; several texts split one after the other."""
 
 
 @overload
-def pattern_text(pattern: str) -> str: ...
-@overload
-def pattern_text(pattern: tuple[str, ...]) -> tuple[str, ...]: ...
+def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...
 @overload
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]: ...
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -70,19 +142,25 @@ def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
     A bare word is taken for a name: ValueError lists the known ones if it is none of them.
     """
     if isinstance(pattern, tuple):
-        return tuple(pattern_text(part) for part in pattern)
+        if not pattern:
+            raise ValueError("the pattern has no parts; name one of " + ", ".join(PATTERNS))
+        return tuple(step for part in pattern for step in _steps(pattern_text(part)))
     if not isinstance(pattern, str):
         raise TypeError(f"pattern must be a str or a tuple of str, not {type(pattern).__name__}")
     if pattern in PATTERNS:
         return PATTERNS[pattern]
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", pattern):
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]+", pattern):
         raise ValueError(
             f"no pattern is named {pattern!r}; the names are {', '.join(PATTERNS)},"
-            " and anything with other characters than letters, digits, - and _ is a regular expression"
+            " and anything with other characters than letters, digits, -, . and _ is a regular expression"
         )
     if not pattern:
         raise ValueError("the pattern is empty; name one of " + ", ".join(PATTERNS))
     return pattern
+
+
+def _steps(text: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else text
 
 
 def pattern_name(text: str | tuple[str, ...]) -> str | None:

@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use super::model_file::{pairs_of_ranks, read_model};
     #[pymodule_export]
-    use super::pretokens::pretokenize;
+    use super::pretokens::{is_scanned, pretokenize};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -23,10 +23,16 @@ impl Pattern {
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
         let made = match self {
             Pattern::One(pattern) => Pretokenizer::new(pattern),
-            Pattern::Several(patterns) => Pretokenizer::new(&patterns.concat()),
+            Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
         };
         made.map(Arc::new).map_err(|error| exception(py, error))
     }
+}
+
+/// Whether a pattern has a scanner written by hand, which may start at any pretoken.
+#[pyfunction]
+pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
+    Ok(pattern.compile(py)?.is_memoryless())
 }
 
 /// Splits `text` into pretokens.

@@ -18,7 +18,7 @@ from pairloom.patterns import GPT2, PATTERNS
 
 __all__ = ["read_splitters", "write_splitters"]
 
-_FROM_ONIGURUMA = {to_oniguruma(text): text for text in PATTERNS.values()}
+_FROM_ONIGURUMA = {to_oniguruma(text): text for text in PATTERNS.values() if isinstance(text, str)}
 
 
 def read_splitters(node: Any, name: str) -> Pattern:

@@ -180,7 +180,7 @@ def train(
     documents: str | Iterable[str],
     vocab_size: int,
     *,
-    pattern: str = "gpt2",
+    pattern: str | tuple[str, ...] = "gpt2",
     special_tokens: Collection[str] = ("<|endoftext|>",),
     special_ids: SpecialIds = "last",
     byte_order: ByteOrder = "value",
@@ -232,7 +232,7 @@ def train_from_counts(
     counts: Mapping[bytes, int],
     vocab_size: int,
     *,
-    pattern: str = "gpt2",
+    pattern: str | tuple[str, ...] = "gpt2",
     special_tokens: Collection[str] = ("<|endoftext|>",),
     special_ids: SpecialIds = "last",
     byte_order: ByteOrder = "value",
@@ -277,7 +277,7 @@ class NaiveTrainer:
     "counting words", "counting pairs", in "max" and "updating".
     """
 
-    def __init__(self, *, pattern: str = "gpt2", block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2", block_bytes: int = BLOCK_BYTES) -> None:
         self.pattern = pattern
         self.block_bytes = block_bytes
         self.seconds: dict[str, float] = {}

@@ -13,30 +13,47 @@ import regex
 from pairloom.patterns import pattern_text
 
 
-def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
+def pretokenize(text: str, pattern: str | tuple[str, ...] = "gpt2") -> list[bytes]:
     """Cuts one document into its pretokens.
 
     >>> pretokenize("some text that i'll pre-tokenize")
     [b'some', b' text', b' that', b' i', b"'ll", b' pre', b'-', b'tokenize']
 
-    `pattern` is a name or a regular expression. What it does not match is not lost: each stretch
-    between two matches is a pretoken of its own. Matches of nothing are ignored.
+    `pattern` is a name, a regular expression, or several that split one after the other: each splits
+    the pieces that the one before left, and sees nothing beyond such a piece.
     """
-    pretokens: list[str] = []
+    texts = pattern_text(pattern)
+    pieces = [text] if text else []
+    for step in (texts,) if isinstance(texts, str) else texts:
+        pieces = [part for piece in pieces for part in split(piece, step)]
+    return [piece.encode() for piece in pieces]
+
+
+def split(text: str, pattern: str) -> list[str]:
+    """Cuts a text where the matches of one regular expression begin and end.
+
+    >>> split("a1b22", "[0-9]+")
+    ['a', '1', 'b', '22']
+
+    What it does not match is not lost: each stretch between two matches is a piece of its own.
+    Matches of nothing are ignored.
+    """
+    pieces: list[str] = []
     end = 0
-    for match in regex.finditer(pattern_text(pattern), text):
+    # Version 1 of the syntax is the one with intersections of classes, [a&&b].
+    for match in regex.finditer(pattern, text, flags=regex.V1 if "&&" in pattern else 0):
         if match.end() == match.start():
             continue
         if match.start() > end:
-            pretokens.append(text[end : match.start()])
-        pretokens.append(match.group())
+            pieces.append(text[end : match.start()])
+        pieces.append(match.group())
         end = match.end()
     if end < len(text):
-        pretokens.append(text[end:])
-    return [pretoken.encode() for pretoken in pretokens]
+        pieces.append(text[end:])
+    return pieces
 
 
-def count_pretokens(documents: Iterable[str], pattern: str = "gpt2") -> Counter[bytes]:
+def count_pretokens(documents: Iterable[str], pattern: str | tuple[str, ...] = "gpt2") -> Counter[bytes]:
     """Counts the pretokens of all documents; each document is cut on its own.
 
     >>> count_pretokens(["ab ab", "ab"])

@@ -37,7 +37,7 @@ class Model:
     vocab: dict[int, bytes]
     merges: list[Merge]
     special_tokens: dict[str, int]
-    pattern: str = "gpt2"
+    pattern: str | tuple[str, ...] = "gpt2"
 
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:

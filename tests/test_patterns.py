@@ -1,0 +1,81 @@
+"""Every named pattern: the core splits as the reference does, by a scanner written by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tiktoken_ext import openai_public
+
+from pairloom import PatternError, Tokenizer, _core, pretokenize
+from pairloom.patterns import PATTERNS, pattern_name, pattern_text
+from pairloom.reference import naive
+from tests.corpora import ALPHABETS, random_documents
+
+HOSTILE = [
+    "'S 'ſ 'LL 'Ve 'ß don't DON'T I'M i'd'd ''s",
+    "e\u0301a\u0308\u0301 \u0301 न\u093cम ਸ\u0a4d ",
+    "ǅ ǅungla LjUBAV CamelCaseWORDSandHTTPServer 東京TowerタワーÀé",
+    "a\r\n\r\n\r\n b \r\r\n\n   \n\t\n  c \r\n",
+    "a" * 3000 + "1" * 3001 + " " * 3002 + "漢" * 1000 + "-" * 999,
+    "٣٤٥٦ ①②③ Ⅷ ½ 12345678 ১২৩ 1²³",
+    "a\u00a0b\u2028c\u3000\u3000d\u1680 \x1c\x1f\u180e\u200b e\x85",
+    "!!!???///\n\n//\r\n path/to/file.txt\n=====\n",
+    "🙂🙂 👩‍👩‍👧 \U0010ffff\ue000",
+    "trailing spaces   ",
+    "trailing newlines \n\n \n",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_named_pattern_has_a_scanner(name: str) -> None:
+    assert _core.is_scanned(pattern_text(name))
+    assert pattern_name(pattern_text(name)) == name
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_scanner_splits_as_the_reference(name: str) -> None:
+    draw = random.Random(name)
+    texts = [*HOSTILE, *("".join(draw.sample(HOSTILE[:4] + HOSTILE[5:11], 3)) for _ in range(20))]
+    texts += [text for _ in range(300) for text in random_documents(draw)]
+    everything = [letter for letters in ALPHABETS.values() for letter in letters]
+    texts += ["".join(draw.choices(everything, k=200)) for _ in range(300)]
+    for text in texts:
+        assert pretokenize(text, name) == naive.pretokenize(text, name), text
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_training_with_each_pattern_equals_the_reference(name: str) -> None:
+    draw = random.Random(name)
+    for _ in range(10):
+        documents = random_documents(draw)
+        expected = naive.train(documents, 300, pattern=name)
+        tokenizer = Tokenizer.train(documents, 300, pattern=name)
+        assert tokenizer.model.merges.tolist() == [list(merge) for merge in expected.merges]
+        assert tokenizer.pattern == pattern_text(name)
+
+
+def test_the_text_that_tiktoken_publishes_is_scanned_too() -> None:
+    assert _core.is_scanned(openai_public.r50k_pat_str)
+
+
+def test_patterns_that_do_not_compile() -> None:
+    with pytest.raises(PatternError, match=r"\(a"):
+        pretokenize("a", "(a")
+    with pytest.raises(ValueError, match="gpt2, cl100k"):
+        pretokenize("a", "gpt9")
+    with pytest.raises(ValueError, match="empty"):
+        pretokenize("a", "")
+    with pytest.raises(TypeError):
+        pretokenize("a", 5)  # type: ignore[arg-type]
+    with pytest.raises(PatternError):
+        Tokenizer.train(["a"], 300, pattern="[")
+
+
+def test_any_other_pattern_is_run_by_the_regex_engine() -> None:
+    pattern = r"(?<=a)b|\w+(?=\s)|\s+|."
+    assert not _core.is_scanned(pattern)
+    text = "ab abc ab  c\n" * 50
+    assert pretokenize(text, pattern) == naive.pretokenize(text, pattern)
+    assert pretokenize("a1b22", ("[0-9]+", "[a-z]")) == [b"a", b"1", b"b", b"22"]
