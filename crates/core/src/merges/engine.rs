@@ -91,8 +91,8 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
                 self.counts.try_reserve(1).map_err(Error::out_of_memory("the counts of the merges"))?;
                 self.counts.push(count);
                 self.step(key, &[])?;
-            } else if self.ledger.threshold > self.min_frequency {
-                self.ledger.threshold = self.next_threshold().max(self.min_frequency);
+            } else if self.ledger.most_refused >= self.min_frequency {
+                self.ledger.threshold = self.next_threshold();
                 self.take_census(&[])?;
             } else {
                 break;
@@ -106,14 +106,15 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
     ///
     /// Counts fall about as a power of the rank, ever more steeply; the last halving says how steeply.
     fn next_threshold(&self) -> u64 {
+        let (least, most) = (self.min_frequency, self.ledger.most_refused);
         let n_known = self.pulse.merges.len() - self.counts.len();
         let (half, last) = (self.pulse.merges.len() / 2, self.counts.last());
         let (Some(&earlier), Some(&last)) = (self.counts.get(half.wrapping_sub(n_known)), last) else {
-            return self.ledger.threshold / FALL;
+            return (most / FALL).max(least);
         };
         let n_doublings = (self.n_merges as f64 / self.pulse.merges.len() as f64).log2();
         let fall = (earlier as f64 / last as f64).powf(1.25 * n_doublings);
-        ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).min(self.ledger.threshold - 1)
+        ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
     /// Makes known merges, without choosing or counting.
