@@ -48,6 +48,7 @@ pub(super) struct Engine<'s, 'f, 'p, S, P> {
     first_threshold: u64,
     min_frequency: u64,
     share_from: usize,
+    is_thrifty: bool,
 }
 
 impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
@@ -78,6 +79,7 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             first_threshold: tuning.threshold.max(min_frequency),
             min_frequency,
             share_from: tuning.share_from,
+            is_thrifty: tuning.is_thrifty,
         })
     }
 
@@ -183,7 +185,9 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             foreman.run(Task::Gather, pairing, pause)?;
         }
         foreman.lanes().iter_mut().for_each(|lane| lane.clear());
-        self.ledger.end(list);
+        if self.is_thrifty {
+            self.ledger.end(list);
+        }
         pause()
     }
 
