@@ -76,10 +76,13 @@ pub(super) fn of_tokens<S: Cell, P: Cell>(
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
     let mut pairs = Pairs::new()?;
     for_each_pair(field, pause, |_, left, right, count| {
-        if may_reach(left, right) { pairs.add(key_of(left, right), count) } else { Ok(()) }
+        if may_reach(left, right) {
+            return pairs.add(key_of(left, right), count);
+        }
+        ledger.refuse(threshold - 1);
+        Ok(())
     })?;
-    pairs.retain(0, |count, _| count >= threshold)?;
-    ledger.expect(pairs.len())?;
+    ledger.expect(pairs.n_from(threshold))?;
     pairs.open_lists(|key, count, n| {
         let (left, right) = pair_of(key);
         ledger.admit(left, right, count, n)

@@ -48,6 +48,7 @@ pub(super) struct Engine<'s, 'f, 'p, S, P> {
     first_threshold: u64,
     min_frequency: u64,
     share_from: usize,
+    is_thrifty: bool,
 }
 
 impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
@@ -78,6 +79,7 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             first_threshold: tuning.threshold.max(min_frequency),
             min_frequency,
             share_from: tuning.share_from,
+            is_thrifty: tuning.is_thrifty,
         })
     }
 
@@ -91,8 +93,8 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
                 self.counts.try_reserve(1).map_err(Error::out_of_memory("the counts of the merges"))?;
                 self.counts.push(count);
                 self.step(key, &[])?;
-            } else if self.ledger.threshold > self.min_frequency {
-                self.ledger.threshold = self.next_threshold().max(self.min_frequency);
+            } else if self.ledger.most_refused >= self.min_frequency {
+                self.ledger.threshold = self.next_threshold();
                 self.take_census(&[])?;
             } else {
                 break;
@@ -106,14 +108,15 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
     ///
     /// Counts fall about as a power of the rank, ever more steeply; the last halving says how steeply.
     fn next_threshold(&self) -> u64 {
+        let (least, most) = (self.min_frequency, self.ledger.most_refused);
         let n_known = self.pulse.merges.len() - self.counts.len();
         let (half, last) = (self.pulse.merges.len() / 2, self.counts.last());
         let (Some(&earlier), Some(&last)) = (self.counts.get(half.wrapping_sub(n_known)), last) else {
-            return self.ledger.threshold / FALL;
+            return (most / FALL).max(least);
         };
         let n_doublings = (self.n_merges as f64 / self.pulse.merges.len() as f64).log2();
         let fall = (earlier as f64 / last as f64).powf(1.25 * n_doublings);
-        ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).min(self.ledger.threshold - 1)
+        ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
     /// Makes known merges, without choosing or counting.
@@ -182,7 +185,9 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             foreman.run(Task::Gather, pairing, pause)?;
         }
         foreman.lanes().iter_mut().for_each(|lane| lane.clear());
-        self.ledger.end(list);
+        if self.is_thrifty {
+            self.ledger.end(list);
+        }
         pause()
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Ledger<'f, P> {
     queue: Queue,
     /// Pairs below it are not kept.
     pub threshold: u64,
+    /// No pair that was left out since the last census occurs more often.
+    pub most_refused: u64,
     max_len: usize,
     is_replay: bool,
     /// The first slot of the arena that no list has had.
@@ -36,6 +38,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
             pairs: Pairs::new()?,
             queue: Queue::new(options),
             threshold: 0,
+            most_refused: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
             is_replay: false,
             arena_next: 1,
@@ -51,7 +54,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
             self.pairs.put(key, 0, List::default(), 0)?;
         }
         self.queue.clear();
-        (self.arena_next, self.spare) = (1, 0..0);
+        (self.arena_next, self.spare, self.most_refused) = (1, 0..0, 0);
         Ok(())
     }
 
@@ -67,9 +70,17 @@ impl<'f, P: Cell> Ledger<'f, P> {
             match self.pairs.get(key) {
                 Some((count, _)) if count == bound => return Some((key, count)),
                 Some((count, _)) if count >= self.threshold => self.queue.lower(count),
-                _ => self.queue.pop(),
+                fallen => {
+                    self.refuse(fallen.map_or(self.threshold - 1, |(count, _)| count));
+                    self.queue.pop();
+                }
             }
         }
+    }
+
+    /// Notes that a pair was left out whose count is at most `count`.
+    pub fn refuse(&mut self, count: u64) {
+        self.most_refused = self.most_refused.max(count);
     }
 
     /// The list of a pair.
@@ -101,7 +112,11 @@ impl<'f, P: Cell> Ledger<'f, P> {
             *planned = allot(&mut self.spare, &mut self.arena_next, n);
             return Ok(planned.start);
         }
-        if count < self.threshold || self.lengths[left].get() + self.lengths[right].get() > self.max_len {
+        if self.lengths[left].get() + self.lengths[right].get() > self.max_len {
+            return Ok(0);
+        }
+        if count < self.threshold {
+            self.refuse(count);
             return Ok(0);
         }
         let list = allot(&mut self.spare, &mut self.arena_next, n);

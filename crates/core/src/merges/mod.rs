@@ -121,6 +121,24 @@ struct Tuning {
     threshold: u64,
     /// Lists from this length on are shared between threads.
     share_from: usize,
+    /// Whether the slots of lists that are done with are used again.
+    is_thrifty: bool,
+    /// The least bytes that a symbol and a position take.
+    widths: (u64, u64),
+}
+
+impl Tuning {
+    /// What is fast.
+    fn of(options: &MergeOptions, extent: &Extent) -> Tuning {
+        // As frequent as the pretoken of that rank; the last merge is a little more frequent than that.
+        let frequency = extent.count_at(options.n_merges);
+        Tuning {
+            threshold: frequency + frequency / 4,
+            share_from: SHARE_FROM,
+            is_thrifty: true,
+            widths: (2, 4),
+        }
+    }
 }
 
 fn learn_tuned(
@@ -138,10 +156,10 @@ fn learn_tuned(
         return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
     }
     let extent = Extent::of(pretokens)?;
-    let tuning = tuning
-        .unwrap_or_else(|| Tuning { threshold: extent.count_at(options.n_merges), share_from: SHARE_FROM });
-    let run = match widths(options, already, &extent) {
-        (2, _) => run::<AtomicU16, AtomicU32>,
+    let tuning = tuning.unwrap_or_else(|| Tuning::of(options, &extent));
+    let (symbol_len, position_len) = widths(options, already, &extent);
+    let run = match (symbol_len.max(tuning.widths.0), position_len.max(tuning.widths.1)) {
+        (2, 4) => run::<AtomicU16, AtomicU32>,
         (_, 4) => run::<AtomicU32, AtomicU32>,
         _ => run::<AtomicU32, AtomicU64>,
     };

@@ -171,6 +171,11 @@ impl Pairs {
         self.n_used
     }
 
+    /// How many pairs have a count of at least `threshold`.
+    pub fn n_from(&self, threshold: u64) -> usize {
+        self.counts.iter().filter(|entry| entry.key != VACANT && entry.count >= threshold).count()
+    }
+
     /// Makes room for `n` pairs in all. Tables hash alike, so filling one in the order of another and
     /// letting it grow meanwhile would put all pairs in one place.
     pub fn reserve(&mut self, n: usize) -> Result<()> {

@@ -61,10 +61,10 @@ impl Corpus {
             5 => &["the", "in", "er", "an", "re", " ", "s"],
             _ => &["\0", "\u{7f}", "ÿ", "a\0", "\0\0"],
         };
-        let longest = random.of(&[3, 6, 12, 40]);
+        let longest = random.of(&[3, 6, 12, 40, 300]);
         let heaviest = random.of(&[1, 2, 5, 5000, 1 << 40]);
         let mut corpus = Corpus::default();
-        for _ in 0..random.below(30) {
+        for _ in 0..random.below(if longest == 300 { 4 } else { 30 }) {
             let mut pretoken = String::new();
             for _ in 0..random.below(longest) {
                 pretoken.push_str(random.of(letters));
@@ -104,6 +104,8 @@ fn random_tuning(random: &mut Random) -> Tuning {
     Tuning {
         threshold: random.of(&[0, 1, 2, 3, 10, 100, 1 << 20, u64::MAX]),
         share_from: random.of(&[0, 1, 2, 5, 20, usize::MAX]),
+        is_thrifty: random.below(2) == 0,
+        widths: random.of(&[(2, 4), (4, 4), (4, 8)]),
     }
 }
 
