@@ -173,7 +173,7 @@ impl<'r> Walk<'r> {
                 self.ends.extend(ends.iter().map(|&end| (end, window.offset_of(end))));
             }
             if let Some(&(end, _)) = self.ends.last() {
-                append(&mut self.bytes, document[..end].as_bytes(), budget)?;
+                append(&mut self.bytes, &document.as_bytes()[..end], budget)?;
                 self.n_bytes = self.n_bytes.saturating_mul(2).min(plan.block_bytes);
                 return Ok(true);
             }
