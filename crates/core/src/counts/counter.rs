@@ -7,10 +7,9 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::crew::{Crew, Job};
+use super::crew::{Crew, Job, share};
 use super::partitions::Partitions;
 use super::ranges::{Plan, Totals};
 use super::seams::{Counted, Seams};
@@ -93,12 +92,13 @@ impl Counter {
     }
 
     /// The counts of all that was given.
-    pub fn finish(mut self) -> Result<PretokenCounts> {
+    pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
             return Err(Error::Invalid("counting failed before; count again from the start".into()));
         }
-        flush(&mut self.tallies, &self.partitions)?;
-        let mut counts = self.partitions.freeze()?;
+        let n_tallies = self.tallies.len();
+        share(n_tallies, self.tallies.into_iter(), |mut tally| tally.flush(&self.partitions))?;
+        let mut counts = self.partitions.freeze(self.threads)?;
         counts.set_totals(self.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
         Ok(counts)
     }
@@ -208,27 +208,3 @@ const MOST_RANGES: u64 = 1 << 14;
 
 /// What opening a source costs, in bytes that could be counted instead.
 const SOURCE_WEIGHT: u64 = 256;
-
-/// Moves what tallies hold to the partitions, with a thread for each where threads can be had.
-fn flush(tallies: &mut [Tally], partitions: &Partitions) -> Result<()> {
-    let n_others = tallies.len().saturating_sub(1);
-    let queue = Mutex::new(tallies.iter_mut());
-    let failure = Mutex::new(None);
-    let work = || {
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some(tally) = next() {
-            if let Err(error) = tally.flush(partitions) {
-                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..n_others {
-            if thread::Builder::new().name("pairloom-flush".into()).spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
-    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
-}

@@ -263,3 +263,32 @@ impl<'s> Crew<'s> {
         }
     }
 }
+
+/// Does `work` on all items with up to `threads` threads, this one among them; returns the first error
+/// that a thread met.
+pub(super) fn share<T: Send>(
+    threads: usize,
+    items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) -> Result<()> + Sync,
+) -> Result<()> {
+    let queue = Mutex::new(items);
+    let failure = Mutex::new(None);
+    let take_all = || {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(item) = next() {
+            if let Err(error) = work(item) {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                break;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            if thread::Builder::new().name("pairloom-count".into()).spawn_scoped(scope, take_all).is_err() {
+                break;
+            }
+        }
+        take_all();
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}

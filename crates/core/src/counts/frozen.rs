@@ -5,9 +5,11 @@
 //! eight-byte prefixes. Invariants: `ends` ascends strictly, its last member is `bytes.len()`, `counts`
 //! is as long as `ends` and holds no zero, no two pretokens are equal.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
+use std::thread;
 
+use super::crew::share;
+use super::keys::{MOST_SHORT, ShortKey};
+use super::partitions::{Batches, Partitions};
 use crate::error::{Error, Result};
 use crate::merges::WeightedPretokens;
 
@@ -22,8 +24,14 @@ pub struct PretokenCounts {
     n_special_literals: u64,
 }
 
-/// What is reserved when columns grow; named in [`Error::OutOfMemory`].
+/// What is reserved; named in [`Error::OutOfMemory`].
 const COLUMNS: &str = "the columns of the counts";
+
+/// Fewer pretokens than this are not worth another thread.
+const SERIAL: usize = 1 << 16;
+
+/// Pretokens that a thread adds before it takes more.
+const STRETCH: usize = 1 << 16;
 
 impl PretokenCounts {
     /// How many distinct pretokens there are.
@@ -96,36 +104,45 @@ impl PretokenCounts {
             start = end;
         }
         let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
+        sum(columns.counts.iter().copied())?;
+        // The canonical order shows that no pretoken stands twice.
+        let ascends = (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
+        if ascends && !columns.counts.contains(&0) {
+            return Ok(columns);
+        }
         PretokenCounts::merge(&[&columns])
     }
 
     /// The sum: each pretoken once, with the sum of its counts; the totals are added too.
     pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
-        let mut sum = PretokenCounts::default();
-        let hasher = DefaultHashBuilder::default();
-        let mut places: HashTable<usize> = HashTable::new();
-        for part in parts {
-            sum.n_bytes = add(sum.n_bytes, part.n_bytes)?;
-            sum.n_documents = add(sum.n_documents, part.n_documents)?;
-            sum.n_special_literals = add(sum.n_special_literals, part.n_special_literals)?;
-            for (pretoken, count) in part.iter() {
-                if count == 0 {
-                    continue;
+        // Counts are added modulo 2^64: where all of them together are less, none can wrap.
+        sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
+        let n_entries: usize = parts.iter().map(|part| part.len()).sum();
+        let threads = match n_entries {
+            0..SERIAL => 1,
+            _ => thread::available_parallelism().map_or(1, |n| n.get()),
+        };
+        let partitions = Partitions::new(None)?;
+        let stretches = parts.iter().flat_map(|part| {
+            (0..part.len()).step_by(STRETCH).map(move |first| (part, first..part.len().min(first + STRETCH)))
+        });
+        share(threads, stretches, |(part, stretch)| {
+            let mut batches = Batches::new(&partitions)?;
+            for index in stretch {
+                let (pretoken, count) = (part.pretoken(index), part.counts[index]);
+                if pretoken.len() <= MOST_SHORT {
+                    batches.add(&partitions, ShortKey::of(pretoken), count)?;
+                } else {
+                    partitions.add_long(partitions.hashing.long(pretoken), pretoken, count)?;
                 }
-                let hash = hasher.hash_one(pretoken);
-                if let Some(&place) = places.find(hash, |&place| sum.pretoken(place) == pretoken) {
-                    sum.counts[place] = add(sum.counts[place], count)?;
-                    continue;
-                }
-                places
-                    .try_reserve(1, |&place| hasher.hash_one(sum.pretoken(place)))
-                    .map_err(Error::out_of_memory("the table that adds counts"))?;
-                let place = sum.len();
-                places.insert_unique(hash, place, |&place| hasher.hash_one(sum.pretoken(place)));
-                sum.push(pretoken, count)?;
             }
-        }
-        Ok(sum)
+            batches.flush(&partitions)
+        })?;
+        let mut merged = partitions.freeze(threads)?;
+        merged.n_bytes = sum(parts.iter().map(|part| part.n_bytes))?;
+        merged.n_documents = sum(parts.iter().map(|part| part.n_documents))?;
+        merged.n_special_literals = sum(parts.iter().map(|part| part.n_special_literals))?;
+        Ok(merged)
     }
 
     /// The same counts ordered by the bytes of the pretokens: the canonical order of files and listings.
@@ -135,41 +152,53 @@ impl PretokenCounts {
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
         // Equal prefixes are equal bytes or differ after them or in length: then all bytes decide.
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.pretoken(a.1).cmp(self.pretoken(b.1))));
-        let mut sorted = PretokenCounts {
-            n_bytes: self.n_bytes,
-            n_documents: self.n_documents,
-            n_special_literals: self.n_special_literals,
+        let mut sorted =
+            PretokenCounts::assemble(&[(self.len(), self.bytes.len())], vec![order], 1, |order, columns| {
+                for &(_, index) in order {
+                    columns.push(self.pretoken(index), self.counts[index]);
+                }
+            })?;
+        sorted.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        Ok(sorted)
+    }
+
+    /// Columns out of parts: part i holds `sizes[i]` pretokens and bytes of them, and `write` pushes
+    /// exactly those. Each part is given up when it is written.
+    pub(super) fn assemble<P: Send>(
+        sizes: &[(usize, usize)],
+        parts: Vec<P>,
+        threads: usize,
+        write: impl Fn(&P, &mut Columns<'_>) + Sync,
+    ) -> Result<PretokenCounts> {
+        let n_pretokens: usize = sizes.iter().map(|size| size.0).sum();
+        let n_bytes: usize = sizes.iter().map(|size| size.1).sum();
+        let mut made = PretokenCounts {
+            bytes: zeros(n_bytes)?,
+            ends: zeros(n_pretokens)?,
+            counts: zeros(n_pretokens)?,
             ..PretokenCounts::default()
         };
-        sorted.reserve(self.len(), self.bytes.len())?;
-        for (_, index) in order {
-            sorted.push(self.pretoken(index), self.counts[index])?;
+        let mut rest =
+            Columns { bytes: &mut made.bytes, ends: &mut made.ends, counts: &mut made.counts, end: 0 };
+        let mut jobs = Vec::new();
+        jobs.try_reserve_exact(parts.len()).map_err(Error::out_of_memory(COLUMNS))?;
+        for (part, &size) in parts.into_iter().zip(sizes) {
+            let (columns, after) = rest.split(size);
+            jobs.push((part, columns));
+            rest = after;
         }
-        Ok(sorted)
+        let threads = if n_pretokens < SERIAL { 1 } else { threads };
+        share(threads, jobs.into_iter(), |(part, mut columns)| {
+            write(&part, &mut columns);
+            Ok(())
+        })?;
+        Ok(made)
     }
 
     /// Pretoken `index`; `index` is less than `len()`.
     fn pretoken(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
-    }
-
-    /// Makes room for that many more pretokens and bytes of them.
-    pub(super) fn reserve(&mut self, n_pretokens: usize, n_bytes: usize) -> Result<()> {
-        self.bytes.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(COLUMNS))?;
-        self.ends.try_reserve_exact(n_pretokens).map_err(Error::out_of_memory(COLUMNS))?;
-        self.counts.try_reserve_exact(n_pretokens).map_err(Error::out_of_memory(COLUMNS))
-    }
-
-    /// Appends a pretoken that is not there yet.
-    pub(super) fn push(&mut self, pretoken: &[u8], count: u64) -> Result<()> {
-        self.bytes.try_reserve(pretoken.len()).map_err(Error::out_of_memory(COLUMNS))?;
-        self.ends.try_reserve(1).map_err(Error::out_of_memory(COLUMNS))?;
-        self.counts.try_reserve(1).map_err(Error::out_of_memory(COLUMNS))?;
-        self.bytes.extend_from_slice(pretoken);
-        self.ends.push(self.bytes.len() as u64);
-        self.counts.push(count);
-        Ok(())
     }
 
     /// Sets the totals.
@@ -180,10 +209,58 @@ impl PretokenCounts {
     }
 }
 
-/// Adds counts; more than a `u64` holds is an error, never a wrapped count.
-fn add(a: u64, b: u64) -> Result<u64> {
-    a.checked_add(b)
-        .ok_or_else(|| Error::Invalid("counts: a sum exceeds 2**64 - 1; the parts are damaged".into()))
+/// A stretch of columns that are being written.
+pub(super) struct Columns<'c> {
+    bytes: &'c mut [u8],
+    ends: &'c mut [u64],
+    counts: &'c mut [u64],
+    /// Where the last pretoken ends in the whole column.
+    end: u64,
+}
+
+impl<'c> Columns<'c> {
+    /// Writes the next pretoken.
+    pub(super) fn push(&mut self, pretoken: &[u8], count: u64) {
+        let (bytes, rest) = std::mem::take(&mut self.bytes).split_at_mut(pretoken.len());
+        bytes.copy_from_slice(pretoken);
+        self.bytes = rest;
+        self.end += pretoken.len() as u64;
+        if let Some((end, rest)) = std::mem::take(&mut self.ends).split_first_mut() {
+            *end = self.end;
+            self.ends = rest;
+        }
+        if let Some((slot, rest)) = std::mem::take(&mut self.counts).split_first_mut() {
+            *slot = count;
+            self.counts = rest;
+        }
+    }
+
+    /// Cuts off the first that many pretokens and bytes.
+    fn split(self, (n_pretokens, n_bytes): (usize, usize)) -> (Columns<'c>, Columns<'c>) {
+        let (bytes, bytes_after) = self.bytes.split_at_mut(n_bytes);
+        let (ends, ends_after) = self.ends.split_at_mut(n_pretokens);
+        let (counts, counts_after) = self.counts.split_at_mut(n_pretokens);
+        let end = self.end + n_bytes as u64;
+        (
+            Columns { bytes, ends, counts, end: self.end },
+            Columns { bytes: bytes_after, ends: ends_after, counts: counts_after, end },
+        )
+    }
+}
+
+fn zeros<T: Copy + Default>(n: usize) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(n).map_err(Error::out_of_memory(COLUMNS))?;
+    zeros.resize(n, T::default());
+    Ok(zeros)
+}
+
+/// A sum that fits in 64 bits: more is an error, never a wrapped count.
+fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
+    let sum: u128 = counts.map(u128::from).sum();
+    u64::try_from(sum).map_err(|_| {
+        Error::Invalid(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
+    })
 }
 
 /// The first eight bytes as a number that orders as they do.

@@ -15,6 +15,7 @@ mod keys;
 mod partitions;
 mod ranges;
 mod seams;
+mod short_table;
 mod tally;
 mod windows;
 

@@ -2,9 +2,9 @@
 //!
 //! Enters: batches of keys with counts, from the threads' own tables when those make room. Leaves: the
 //! columns of [`PretokenCounts`]. Cost: one probe per key that a thread's table put out, in batches, so
-//! that a lock is taken once for many keys and the partition is in cache for all of them; freezing is one
-//! pass, in parallel over partitions. Memory depends on the number of distinct pretokens, not on that of
-//! threads: this is why threads do not keep maps of their own, to be added at the end.
+//! that a lock is taken once for many keys; freezing is one pass, in parallel over partitions. Memory
+//! depends on the number of distinct pretokens, not on that of threads: this is why threads do not keep
+//! maps of their own, to be added at the end.
 //!
 //! Counts are added modulo 2^64. Where a seam between ranges takes pretokens back (see `seams`), a count
 //! may be "negative" for a while; the sum is exact in the end, and entries whose sum is 0 are dropped.
@@ -15,13 +15,31 @@ use hashbrown::HashTable;
 
 use super::budget::Budget;
 use super::frozen::PretokenCounts;
-use super::keys::{Hashing, MOST_SHORT, ShortKey};
+use super::keys::{Hashing, ShortKey};
+use super::short_table::ShortTable;
 use crate::error::{Error, Result};
 
 /// How many partitions there are: enough that threads seldom meet at a lock.
-pub(super) const N_PARTITIONS: usize = 64;
+const N_PARTITIONS: usize = 64;
+
+/// Keys that gather for a partition before its lock is taken.
+const BATCH: usize = 32;
 
 const TABLE: &str = "the table of distinct pretokens";
+
+/// The counts of all threads.
+pub(super) struct Partitions {
+    parts: Vec<Mutex<Partition>>,
+    pub(super) hashing: Hashing,
+    pub(super) budget: Budget,
+}
+
+#[derive(Default)]
+struct Partition {
+    short: ShortTable,
+    long: HashTable<LongEntry>,
+    arena: Vec<u8>,
+}
 
 /// A pretoken too long for a [`ShortKey`]: where it stands in its partition's arena, and its count.
 struct LongEntry {
@@ -31,24 +49,9 @@ struct LongEntry {
     count: u64,
 }
 
-#[derive(Default)]
-struct Partition {
-    short: HashTable<(ShortKey, u64)>,
-    long: HashTable<LongEntry>,
-    arena: Vec<u8>,
-}
-
-/// The counts of all threads.
-pub(super) struct Partitions {
-    parts: Vec<Mutex<Partition>>,
-    pub(super) hashing: Hashing,
-    pub(super) budget: Budget,
-}
-
-/// The partition that a hash belongs to. The bits are those that neither a thread's table (the lowest)
-/// nor a partition's (the lowest and the seven highest) uses.
-#[inline]
-pub(super) fn partition_of(hash: u64) -> usize {
+/// The partition that a hash belongs to, by bits that no table within uses: threads' and partitions' use
+/// the lowest, hashbrown the seven highest too.
+fn partition_of(hash: u64) -> usize {
     (hash >> 48) as usize % N_PARTITIONS
 }
 
@@ -61,33 +64,16 @@ impl Partitions {
         Ok(Partitions { parts, hashing: Hashing::new(), budget: Budget::new(max_memory) })
     }
 
-    /// Adds a batch of short keys, all of partition `index`.
-    pub(super) fn add_short(&self, index: usize, batch: &[(ShortKey, u64)]) -> Result<()> {
-        let mut part = self.lock(index);
-        for &(key, count) in batch {
-            let hash = self.hashing.short(key);
-            if let Some(entry) = part.short.find_mut(hash, |entry| entry.0 == key) {
-                entry.1 = entry.1.wrapping_add(count);
-                continue;
-            }
-            reserve(&mut part.short, &self.budget, |entry| self.hashing.short(entry.0))?;
-            part.short.insert_unique(hash, (key, count), |entry| self.hashing.short(entry.0));
-        }
-        Ok(())
-    }
-
-    /// Adds one long pretoken whose hash is `hash`.
+    /// Adds to the count of a pretoken of more than [`super::keys::MOST_SHORT`] bytes.
     pub(super) fn add_long(&self, hash: u64, pretoken: &[u8], count: u64) -> Result<()> {
         let mut part = self.lock(partition_of(hash));
         let Partition { long, arena, .. } = &mut *part;
-        let found = long.find_mut(hash, |entry| {
-            entry.hash == hash && arena[entry.start..entry.start + entry.n_bytes] == *pretoken
-        });
+        let found = long.find_mut(hash, |entry| entry.hash == hash && entry.bytes(arena) == pretoken);
         if let Some(entry) = found {
             entry.count = entry.count.wrapping_add(count);
             return Ok(());
         }
-        reserve(long, &self.budget, |entry| entry.hash)?;
+        reserve(long, &self.budget)?;
         let start = arena.len();
         append(arena, pretoken, &self.budget)?;
         let entry = LongEntry { hash, start, n_bytes: pretoken.len(), count };
@@ -95,28 +81,25 @@ impl Partitions {
         Ok(())
     }
 
-    /// The columns, with totals still at nothing. Partitions are given up as they are read.
-    pub(super) fn freeze(self) -> Result<PretokenCounts> {
-        let mut frozen = PretokenCounts::default();
-        let (mut n_pretokens, mut n_bytes) = (0, 0);
-        for index in 0..N_PARTITIONS {
-            let part = self.lock(index);
-            n_pretokens += part.short.len() + part.long.len();
-            n_bytes += part.arena.len();
-            n_bytes += part.short.iter().map(|entry| entry.0.n_bytes()).sum::<usize>();
-        }
-        self.budget.take(n_bytes + 16 * n_pretokens, "the columns of the counts")?;
-        frozen.reserve(n_pretokens, n_bytes)?;
-        for part in self.parts {
-            let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-            for (key, count) in part.short.iter().filter(|entry| entry.1 != 0) {
-                frozen.push(&key.padded()[..key.n_bytes().min(MOST_SHORT)], *count)?;
+    /// The columns, their totals at nothing yet, made by up to `threads` threads. Partitions are given up
+    /// as they are read.
+    pub(super) fn freeze(self, threads: usize) -> Result<PretokenCounts> {
+        let mut parts = Vec::new();
+        parts.try_reserve_exact(N_PARTITIONS).map_err(Error::out_of_memory(TABLE))?;
+        parts.extend(
+            self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        );
+        let sizes: Vec<(usize, usize)> = parts.iter().map(Partition::size).collect();
+        let n_bytes: usize = sizes.iter().map(|size| size.0 * 2 * size_of::<u64>() + size.1).sum();
+        self.budget.take(n_bytes, "the columns of the counts")?;
+        PretokenCounts::assemble(&sizes, parts, threads, |part, columns| {
+            for (key, count) in part.short.iter() {
+                columns.push(&key.padded()[..key.n_bytes()], count);
             }
             for entry in part.long.iter().filter(|entry| entry.count != 0) {
-                frozen.push(&part.arena[entry.start..entry.start + entry.n_bytes], entry.count)?;
+                columns.push(entry.bytes(&part.arena), entry.count);
             }
-        }
-        Ok(frozen)
+        })
     }
 
     fn lock(&self, index: usize) -> MutexGuard<'_, Partition> {
@@ -125,18 +108,70 @@ impl Partitions {
     }
 }
 
+impl Partition {
+    /// How many pretokens there are whose count is not 0, and the bytes of them.
+    fn size(&self) -> (usize, usize) {
+        let short = self.short.iter().map(|(key, _)| key.n_bytes());
+        let long = self.long.iter().filter(|entry| entry.count != 0).map(|entry| entry.n_bytes);
+        short.chain(long).fold((0, 0), |(n, n_bytes), length| (n + 1, n_bytes + length))
+    }
+}
+
+impl LongEntry {
+    fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start..self.start + self.n_bytes]
+    }
+}
+
+/// Short keys on their way to the partitions, gathered by partition.
+pub(super) struct Batches {
+    /// [`BATCH`] places for each partition.
+    places: Vec<(ShortKey, u64)>,
+    n_taken: [u8; N_PARTITIONS],
+}
+
+impl Batches {
+    /// Nothing on its way; the memory is on the partitions' books.
+    pub(super) fn new(partitions: &Partitions) -> Result<Self> {
+        const WHAT: &str = "the counting table of a thread";
+        partitions.budget.take(N_PARTITIONS * BATCH * size_of::<(ShortKey, u64)>(), WHAT)?;
+        let mut places = Vec::new();
+        places.try_reserve_exact(N_PARTITIONS * BATCH).map_err(Error::out_of_memory(WHAT))?;
+        places.resize(N_PARTITIONS * BATCH, (ShortKey::EMPTY, 0));
+        Ok(Batches { places, n_taken: [0; N_PARTITIONS] })
+    }
+
+    /// Sends a key with its count on the way.
+    pub(super) fn add(&mut self, partitions: &Partitions, key: ShortKey, count: u64) -> Result<()> {
+        let index = partition_of(partitions.hashing.short(key));
+        let n_taken = &mut self.n_taken[index];
+        self.places[index * BATCH + usize::from(*n_taken)] = (key, count);
+        *n_taken += 1;
+        if usize::from(*n_taken) == BATCH { self.flush_one(partitions, index) } else { Ok(()) }
+    }
+
+    /// Lets all that is on its way arrive.
+    pub(super) fn flush(&mut self, partitions: &Partitions) -> Result<()> {
+        (0..N_PARTITIONS).try_for_each(|index| self.flush_one(partitions, index))
+    }
+
+    fn flush_one(&mut self, partitions: &Partitions, index: usize) -> Result<()> {
+        let n_taken = usize::from(std::mem::take(&mut self.n_taken[index]));
+        let batch = &self.places[index * BATCH..index * BATCH + n_taken];
+        partitions.lock(index).short.add(batch, &partitions.hashing, &partitions.budget)
+    }
+}
+
 /// Makes room for one more entry, on the books of `budget`.
-fn reserve<T>(table: &mut HashTable<T>, budget: &Budget, hasher: impl Fn(&T) -> u64) -> Result<()> {
+fn reserve(table: &mut HashTable<LongEntry>, budget: &Budget) -> Result<()> {
     if table.len() < table.capacity() {
         return Ok(());
     }
-    // hashbrown doubles: a slot and a control byte for each bucket, at most 8/7 of the entries rounded up
-    // to a power of two.
+    // hashbrown doubles: an entry and a control byte for each bucket, a bucket for at most 7/8 of an entry.
     let n_buckets = (table.len() + 1).saturating_mul(8).div_ceil(7).next_power_of_two().max(4);
-    let n_bytes = n_buckets.saturating_mul(size_of::<T>() + 1) + 16;
-    budget.take(n_bytes, TABLE)?;
+    budget.take(n_buckets.saturating_mul(size_of::<LongEntry>() + 1) + 16, TABLE)?;
     let before = table.allocation_size();
-    table.try_reserve(1, hasher).map_err(Error::out_of_memory(TABLE))?;
+    table.try_reserve(1, |entry| entry.hash).map_err(Error::out_of_memory(TABLE))?;
     budget.give(before);
     Ok(())
 }

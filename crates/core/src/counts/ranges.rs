@@ -36,7 +36,7 @@ pub(super) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { range_bytes: 2 << 20, block_bytes: 256 << 10, beyond_bytes: 4 << 10 }
+        Plan { range_bytes: 2 << 20, block_bytes: 128 << 10, beyond_bytes: 4 << 10 }
     }
 }
 

@@ -13,15 +13,13 @@ use hashbrown::HashTable;
 
 use super::hot::HotTable;
 use super::keys::{LOAD, MOST_SHORT, ShortKey};
-use super::partitions::{N_PARTITIONS, Partitions, partition_of};
+use super::partitions::{Batches, Partitions};
 use crate::error::{Error, Result};
 
 /// Bytes of a thread's table of short pretokens.
 const HOT_BYTES: usize = 1 << 20;
 /// Pretokens in a group of the span loop.
 const GROUP: usize = 64;
-/// Keys that gather for a partition before its lock is taken.
-const BATCH: usize = 32;
 /// Long pretokens that a thread holds, and the bytes of them, before they go to the partitions.
 const MOST_LONG: usize = 4096;
 const MOST_LONG_BYTES: usize = 1 << 18;
@@ -40,9 +38,7 @@ pub(super) struct Tally {
     hot: HotTable,
     /// The keys and hashes of a group, between the two turns of the span loop.
     staged: [(ShortKey, u64); GROUP],
-    /// [`BATCH`] places for each partition, and how many of them are taken.
-    batches: Vec<(ShortKey, u64)>,
-    n_batched: [u8; N_PARTITIONS],
+    batches: Batches,
     long: HashTable<LongEntry>,
     arena: Vec<u8>,
 }
@@ -51,19 +47,15 @@ impl Tally {
     /// An empty tally; its memory is on the partitions' books.
     pub(super) fn new(partitions: &Partitions) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
-        let n_bytes = N_PARTITIONS * BATCH * size_of::<(ShortKey, u64)>()
-            + 2 * MOST_LONG * (size_of::<LongEntry>() + 1)
-            + MOST_LONG_BYTES;
+        let n_bytes = 2 * MOST_LONG * (size_of::<LongEntry>() + 1) + MOST_LONG_BYTES;
         partitions.budget.take(n_bytes, WHAT)?;
         let hot = HotTable::new(HOT_BYTES, &partitions.budget)?;
-        let mut batches = Vec::new();
-        batches.try_reserve_exact(N_PARTITIONS * BATCH).map_err(Error::out_of_memory(WHAT))?;
-        batches.resize(N_PARTITIONS * BATCH, (ShortKey::EMPTY, 0));
+        let batches = Batches::new(partitions)?;
         let mut long = HashTable::new();
         long.try_reserve(MOST_LONG, |entry: &LongEntry| entry.hash).map_err(Error::out_of_memory(WHAT))?;
         let mut arena = Vec::new();
         arena.try_reserve_exact(MOST_LONG_BYTES).map_err(Error::out_of_memory(WHAT))?;
-        Ok(Tally { hot, staged: [(ShortKey::EMPTY, 0); GROUP], batches, n_batched: [0; N_PARTITIONS], long, arena })
+        Ok(Tally { hot, staged: [(ShortKey::EMPTY, 0); GROUP], batches, long, arena })
     }
 
     /// Counts the pretokens of `text` that follow `start` and end at `ends`.
@@ -154,19 +146,15 @@ impl Tally {
 
     /// Moves all counts to the partitions.
     pub(super) fn flush(&mut self, partitions: &Partitions) -> Result<()> {
-        let Tally { hot, batches, n_batched, .. } = self;
-        hot.drain(|key, count| put_in_batch(partitions, batches, n_batched, key, count))?;
-        for index in 0..N_PARTITIONS {
-            let n = usize::from(std::mem::take(&mut self.n_batched[index]));
-            partitions.add_short(index, &self.batches[index * BATCH..index * BATCH + n])?;
-        }
+        self.hot.drain(|key, count| self.batches.add(partitions, key, count))?;
+        self.batches.flush(partitions)?;
         self.flush_long(partitions)
     }
 
     #[cold]
     #[inline(never)]
     fn put_out(&mut self, partitions: &Partitions, key: ShortKey, count: u64) -> Result<()> {
-        put_in_batch(partitions, &mut self.batches, &mut self.n_batched, key, count)
+        self.batches.add(partitions, key, count)
     }
 
     #[cold]
@@ -205,24 +193,4 @@ impl LongEntry {
     fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         &arena[self.start as usize..self.start as usize + self.n_bytes as usize]
     }
-}
-
-/// Puts a key in the batch of its partition, and the batch in the partition when it is full.
-fn put_in_batch(
-    partitions: &Partitions,
-    batches: &mut [(ShortKey, u64)],
-    n_batched: &mut [u8; N_PARTITIONS],
-    key: ShortKey,
-    count: u64,
-) -> Result<()> {
-    let index = partition_of(partitions.hashing.short(key));
-    let batch = &mut batches[index * BATCH..(index + 1) * BATCH];
-    let n = usize::from(n_batched[index]);
-    batch[n] = (key, count);
-    n_batched[index] += 1;
-    if n + 1 == BATCH {
-        n_batched[index] = 0;
-        partitions.add_short(index, batch)?;
-    }
-    Ok(())
 }
