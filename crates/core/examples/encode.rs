@@ -1,6 +1,6 @@
 //! Times encoding, counting and decoding with a GPT-2 vocabulary.
 //!
-//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S]`
+//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL]`
 //!
 //! Each figure is the best of as many rounds as fit the time given. Cold: an encoder that has seen nothing.
 
@@ -57,20 +57,37 @@ fn load(vocab: &str, merges: &str) -> Result<(Tokens, Vec<[u32; 3]>), Failure> {
     Ok((tokens, list))
 }
 
-/// The best time of `work` in rounds that together last about `seconds`.
-fn best<T>(seconds: f64, mut work: impl FnMut() -> Result<T, Failure>) -> Result<Duration, Failure> {
-    let begun = Instant::now();
-    let mut least = Duration::MAX;
-    while least == Duration::MAX || begun.elapsed().as_secs_f64() < seconds {
-        let (start, start_running) = (Instant::now(), running());
-        std::hint::black_box(work()?);
-        let elapsed = start.elapsed();
-        let spent = running().zip(start_running).map(|(end, start)| end - start);
-        // The system counts in ticks: of what is short, the time that passes says more.
-        let spent = spent.filter(|&spent| spent > Duration::from_millis(8));
-        least = least.min(spent.unwrap_or(elapsed));
+/// How figures are taken and which.
+struct Bench {
+    seconds: f64,
+    only: Option<String>,
+}
+
+impl Bench {
+    /// Prints what `show` makes of the best time of `work`, in rounds that together last about `seconds`.
+    fn measure<T>(
+        &self,
+        label: &str,
+        show: impl Fn(f64) -> String,
+        mut work: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<(), Failure> {
+        if self.only.as_ref().is_some_and(|only| !label.contains(only)) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let mut least = Duration::MAX;
+        while least == Duration::MAX || begun.elapsed().as_secs_f64() < self.seconds {
+            let (start, start_running) = (Instant::now(), running());
+            std::hint::black_box(work()?);
+            let elapsed = start.elapsed();
+            let spent = running().zip(start_running).map(|(end, start)| end - start);
+            // The system counts in ticks: of what is short, the time that passes says more.
+            let spent = spent.filter(|&spent| spent > Duration::from_millis(8));
+            least = least.min(spent.unwrap_or(elapsed));
+        }
+        println!("{label:30} {}", show(least.as_secs_f64()));
+        Ok(())
     }
-    Ok(least)
 }
 
 /// How long this thread has been running, with `PAIRLOOM_CPU_TIME` set, where the system says so.
@@ -82,22 +99,26 @@ fn running() -> Option<Duration> {
     line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// Takes `--name value` out of the arguments.
+fn option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.remove(at);
+    (at < arguments.len()).then(|| arguments.remove(at))
+}
+
 fn main() -> Result<(), Failure> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut seconds = 2.0;
-    if let Some(at) = arguments.iter().position(|argument| argument == "--seconds") {
-        seconds = arguments.get(at + 1).ok_or("--seconds without a number")?.parse()?;
-        arguments.drain(at..at + 2);
-    }
+    let seconds = option(&mut arguments, "--seconds").map_or(Ok(2.0), |seconds| seconds.parse())?;
+    let bench = Bench { seconds, only: option(&mut arguments, "--only") };
     let [vocab, merges, texts @ ..] = arguments.as_slice() else {
-        return Err("usage: encode VOCAB_JSON MERGES_TXT TEXT...".into());
+        return Err("usage: encode VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL]".into());
     };
     let (tokens, list) = load(vocab, merges)?;
-    let time = best(seconds / 4.0, || {
+    let ms = |time: f64| format!("{:8.2} ms", time * 1e3);
+    bench.measure("vocabulary from columns", ms, || {
         let (tokens, list) = (tokens.clone(), list.clone());
         Ok(Vocabulary::from_merges(tokens, list, false)?)
     })?;
-    println!("vocabulary from columns       {:8.2} ms", time.as_secs_f64() * 1e3);
     let vocabulary = Arc::new(Vocabulary::from_merges(tokens, list, false)?);
     let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN)?);
     let specials = SpecialTokens::new(vec![("<|endoftext|>".into(), 50256)])?;
@@ -106,69 +127,60 @@ fn main() -> Result<(), Failure> {
         Encoder::new(Arc::clone(&vocabulary), Arc::clone(&pretokenizer), specials.clone(), options)
     };
     let warm = encoder()?;
-    let time = best(seconds / 4.0, || Ok(Decoder::new(&vocabulary, &specials)?))?;
-    println!("decoder                       {:8.2} ms", time.as_secs_f64() * 1e3);
+    bench.measure("decoder", ms, || Ok(Decoder::new(&vocabulary, &specials)?))?;
     let long = "The quick brown fox jumps over the lazy dog. ".repeat(7);
     for text in ["Hello, world!", &long[..292]] {
         const ROUNDS: u32 = 10_000;
         let mut ids: Vec<u16> = Vec::new();
-        let time = best(seconds / 4.0, || {
+        let ns = |time: f64| format!("{:8.0} ns", time * 1e9 / f64::from(ROUNDS));
+        bench.measure(&format!("{:3} characters", text.len()), ns, || {
             for _ in 0..ROUNDS {
                 ids.clear();
                 warm.encode(std::hint::black_box(text), SpecialPolicy::All, &mut ids)?;
             }
             Ok(())
         })?;
-        println!(
-            "{:3} characters, {:2} ids        {:8.0} ns",
-            text.len(),
-            ids.len(),
-            time.as_secs_f64() * 1e9 / f64::from(ROUNDS)
-        );
     }
     for path in texts {
         let text = fs::read_to_string(path)?;
-        let rate = |time: Duration| text.len() as f64 / time.as_secs_f64() / 1e6;
         println!("{path}: {:.1} MB", text.len() as f64 / 1e6);
+        let rate = |time: f64| format!("{:8.0} MB/s", text.len() as f64 / time / 1e6);
         let mut ids: Vec<u16> = Vec::new();
-        let time = best(seconds, || {
+        bench.measure("encode, cold", rate, || {
             ids.clear();
             Ok(encoder()?.encode(&text, SpecialPolicy::All, &mut ids)?)
         })?;
-        println!("  encode, cold                {:8.0} MB/s", rate(time));
-        let time = best(seconds, || {
+        warm.encode(&text, SpecialPolicy::All, &mut Vec::<u16>::new())?;
+        bench.measure("encode, warm", rate, || {
             ids.clear();
             Ok(warm.encode(&text, SpecialPolicy::All, &mut ids)?)
         })?;
-        println!("  encode, warm                {:8.0} MB/s", rate(time));
-        let time = best(seconds, || Ok(warm.count(&text, SpecialPolicy::All, None)?))?;
-        println!("  count, warm                 {:8.0} MB/s", rate(time));
+        bench.measure("count, warm", rate, || Ok(warm.count(&text, SpecialPolicy::All, None)?))?;
         for threads in [1, 2] {
-            let time =
-                best(seconds, || Ok(encoder()?.encode_file::<u16>(Path::new(path), threads, &Silent)?))?;
-            println!("  file, {threads} threads, cold       {:8.0} MB/s", rate(time));
-        }
-        let lines: Vec<&str> = text.split_inclusive("\n\n").collect();
-        for threads in [1, 2] {
-            let time = best(seconds, || {
-                Ok(warm.encode_batch::<u16>(&lines, SpecialPolicy::All, threads, &Silent)?)
+            bench.measure(&format!("file, cold, threads {threads}"), rate, || {
+                Ok(encoder()?.encode_file::<u16>(Path::new(path), threads, &Silent)?)
             })?;
-            println!("  batch of {:6}, {threads} threads  {:8.0} MB/s", lines.len(), rate(time));
         }
+        let blocks: Vec<&str> = text.split_inclusive("\n\n").collect();
+        for threads in [1, 2] {
+            bench.measure(&format!("batch of {}, threads {threads}", blocks.len()), rate, || {
+                Ok(warm.encode_batch::<u16>(&blocks, SpecialPolicy::All, threads, &Silent)?)
+            })?;
+        }
+        ids.clear();
+        warm.encode(&text, SpecialPolicy::All, &mut ids)?;
         let decoder = Decoder::new(&vocabulary, &specials)?;
         let mut decoded = Vec::new();
-        let time = best(seconds, || {
+        bench.measure("decode", rate, || {
             decoded.clear();
             Ok(decoder.decode(&ids, &mut decoded)?)
         })?;
+        decoded.clear();
+        decoder.decode(&ids, &mut decoded)?;
         if decoded != text.as_bytes() {
             return Err("decoding gave another text".into());
         }
-        println!(
-            "  decode                      {:8.0} MB/s, {:.2} bytes an id",
-            rate(time),
-            text.len() as f64 / ids.len() as f64
-        );
+        println!("{:.2} bytes an id", text.len() as f64 / ids.len() as f64);
     }
     Ok(())
 }
