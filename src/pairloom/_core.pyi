@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, final
 
-from typing_extensions import Buffer
-
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 __version__: str
 UNICODE_VERSION: str

@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom.errors import CountsError
+from pairloom.extras import extra
 from pairloom.formats.atomic import check_free, write_file
 
 __all__ = ["CountsColumns", "load", "save"]
@@ -138,9 +139,7 @@ def _size(header: dict[str, Any], key: str, path: Path) -> int:
 
 
 def _write_parquet(columns: CountsColumns) -> bytes:
-    pyarrow = _pyarrow()
-    import pyarrow.parquet
-
+    pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
     if len(columns.counts) and int(columns.counts.max()) >= 1 << 63:
         raise CountsError("a count exceeds 2**63 - 1, which the int64 of Parquet cannot hold; save as a native file")
     pairs = {_PREFIX + key: json.dumps(value, ensure_ascii=False) for key, value in columns.metadata.items()}
@@ -153,7 +152,7 @@ def _write_parquet(columns: CountsColumns) -> bytes:
     )
     out = io.BytesIO()
     starts = np.concatenate([np.zeros(1, np.uint64), columns.ends]).astype(np.int64)
-    with pyarrow.parquet.ParquetWriter(out, schema, use_dictionary=False) as writer:
+    with parquet.ParquetWriter(out, schema, use_dictionary=False) as writer:
         for first in range(0, len(columns.ends), _ROW_GROUP):
             last = min(first + _ROW_GROUP, len(columns.ends))
             offsets = starts[first : last + 1] - starts[first]
@@ -167,12 +166,10 @@ def _write_parquet(columns: CountsColumns) -> bytes:
 
 
 def _read_parquet(path: Path) -> CountsColumns:
-    pyarrow = _pyarrow()
-    import pyarrow.parquet
-
+    pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
     with path.open("rb") as file:
         try:
-            table = pyarrow.parquet.read_table(file)
+            table = parquet.read_table(file)
         except (pyarrow.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -212,18 +209,14 @@ def _joined(column: Any) -> tuple[bytes, npt.NDArray[np.uint64]]:
         chunk = chunk.cast(pyarrow.large_binary())
         offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
         data = chunk.buffers()[2]
-        texts.append(b"" if data is None else memoryview(data)[offsets[0] : offsets[-1]])
+        texts.append(b"" if data is None else memoryview(data).cast("B")[offsets[0] : offsets[-1]])
         ends.append(offsets[1:] - offsets[0] + n_bytes)
         n_bytes += int(offsets[-1] - offsets[0])
     return b"".join(texts), np.concatenate(ends).astype(np.uint64)
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError("counts as Parquet need pyarrow: pip install 'pairloom[parquet]'") from error
-    return pyarrow
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return extra(module, "counts as Parquet")
 
 
 # Metadata -------------------------------------------------------------------------------------------------------
@@ -240,7 +233,7 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
         is_strings = not isinstance(value, list) or all(isinstance(item, str) for item in value)
         if not isinstance(value, kind) or isinstance(value, bool) or not is_strings:
             raise CountsError(f"{name}: metadata {key!r} must not be {value!r}")
-        if kind is int and not 0 <= value < 1 << 64:
+        if isinstance(value, int) and not 0 <= value < 1 << 64:
             raise CountsError(f"{name}: metadata {key!r} is {value}, which does not fit 64 bits")
     if header["corpus_specials"] not in ("text", "split"):
         raise CountsError(f"{name}: metadata 'corpus_specials' must be 'text' or 'split'")

@@ -14,7 +14,7 @@ from pairloom import PairloomError, __version__
 __all__ = ["main"]
 
 # One small module a command; each has HELP, add_arguments(parser) and run(args).
-COMMANDS = ("train", "encode", "decode")
+COMMANDS = ("train", "encode", "decode", "count", "merge-counts")
 
 
 class _Command(Protocol):

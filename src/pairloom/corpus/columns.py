@@ -15,8 +15,9 @@ import numpy as np
 from pairloom import _core
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
+from pairloom.extras import extra
 
-__all__ = ["Rows", "RowsReader", "require_pyarrow"]
+__all__ = ["Rows", "RowsReader"]
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
@@ -30,13 +31,8 @@ class Rows(NamedTuple):
     done: float
 
 
-def require_pyarrow() -> Any:
-    """pyarrow, or an ImportError that says how to get it."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError("reading Parquet and Arrow needs pyarrow: pip install 'pairloom[parquet]'") from error
-    return pyarrow
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return extra(module, "reading Parquet and Arrow")
 
 
 class RowsReader:
@@ -51,11 +47,9 @@ class RowsReader:
 
     def parquet(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of a Parquet file."""
-        pyarrow = require_pyarrow()
-        import pyarrow.parquet
-
+        pyarrow = _pyarrow()
         try:
-            parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+            parquet = _pyarrow("pyarrow.parquet").ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
             self._check(parquet.schema_arrow)
             n_rows = parquet.metadata.num_rows
             for batch in parquet.iter_batches(self._rows_at_a_time(parquet.metadata), columns=[".".join(self._field)]):
@@ -65,17 +59,15 @@ class RowsReader:
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of an Arrow file, in the file or the stream format."""
-        pyarrow = require_pyarrow()
-        import pyarrow.ipc
-
+        pyarrow, ipc = _pyarrow(), _pyarrow("pyarrow.ipc")
         begin = file.read(6)
         file.seek(0)
         try:
             if begin == b"ARROW1":
-                reader = pyarrow.ipc.open_file(file)
+                reader = ipc.open_file(file)
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
             else:
-                reader = pyarrow.ipc.open_stream(file)
+                reader = ipc.open_stream(file)
                 batches = iter(reader)
             self._check(reader.schema)
             for batch in batches:
@@ -93,7 +85,7 @@ class RowsReader:
 
     def _check(self, schema: Any) -> None:
         """Raises CorpusError unless the schema has the column and it is text."""
-        pyarrow = require_pyarrow()
+        pyarrow = _pyarrow()
         wanted = ".".join(self._field)
         if self._field[0] not in schema.names:
             raise CorpusError(
@@ -125,19 +117,17 @@ class RowsReader:
         return max(_FEWEST_ROWS, min(_MOST_ROWS, PIECE_BYTES // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS))
 
     def _rows(self, column: Any, below: list[str], n_rows: int | None) -> Iterator[Rows]:
-        pyarrow = require_pyarrow()
-        import pyarrow.compute
-
+        pyarrow, compute = _pyarrow(), _pyarrow("pyarrow.compute")
         for key in below:
             # Unlike struct.field(), this keeps what is null above.
-            column = pyarrow.compute.struct_field(column, key)
+            column = compute.struct_field(column, key)
         if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
             column = column.cast(pyarrow.large_string())
         first_row, self._n_rows = self._n_rows, self._n_rows + len(column)
         n_nulls = column.null_count
         if n_nulls:
             if not self._skip:
-                row = first_row + pyarrow.compute.index(column.is_null(), True).as_py()
+                row = first_row + compute.index(column.is_null(), True).as_py()
                 raise CorpusError(f"{self._name}: row {row}: the text is null; leave such rows out with skip_bad")
             column = column.drop_null()
         for start, stop in _cut(column):
@@ -188,4 +178,4 @@ def _buffers(column: Any) -> tuple[memoryview, np.ndarray[Any, np.dtype[np.int64
     data = column.buffers()[2]
     if data is None:
         return memoryview(b""), offsets - offsets[0]
-    return memoryview(data)[int(offsets[0]) : int(offsets[-1])], offsets - offsets[0]
+    return memoryview(data).cast("B")[int(offsets[0]) : int(offsets[-1])], offsets - offsets[0]

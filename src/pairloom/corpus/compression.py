@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol
 
 from pairloom.errors import CorpusError
+from pairloom.extras import extra
 
 __all__ = ["COMPRESSIONS", "PIECE_BYTES", "pieces_of", "sniffed"]
 
@@ -34,11 +35,7 @@ class _Decoder(Protocol):
 
 
 def _zstd() -> Any:
-    try:
-        import zstandard
-    except ImportError as error:
-        raise ImportError("reading .zst needs zstandard: pip install 'pairloom[zstd]'") from error
-    return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+    return extra("zstandard", "reading .zst").ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {

@@ -16,7 +16,7 @@ from pairloom import _core
 from pairloom.arguments import check_choice, check_int, check_paths, check_texts
 from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
-from pairloom.corpus.sources import InputFormat, Source, resolve
+from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "is_dataset"]
 
@@ -59,8 +59,8 @@ class Corpus:
     """Documents in files: `Corpus(paths)`; or in memory: `Corpus.of_texts(texts)`.
 
     paths: a path, glob, folder or URL, "-" for standard input, several of them, or a data set of `datasets`. Suffixes
-    say how a file is read: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a column, anything
-    else plain text; .gz, .zst, .bz2 and .xz after that are decompressed.
+    say how a file is read: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a column,
+    anything else plain text; .gz, .zst, .bz2 and .xz after that are decompressed.
     text_field: the key or column of the text; dots lead to nested ones.
     separator: what stands between the documents of plain text; None makes each file one document. Empty documents of
     plain text are none, empty records are.
@@ -190,7 +190,9 @@ class Reading:
         """Warns when records were left out."""
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
-            warnings.warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}", stacklevel=3)
+            warnings.warn(
+                f"{self.n_skipped} records that cannot be read were left out; the first:{shown}", stacklevel=3
+            )
 
     def _read(self) -> Iterator[Block]:
         n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
@@ -220,10 +222,11 @@ class Reading:
             return
         source = corpus.sources[number]
         with source.open() as file:
-            format: InputFormat | None = source.format
+            format: InputFormat = source.format or "text"
             compression = source.compression
-            if format is None:
-                file, format, compression = _looked_at(file)
+            if source.name == STDIN:
+                file, looks_like, compression = _looked_at(file)
+                format = source.format or looks_like
             if format in ("parquet", "arrow"):
                 yield from self._rows_of(source, file, format, compression)
             else:

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.errors import CorpusError
+from pairloom.extras import extra
 
 __all__ = ["STDIN", "InputFormat", "Source", "has_suffix_of_records", "resolve"]
 
@@ -97,19 +98,21 @@ def _resolve_one(path: str) -> Iterator[Source]:
         yield Source(STDIN, None, None, None)
     elif "://" in path:
         yield from _remote(path)
-    elif os.path.isdir(path):
+    elif Path(path).is_dir():
         yield from _folder(path)
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
-        names = sorted(name for name in glob.iglob(path, recursive=True) if not os.path.isdir(name))
+        # Unlike Path.glob, this takes a whole path with the pattern in it.
+        found = glob.glob(path, recursive=True)  # noqa: PTH207
+        names = sorted(name for name in found if not Path(name).is_dir())
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
         yield from map(_local, names)
 
 
 def _local(path: str) -> Source:
-    status = os.stat(path)
+    status = Path(path).stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     format, compression = _by_suffix(path)
@@ -117,10 +120,10 @@ def _local(path: str) -> Source:
 
 
 def _folder(path: str) -> Iterator[Source]:
-    names = []
+    names: list[str] = []
     for folder, subfolders, files in os.walk(path, onerror=_raise):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        names.extend(os.path.join(folder, name) for name in files if not name.startswith("."))
+        names.extend(str(Path(folder, name)) for name in files if not name.startswith("."))
     known = sorted(name for name in names if _by_suffix(name)[0] is not None)
     if not known:
         raise CorpusError(
@@ -175,8 +178,4 @@ def _raise(error: OSError) -> None:
 
 
 def _fsspec() -> Any:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError("reading URLs needs fsspec: pip install 'pairloom[remote]'") from error
-    return fsspec
+    return extra("fsspec", "reading URLs")
