@@ -1,6 +1,7 @@
 """pairloom trains, applies and moves byte-level BPE tokenizers."""
 
 from pairloom._core import UNICODE_VERSION, __version__
+from pairloom.corpus import Corpus
 from pairloom.counts import PretokenCounts
 from pairloom.errors import (
     CorpusError,
@@ -20,6 +21,7 @@ from pairloom.training import TrainingConfig, train_bpe
 
 __all__ = [
     "UNICODE_VERSION",
+    "Corpus",
     "CorpusError",
     "CountsError",
     "FormatError",

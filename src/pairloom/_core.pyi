@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 __version__: str
 UNICODE_VERSION: str
@@ -26,7 +27,7 @@ def read_model(data: bytes, name: str) -> dict[str, Any]:
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """(rows [m, 3] of left, right, made; unreachable tokens; tokens of a byte that is none) of tokens in rank order, all by place."""
+    """(rows [m, 3] of left, right, made; unreachable tokens; tokens of a byte that is none), all by place in rank order."""
 
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
@@ -54,6 +55,9 @@ class Counter:
 
     def count_files(self, paths: list[str]) -> None:
         """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
+
+    def count_block(self, documents: Documents) -> None:
+        """Counts the documents of a block; one that goes on is joined with the next block."""
 
     def finish(self) -> PretokenCounts:
         """The counts of all that was given."""
@@ -172,3 +176,84 @@ class DecodeStream:
 
     def finish(self) -> str:
         """The rest; what is held back cannot become whole any more."""
+
+@final
+class Documents:
+    """A block of documents: text, and where documents end in it; immutable.
+
+    Text after the last end belongs to a document that goes on in the next block.
+    """
+
+    n_bytes: int
+    is_empty: bool
+
+    @staticmethod
+    def from_texts(texts: list[str]) -> Documents:
+        """Each text is a document."""
+
+    @staticmethod
+    def from_column(
+        data: Buffer, offsets: npt.NDArray[np.int64], *, name: str, first_row: int, replace: bool, skip: bool
+    ) -> tuple[Documents, int]:
+        """(documents, rows left out): row i is data[offsets[i]:offsets[i + 1]], offsets int64 [n + 1].
+
+        A row that is not UTF-8 is replaced, left out, or a CorpusError that names it.
+        """
+
+    def __len__(self) -> int:
+        """How many documents end here."""
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        """int64 [n], in bytes of the text."""
+
+    def texts(self) -> list[str]:
+        """The documents that end here; the first may have begun in an earlier block."""
+
+    def open_text(self) -> str:
+        """The text after the last end."""
+
+    def skip(self, first: int) -> Documents:
+        """The documents from number `first` on."""
+
+    def count_words(self, in_word: bool) -> tuple[int, bool]:
+        """(words that begin here, whether the text ends in one); words are apart by white space."""
+
+@final
+class PlainText:
+    """Reads one file of plain text, piece by piece; CorpusError (file, byte offset) for invalid UTF-8."""
+
+    def __init__(self, name: str, *, separator: str | None, replace: bool) -> None: ...
+    def push(self, data: bytes) -> Documents: ...
+    def finish(self) -> Documents: ...
+
+@final
+class JsonLines:
+    """Reads one field of a file of JSON lines, piece by piece; CorpusError (file, line) for a broken record."""
+
+    n_skipped: int
+    messages: list[str]
+
+    def __init__(self, name: str, *, field: list[str], replace: bool, skip: bool) -> None: ...
+    def push(self, data: bytes) -> Documents: ...
+    def finish(self) -> Documents: ...
+
+@final
+class Quota:
+    """Cuts documents to doc_cap bytes each and max_bytes together."""
+
+    is_full: bool
+
+    def __init__(self, *, doc_cap: int | None, max_bytes: int | None) -> None: ...
+    def use_up(self, n_bytes: int) -> None: ...
+    def apply(self, documents: Documents) -> Documents: ...
+
+@final
+class BlockEncoder:
+    """Encodes documents block after block, special tokens recognised; `end_id` is put after each document."""
+
+    def __init__(self, encoder: Encoder, *, end_id: int | None, threads: int) -> None: ...
+    def push(self, documents: Documents) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """(ids [n], ends int64): where documents end in ids; ids after that are of one that goes on."""
+
+def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:
+    """Raises ValueError naming the first row that is not greater, byte by byte, than the one before it."""

@@ -6,17 +6,22 @@ the counts of the whole. Training needs nothing else, so this is the seam betwee
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pairloom import _core
+from pairloom import _core, counts_file
 from pairloom.arguments import check_choice, check_int, check_paths, check_special_tokens, check_texts, resolve_threads
+from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus.readahead import ReadAhead
+from pairloom.corpus.sources import has_suffix_of_records
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_text
@@ -54,7 +59,7 @@ class PretokenCounts:
     @classmethod
     def from_texts(
         cls,
-        texts: Iterable[str],
+        texts: Iterable[str] | Corpus,
         pattern: Pattern = "gpt2",
         *,
         special_tokens: Sequence[str] = (),
@@ -65,9 +70,21 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
 
+        A data set of the `datasets` library or a `Corpus` is taken as well, without making a str of each document.
+
         Raises TypeError for a bare str, UnicodeEncodeError for lone surrogates, MemoryError when `max_memory`
         (bytes) would be exceeded.
         """
+        if isinstance(texts, Corpus) or is_dataset(texts):
+            return cls.from_corpus(
+                texts if isinstance(texts, Corpus) else Corpus(texts),
+                pattern,
+                special_tokens=special_tokens,
+                corpus_specials=corpus_specials,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            )
         check_texts("texts", texts)
         metadata = _metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
@@ -91,15 +108,68 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts the pretokens of UTF-8 files, each a document unless `corpus_specials="split"` cuts it.
 
+        Files whose names end in a suffix of records or of compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz)
+        are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_corpus` to choose.
+
         Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
         UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         checked = check_paths(paths)
         check_choice("input_errors", input_errors, ("strict", "replace"))
+        if any(has_suffix_of_records(path) for path in checked):
+            return cls.from_corpus(
+                Corpus(checked, input_errors=input_errors),
+                pattern,
+                special_tokens=special_tokens,
+                corpus_specials=corpus_specials,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            )
         metadata = _metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, input_errors, threads, max_memory, report)
             counter.count_files(checked)
+            return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_corpus(
+        cls,
+        corpus: Corpus,
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of a corpus; reading and counting overlap.
+
+        Warns when records were left out. Raises OSError, CorpusError (file and line, row or byte), MemoryError when
+        `max_memory` (bytes) would be exceeded.
+        """
+        if not isinstance(corpus, Corpus):
+            raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            if corpus.is_plain:
+                # The core reads such files by itself, on all threads.
+                counter = _counter(metadata, corpus.input_errors, threads, max_memory, report)
+                counter.count_files(corpus.names)
+                return cls(counter.finish(), metadata)._warned()
+            counter = _counter(metadata, "strict", threads, max_memory, None)
+            reading = corpus.read()
+            done = 0
+            if report is not None:
+                report("count", 0, reading.total)
+            with ReadAhead(iter(reading)) as blocks:
+                for block in blocks:
+                    counter.count_block(block.documents)
+                    done = block.done
+                    if report is not None:
+                        report("count", done, max(reading.total, done))
+            reading.warn()
             return cls(counter.finish(), metadata)._warned()
 
     @classmethod
@@ -137,6 +207,64 @@ class PretokenCounts:
         )
         return cls(columns, metadata)
 
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Saves atomically: as Parquet where the suffix is .parquet, else in the format of `pairloom.counts_file`.
+
+        Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
+        """
+        text, ends, counts = self.columns.sorted_columns()
+        made = self.metadata
+        metadata = {
+            "pattern": made.pattern if isinstance(made.pattern, str) else list(made.pattern),
+            "special_tokens": list(made.special_tokens),
+            "corpus_specials": made.corpus_specials,
+            "unicode_version": made.unicode_version,
+            "n_bytes": self.n_bytes,
+            "n_documents": self.n_documents,
+            "n_special_literals": self.columns.n_special_literals,
+            "tool_version": _core.__version__,
+        }
+        counts_file.save(Path(path), counts_file.CountsColumns(text, ends, counts, metadata), overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
+        """Loads counts that `save` wrote; everything in the file is checked.
+
+        Raises OSError, CountsError naming the file, the place and the remedy.
+        """
+        text, ends, counts, made = counts_file.load(Path(path))
+        pattern = made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"])
+        special_tokens = tuple(made["special_tokens"])
+        metadata = CountsMetadata(pattern, special_tokens, made["corpus_specials"], made["unicode_version"])
+        columns = _core.PretokenCounts.from_columns(
+            text,
+            ends,
+            counts,
+            n_bytes=made["n_bytes"],
+            n_documents=made["n_documents"],
+            n_special_literals=made["n_special_literals"],
+        )
+        return cls(columns, metadata)
+
+    @staticmethod
+    def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
+        """The sum of several counts, in one go; CountsError unless all were made in the same way."""
+        listed = list(parts)
+        if not listed:
+            raise ValueError("no counts to merge; give at least one")
+        for part in listed[1:]:
+            listed[0]._check_addable(part)
+        return PretokenCounts(_core.PretokenCounts.merged([part.columns for part in listed]), listed[0].metadata)
+
+    def _check_addable(self, other: PretokenCounts) -> None:
+        for field in dataclasses.fields(CountsMetadata):
+            mine, theirs = (getattr(counts.metadata, field.name) for counts in (self, other))
+            if mine != theirs:
+                raise CountsError(
+                    f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
+                    "there; count both with the same pattern and special tokens"
+                )
+
     def _warned(self) -> PretokenCounts:
         """Warns when literals of special tokens were counted as text."""
         if self.metadata.corpus_specials == "text" and self.columns.n_special_literals:
@@ -171,11 +299,7 @@ class PretokenCounts:
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
-        if self.metadata != other.metadata:
-            raise CountsError(
-                f"counts made in different ways cannot be added: {self.metadata} and {other.metadata}; "
-                "count both with the same pattern and special tokens"
-            )
+        self._check_addable(other)
         return PretokenCounts(_core.PretokenCounts.merged([self.columns, other.columns]), self.metadata)
 
     def __eq__(self, other: object) -> bool:

@@ -26,6 +26,13 @@ pub enum Error {
         /// The likely cause: gzip, UTF-16, Latin-1.
         hint: &'static str,
     },
+    /// A record of a corpus cannot be read.
+    Record {
+        /// The file and the line or row.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// An allocation whose size depends on input was refused by the system.
     OutOfMemory {
         /// What was being allocated.
@@ -95,6 +102,7 @@ impl fmt::Display for Error {
                 }
                 write!(f, "invalid UTF-8 at byte {offset}{hint}")
             }
+            Error::Record { place, message } => write!(f, "{place}: {message}"),
             Error::OutOfMemory { what } => write!(f, "out of memory while allocating {what}"),
             Error::MemoryLimit { limit, what } => {
                 write!(

@@ -13,6 +13,7 @@ pub mod model_file;
 pub mod monitor;
 pub mod pretokens;
 pub mod ranks;
+pub mod records;
 pub mod special;
 pub mod vocabulary;
 

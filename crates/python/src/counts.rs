@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions, InputErrors};
+use pairloom_core::records::BlockCounter;
 use pairloom_core::special::SpecialTokens;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
+use crate::records::Documents;
 use crate::text::Utf8;
 
 /// Distinct pretokens with their counts, frozen.
@@ -87,15 +89,15 @@ impl PretokenCounts {
     }
 }
 
-/// Counts batches of texts, or files.
+/// Counts batches of texts, files, or blocks of documents.
 #[pyclass(module = "pairloom._core")]
 pub struct Counter {
-    inner: Option<counts::Counter>,
+    inner: Option<BlockCounter>,
     report: Option<Py<PyAny>>,
 }
 
 impl Counter {
-    fn open(&mut self) -> PyResult<&mut counts::Counter> {
+    fn open(&mut self) -> PyResult<&mut BlockCounter> {
         self.inner.as_mut().ok_or_else(|| PyRuntimeError::new_err("this counter is finished"))
     }
 }
@@ -125,7 +127,7 @@ impl Counter {
             max_memory,
             total_hint: None,
         };
-        let inner = counts::Counter::new(options).map_err(|error| exception(py, error))?;
+        let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
         Ok(Counter { inner: Some(inner), report })
     }
 
@@ -141,6 +143,12 @@ impl Counter {
         let report = self.report.as_ref().map(|report| report.clone_ref(py));
         let counter = self.open()?;
         PyMonitor::run(py, report.as_ref(), |monitor| counter.count_files(&paths, monitor))
+    }
+
+    fn count_block(&mut self, py: Python<'_>, documents: &Documents) -> PyResult<()> {
+        let report = self.report.as_ref().map(|report| report.clone_ref(py));
+        let counter = self.open()?;
+        PyMonitor::run(py, report.as_ref(), |monitor| counter.count_block(&documents.inner, monitor))
     }
 
     fn finish(&mut self, py: Python<'_>) -> PyResult<PretokenCounts> {

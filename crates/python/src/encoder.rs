@@ -85,7 +85,12 @@ impl Encoder {
         self.ints.list(py, &ids)
     }
 
-    fn is_narrow(&self) -> bool {
+    /// The core's encoder.
+    pub(crate) fn shared(&self) -> &Arc<encoder::Encoder> {
+        &self.encoder
+    }
+
+    pub(crate) fn is_narrow(&self) -> bool {
         self.encoder.n_ids() <= 1 << 16
     }
 }

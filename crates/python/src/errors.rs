@@ -25,7 +25,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             },
         },
         Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
-        Error::InvalidUtf8 { .. } => named(py, "CorpusError", message),
+        Error::InvalidUtf8 { .. } | Error::Record { .. } => named(py, "CorpusError", message),
         Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => PyMemoryError::new_err(message),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         Error::Invalid(_) => PyValueError::new_err(message),

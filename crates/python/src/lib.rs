@@ -10,6 +10,7 @@ mod merges;
 mod model_file;
 mod monitor;
 mod pretokens;
+mod records;
 mod text;
 
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _core {
     use super::model_file::{pairs_of_ranks, read_model};
     #[pymodule_export]
     use super::pretokens::{is_scanned, pretokenize};
+    #[pymodule_export]
+    use super::records::{BlockEncoder, Documents, JsonLines, PlainText, Quota, check_ascending};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -14,7 +14,17 @@ from pairloom import PairloomError, __version__
 __all__ = ["main"]
 
 # One small module a command; each has HELP, add_arguments(parser) and run(args).
-COMMANDS = ("train", "encode", "decode", "convert", "compare", "inspect", "stats")
+COMMANDS = (
+    "train",
+    "encode",
+    "decode",
+    "count",
+    "merge-counts",
+    "stats",
+    "convert",
+    "compare",
+    "inspect",
+)
 
 
 class _Command(Protocol):

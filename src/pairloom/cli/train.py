@@ -1,4 +1,4 @@
-"""`pairloom train`: files -> a tokenizer file, and one JSON line about it."""
+"""`pairloom train`: a corpus, or counts of one -> a tokenizer file, and one JSON line about it."""
 
 from __future__ import annotations
 
@@ -8,57 +8,53 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
-from pairloom.arguments import check_paths
 from pairloom.cli.console import listener
+from pairloom.cli.corpus_options import (
+    add_corpus_options,
+    add_pretoken_options,
+    corpus_of,
+    count_options,
+    pretoken_fields,
+)
+from pairloom.cli.merge_counts import load_merged
 from pairloom.formats.atomic import check_free
-from pairloom.training import PROFILES
 
-HELP = "train a tokenizer on UTF-8 files"
+HELP = "train a tokenizer on a corpus, or on counts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom train`."""
-    parser.add_argument("--input", nargs="+", required=True, metavar="PATH", help="UTF-8 files, each a document")
     parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="tokens to learn up to")
     parser.add_argument("--output", required=True, metavar="FILE", help="where the tokenizer is saved")
-    parser.add_argument("--profile", choices=list(PROFILES), default="bpetite", help="convention (%(default)s)")
-    parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
-    parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
-    parser.add_argument("--corpus-specials", choices=["text", "split"], help="what special tokens in the input are")
-    parser.add_argument("--input-errors", choices=["strict", "replace"], help="what invalid UTF-8 gives")
+    parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
+    add_corpus_options(parser, required=False)
+    add_pretoken_options(parser)
     parser.add_argument("--min-frequency", type=int, metavar="N", help="merge no pair rarer than this")
     parser.add_argument("--max-token-bytes", type=int, metavar="N", help="make no token longer than this")
-    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="fail rather than use more memory for counts")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
+    # What is left out is told from what is wrong by the parser itself: exit status 2.
+    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     """Trains, saves, and prints one JSON line."""
-    fields = {
-        "special_tokens": args.special,
-        "pattern": args.pattern,
-        "corpus_specials": args.corpus_specials,
-        "input_errors": args.input_errors,
-        "min_frequency": args.min_frequency,
-        "max_token_bytes": args.max_token_bytes,
-    }
-    fields = {name: value for name, value in fields.items() if value is not None}
+    if (args.input is None) == (args.counts is None):
+        args.wrong_usage("give either --input or --counts")
+    fields = pretoken_fields(args)
+    if args.min_frequency is not None:
+        fields["min_frequency"] = args.min_frequency
+    if args.max_token_bytes is not None:
+        fields["max_token_bytes"] = args.max_token_bytes
     config = TrainingConfig.from_profile(args.profile, **fields)
     config.n_merges(args.vocab_size)
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     progress = listener()
-    counts = PretokenCounts.from_files(
-        check_paths(args.input),
-        config.pattern,
-        special_tokens=config.special_tokens,
-        corpus_specials=config.corpus_specials,
-        input_errors=config.input_errors,
-        threads=args.threads,
-        max_memory=args.max_memory,
-        progress=progress,
-    )
+    if args.counts is not None:
+        counts = load_merged(args.counts)
+    else:
+        corpus = corpus_of(args, config.input_errors)
+        counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
     tokenizer = Tokenizer.train_from_counts(
         counts, args.vocab_size, args.profile, threads=args.threads, progress=progress, **fields
     )

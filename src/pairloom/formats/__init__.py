@@ -97,6 +97,4 @@ def _sniffed(path: Path) -> str:
 
 def _resolved(pattern: Pattern | None) -> Pattern | None:
     """Names become the texts that they stand for."""
-    if pattern is None or isinstance(pattern, str):
-        return pattern and pattern_text(pattern)
-    return tuple(pattern_text(part) for part in pattern)
+    return None if pattern is None else pattern_text(pattern)

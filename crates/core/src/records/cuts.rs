@@ -1,0 +1,128 @@
+//! Where a document may be cut so that the parts give the same pretokens as the whole.
+//!
+//! Two rules find such places. In the named patterns no pretoken holds a space after a letter: between
+//! an ASCII letter and a space before an ASCII letter a pretoken ends, whatever else the text holds, so a
+//! look at a few bytes is enough. In text without such a place, and for any other pattern that looks
+//! at nothing before a pretoken, the text is scanned from its begin, and what text still to come could change
+//! is kept together: the last two pretokens, a run of white space, the longest special token less one byte.
+//!
+//! No cut falls inside a special token: cut text holds the same special tokens.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::pretokens::{Pretokenizer, named_pattern, names};
+use crate::special::SpecialTokens;
+
+/// How far back from the wished place a cut is looked for.
+const REACH_BYTES: usize = 16 << 10;
+/// Pretokens that text still to come may change.
+const N_UNSETTLED: usize = 2;
+
+/// A place to cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The offset in bytes.
+    pub at: usize,
+    /// Whether the parts are documents anyway, because a special token stands there.
+    pub is_boundary: bool,
+}
+
+/// Finds cuts for one pattern and its special tokens.
+#[derive(Clone)]
+pub struct Cuts {
+    pretokenizer: Arc<Pretokenizer>,
+    specials: Arc<SpecialTokens>,
+    /// Whether special tokens end documents; otherwise they are text like any other.
+    specials_split: bool,
+    has_letter_rule: bool,
+}
+
+impl Cuts {
+    /// Cuts that no pretoken of this pattern and none of these special tokens crosses.
+    pub fn new(pretokenizer: Arc<Pretokenizer>, specials: Arc<SpecialTokens>, specials_split: bool) -> Self {
+        let has_letter_rule = names().any(|name| named_pattern(name) == Some(pretokenizer.pattern()));
+        Cuts { pretokenizer, specials, specials_split, has_letter_rule }
+    }
+
+    /// A cut at or some way before `wished`, found without scanning.
+    pub fn near(&self, text: &str, wished: usize) -> Option<Cut> {
+        if !self.has_letter_rule {
+            return None;
+        }
+        let bytes = text.as_bytes();
+        let latest = wished.min(bytes.len().checked_sub(self.specials.longest().max(2))?);
+        (latest.saturating_sub(REACH_BYTES).max(1)..=latest)
+            .rev()
+            .find(|&at| {
+                bytes[at] == b' '
+                    && bytes[at - 1].is_ascii_alphabetic()
+                    && bytes[at + 1].is_ascii_alphabetic()
+                    && !self.touches_special(text, at)
+            })
+            .map(|at| Cut { at, is_boundary: false })
+    }
+
+    /// The last cut of a text that begins where a pretoken begins and goes on unseen; None where all of it
+    /// must be kept together.
+    pub fn last(&self, text: &str) -> Result<Option<Cut>> {
+        match self.near(text, text.len()) {
+            None => self.last_by_scanning(text),
+            found => Ok(found),
+        }
+    }
+
+    fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
+        if !self.pretokenizer.is_memoryless() {
+            return Ok(None);
+        }
+        let longest = self.specials.longest().max(1);
+        let Some(settled) = text.len().checked_sub(longest - 1) else { return Ok(None) };
+        let settled = text.floor_char_boundary(settled);
+        let mut start = 0;
+        if self.specials_split {
+            let mut from = 0;
+            while let Some(found) = self.specials.find(text.as_bytes(), from) {
+                if found.end > settled {
+                    // It is a special token, though perhaps a longer one: where it starts a document ends.
+                    return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
+                }
+                (start, from) = (found.end, found.end);
+            }
+        }
+        let part = &text[start..settled];
+        let n_text = part.trim_end().len();
+        let ends = self.pretokenizer.ends(part)?;
+        let n_settled = ends.len().saturating_sub(N_UNSETTLED);
+        let at = ends[..n_settled].iter().rev().map(|end| start + end);
+        let inside = at
+            .take_while(|&at| at > start)
+            .find(|&at| at <= start + n_text && !self.touches_special(text, at));
+        Ok(match inside {
+            Some(at) => Some(Cut { at, is_boundary: false }),
+            None => (start > 0).then_some(Cut { at: start, is_boundary: true }),
+        })
+    }
+
+    /// Whether a special token reaches across `at`, ends or begins there.
+    fn touches_special(&self, text: &str, at: usize) -> bool {
+        let longest = self.specials.longest();
+        if longest == 0 {
+            return false;
+        }
+        let window = &text.as_bytes()[at.saturating_sub(longest)..(at + longest).min(text.len())];
+        let at = at - at.saturating_sub(longest);
+        let mut from = 0;
+        // Special tokens may overlap: each place where one may begin is looked at.
+        while let Some(found) = self.specials.find(window, from) {
+            if found.start > at {
+                return false;
+            }
+            if found.end >= at {
+                return true;
+            }
+            from = found.start + 1;
+        }
+        false
+    }
+}

@@ -1,0 +1,29 @@
+//! Files of any kind to documents, and documents to the engines, in blocks of bytes with offsets.
+//!
+//! Enters: decompressed bytes as they are read ([`PlainText`], [`JsonLines`]), or the buffers of a column
+//! ([`Documents::from_column`]). Leaves: [`Documents`], some megabytes of text with the end of each document,
+//! which [`BlockEncoder`] and [`BlockCounter`] take. Cost: each byte is checked once and copied once; no
+//! document becomes an object of its own. Memory: one block, whatever the size of the corpus: a document that
+//! is longer than a block is handed on in parts and cut where no cut can show ([`Cuts`]).
+
+mod columns;
+mod counting;
+mod cuts;
+mod documents;
+mod encoding;
+mod json_lines;
+mod parts;
+mod plain_text;
+mod quota;
+
+#[cfg(test)]
+mod tests;
+
+pub use columns::check_ascending;
+pub use counting::BlockCounter;
+pub use cuts::{Cut, Cuts};
+pub use documents::{Documents, Mending};
+pub use encoding::{BlockEncoder, Encoded};
+pub use json_lines::JsonLines;
+pub use plain_text::PlainText;
+pub use quota::Quota;

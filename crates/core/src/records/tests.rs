@@ -1,0 +1,254 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::counts::{CorpusSpecials, CountOptions, InputErrors, PretokenCounts};
+use crate::error::{Error, Result};
+use crate::monitor::Silent;
+use crate::pretokens::{Pretokenizer, named_pattern};
+use crate::special::SpecialTokens;
+
+/// All documents of the blocks that a reader gives for `bytes`, cut every `step` bytes.
+fn read(
+    bytes: &[u8],
+    step: usize,
+    mut push: impl FnMut(Option<&[u8]>) -> Result<Documents>,
+) -> Result<Vec<String>> {
+    let (mut all, mut open) = (Vec::new(), String::new());
+    let blocks = bytes.chunks(step).map(Some).chain([None]);
+    for block in blocks {
+        let documents = push(block)?;
+        for document in documents.iter() {
+            open.push_str(document);
+            all.push(std::mem::take(&mut open));
+        }
+        open.push_str(documents.open_text());
+    }
+    assert_eq!(open, "", "every document ends");
+    Ok(all)
+}
+
+fn plain(bytes: &[u8], separator: Option<&str>, step: usize, mending: Mending) -> Result<Vec<String>> {
+    let mut reader = PlainText::new("a.txt".into(), separator, mending)?;
+    read(bytes, step, |block| match block {
+        Some(bytes) => reader.push(bytes),
+        None => reader.finish(),
+    })
+}
+
+fn json(bytes: &[u8], field: &str, step: usize, mending: Mending) -> Result<Vec<String>> {
+    let field = field.split('.').map(str::to_owned).collect();
+    let mut reader = JsonLines::new("a.jsonl".into(), field, mending)?;
+    read(bytes, step, |block| match block {
+        Some(bytes) => reader.push(bytes),
+        None => reader.finish(),
+    })
+}
+
+const STRICT: Mending = Mending { replaces: false, skips: false };
+
+#[test]
+fn plain_text_is_one_document_or_is_cut_at_separators() {
+    let text = "\u{feff}eins — 東京\r\n<|x|>zwei<|x|><|x|>drei 🙂<|x";
+    for step in 1..=text.len() {
+        assert_eq!(plain(text.as_bytes(), None, step, STRICT).unwrap(), [text]);
+        let parts = plain(text.as_bytes(), Some("<|x|>"), step, STRICT).unwrap();
+        assert_eq!(parts, ["\u{feff}eins — 東京\r\n", "zwei", "drei 🙂<|x"], "step {step}");
+    }
+    assert!(plain(b"", None, 1, STRICT).unwrap().is_empty());
+    assert!(plain(b"\n\n", Some("\n"), 1, STRICT).unwrap().is_empty());
+}
+
+#[test]
+fn invalid_bytes_are_named_or_replaced_wherever_the_blocks_are_cut() {
+    let bytes = b"caf\xc3\xa9 \xff\xe6\x9d end \xf0\x9f\x99";
+    let replaces = Mending { replaces: true, skips: false };
+    for step in 1..=bytes.len() {
+        match plain(bytes, None, step, STRICT) {
+            Err(Error::InvalidUtf8 { offset: 6, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(plain(bytes, None, step, replaces).unwrap(), [String::from_utf8_lossy(bytes)]);
+    }
+    let cut_off = plain(b"ab\xf0\x9f", None, 1, STRICT);
+    assert!(matches!(cut_off, Err(Error::InvalidUtf8 { offset: 2, .. })));
+}
+
+#[test]
+fn json_lines_give_a_field_wherever_the_blocks_are_cut() {
+    let lines = "\u{feff}{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n\n  {\"text\":\"東京\",\"more\":{\"text\":[1,{}]}}\r\n\
+                 {\"text\": \"\"}\n{\"text\":\"x\",\"text\":\"y\"}";
+    for step in 1..=lines.len() {
+        assert_eq!(json(lines.as_bytes(), "text", step, STRICT).unwrap(), ["a\né🙂", "東京", "", "y"]);
+    }
+    let nested = b"{\"a\":{\"c\":1,\"b\":\"deep\"},\"b\":\"flat\"}\n";
+    assert_eq!(json(nested, "a.b", 7, STRICT).unwrap(), ["deep"]);
+}
+
+#[test]
+fn a_broken_record_is_named_or_skipped() {
+    let message = |line: &str, field: &str| {
+        let lines = format!("{{\"text\":\"ok\"}}\n{line}\n");
+        json(lines.as_bytes(), field, 1000, STRICT).unwrap_err().to_string()
+    };
+    assert!(
+        message("{\"text\": \"cut", "text").starts_with("a.jsonl: line 2: "),
+        "{}",
+        message("{\"text\": \"cut", "text")
+    );
+    assert!(message("{\"text\": \"cut", "text").ends_with("the line is cut short"));
+    assert!(
+        message("{\"body\": 1, \"id\": 2}", "text")
+            .contains("no field \"text\"; the record has \"body\", \"id\"")
+    );
+    assert!(message("{\"text\": 5}", "text").contains("integer `5`, expected a string"));
+    assert!(message("{\"text\": null}", "text").contains("expected a string"));
+    assert!(message("[1]", "text").contains("expected an object"));
+    assert!(message("{\"text\": \"a\"} x", "text").contains("trailing characters"));
+    assert!(
+        message("{\"text\": \"\\ud800\"}", "text").contains("surrogate")
+            || !message("{\"text\": \"\\ud800\"}", "text").is_empty()
+    );
+    let lines = b"{\"text\":\"a\"}\nnonsense\n{\"text\":\"b\xff\"}\n{\"text\":\"c\"}";
+    let mut reader =
+        JsonLines::new("a.jsonl".into(), vec!["text".into()], Mending { replaces: false, skips: true })
+            .unwrap();
+    let mut kept: Vec<String> = reader.push(lines).unwrap().iter().map(str::to_owned).collect();
+    kept.extend(reader.finish().unwrap().iter().map(str::to_owned));
+    assert_eq!((kept.concat().as_str(), reader.n_skipped(), reader.messages().len()), ("ac", 2, 2));
+    let replaced = json(lines, "text", 3, Mending { replaces: true, skips: true }).unwrap();
+    assert_eq!(replaced, ["a", "b\u{fffd}", "c"]);
+}
+
+#[test]
+fn columns_are_checked() {
+    let column = |bytes: &[u8], offsets: &[i64], mending| {
+        Documents::from_column(bytes, offsets, "a.parquet", 10, mending)
+    };
+    let (documents, _) = column("xxabé".as_bytes(), &[2, 3, 3, 6], STRICT).unwrap();
+    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "", "bé"]);
+    assert!(column(b"ab", &[0, 3], STRICT).is_err());
+    assert!(column(b"ab", &[0, 2, 1], STRICT).is_err());
+    assert!(column(b"ab", &[-1, 2], STRICT).is_err());
+    let torn = "é".as_bytes();
+    let message = column(torn, &[0, 1, 2], STRICT).unwrap_err().to_string();
+    assert!(message.starts_with("a.parquet: row 10: invalid UTF-8"), "{message}");
+    let (documents, n_skipped) = column(torn, &[0, 1, 2], Mending { replaces: false, skips: true }).unwrap();
+    assert_eq!((documents.len(), n_skipped), (0, 2));
+    let (documents, _) = column(b"a\xff", &[0, 1, 2], Mending { replaces: true, skips: false }).unwrap();
+    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "\u{fffd}"]);
+}
+
+#[test]
+fn sorted_columns_are_told_from_others() {
+    assert!(check_ascending(b"aabb", &[1, 3, 4]).is_ok());
+    assert!(check_ascending(b"", &[]).is_ok());
+    for (bytes, ends) in [(b"ba", [1, 2]), (b"aa", [1, 2]), (b"ab", [0, 2]), (b"ab", [2, 2]), (b"ab", [1, 3])]
+    {
+        assert!(check_ascending(bytes, &ends).is_err(), "{bytes:?} {ends:?}");
+    }
+    assert!(check_ascending(b"abc", &[1, 2]).is_err());
+}
+
+#[test]
+fn a_quota_cuts_documents_and_the_whole_at_characters() {
+    let texts = |documents: &Documents| documents.iter().map(str::to_owned).collect::<Vec<_>>();
+    let documents = Documents::from_texts(&["abcdef", "éé", "", "xyz"]).unwrap();
+    let mut quota = Quota::new(Some(3), None);
+    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abc", "é", "", "xyz"]);
+    assert!(!quota.is_full());
+    let mut quota = Quota::new(None, Some(9));
+    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abcdef", "é"]);
+    assert!(quota.is_full());
+    assert!(quota.apply(documents.clone()).unwrap().is_empty());
+    let mut quota = Quota::new(Some(4), Some(12));
+    let open = |text: &str, ends: &[usize]| Documents { text: text.into(), ends: ends.to_vec() };
+    assert_eq!(quota.apply(open("abc", &[])).unwrap(), open("abc", &[]));
+    assert_eq!(quota.apply(open("de|f", &[3])).unwrap(), open("df", &[1]));
+    assert_eq!(quota.apply(open("gggg", &[])).unwrap(), open("ggg", &[]));
+    assert_eq!(quota.apply(open("hhhiijjkkll", &[3, 5, 7, 9])).unwrap(), open("iijj", &[0, 2, 4]));
+    assert!(quota.is_full());
+}
+
+fn special_tokens(tokens: &[&str]) -> Arc<SpecialTokens> {
+    let tokens = tokens.iter().zip(300..).map(|(token, id)| ((*token).to_owned(), id));
+    Arc::new(SpecialTokens::new(tokens.collect()).unwrap())
+}
+
+fn count(
+    blocks: &[Documents],
+    pretokenizer: &Arc<Pretokenizer>,
+    specials: &Arc<SpecialTokens>,
+    split: bool,
+) -> PretokenCounts {
+    let options = CountOptions {
+        pretokenizer: Arc::clone(pretokenizer),
+        specials: Arc::clone(specials),
+        corpus_specials: if split { CorpusSpecials::Split } else { CorpusSpecials::Text },
+        input_errors: InputErrors::Strict,
+        threads: 1,
+        max_memory: None,
+        total_hint: None,
+    };
+    let mut counter = BlockCounter::new(options).unwrap();
+    for block in blocks {
+        counter.count_block(block, &Silent).unwrap();
+    }
+    counter.finish().unwrap()
+}
+
+#[test]
+fn a_document_in_any_blocks_has_the_same_pretokens() {
+    let specials = special_tokens(&["<|a|>", "<|a|> b c", "x y", " "]);
+    let few = special_tokens(&["<|end of it|>"]);
+    let none = special_tokens(&[]);
+    let text = "it's a test  of<|a|> b 東京 の   <|a|> b c x y zz<|end of it|>12345678 <|end of it|\n\n \n a b c d'll \u{3000}e";
+    for (pattern, split) in ["gpt2", "cl100k", "o200k", r"\S+|\s+", r"(?<=a)b|."]
+        .iter()
+        .flat_map(|pattern| [(*pattern, false), (*pattern, true)])
+    {
+        let pattern = &Arc::new(Pretokenizer::new(named_pattern(pattern).unwrap_or(pattern)).unwrap());
+        for specials in [&specials, &few, &none] {
+            let whole = count(&[Documents::from_texts(&[text]).unwrap()], pattern, specials, split);
+            for (at, _) in text.char_indices() {
+                let (left, right) = text.split_at(at);
+                let blocks = [
+                    Documents { text: left.into(), ends: vec![] },
+                    Documents { text: right.into(), ends: vec![right.len()] },
+                ];
+                let parts = count(&blocks, pattern, specials, split);
+                let sorted = |counts: &PretokenCounts| {
+                    counts
+                        .sorted()
+                        .unwrap()
+                        .iter()
+                        .map(|(pretoken, n)| (pretoken.to_vec(), n))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(sorted(&parts), sorted(&whole), "{} {split} at {at}", pattern.pattern());
+                assert_eq!(
+                    (parts.n_documents(), parts.n_bytes(), parts.n_special_literals()),
+                    (whole.n_documents(), whole.n_bytes(), whole.n_special_literals()),
+                    "{} {split} at {at}",
+                    pattern.pattern()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn words_are_counted_across_blocks() {
+    let whole = Documents::from_texts(&["ab  cd\u{3000}e", "", " f"]).unwrap();
+    assert_eq!(whole.count_words(false), (4, false));
+    let open = Documents { text: "ab c".into(), ends: vec![] };
+    assert_eq!(open.count_words(false), (2, true));
+    assert_eq!(open.count_words(true), (1, true));
+}
+
+#[test]
+fn documents_can_be_left_out_at_the_begin() {
+    let documents = Documents { text: "abcdef".into(), ends: vec![1, 3, 5] };
+    assert_eq!(documents.skip(0).unwrap(), documents);
+    assert_eq!(documents.skip(2).unwrap(), Documents { text: "def".into(), ends: vec![2] });
+    assert_eq!(documents.skip(3).unwrap(), Documents { text: "f".into(), ends: vec![] });
+}

@@ -1,0 +1,91 @@
+"""The options of a corpus and of cutting it into pretokens, the same for every command that reads one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any, get_args
+
+from pairloom.corpus import Corpus
+from pairloom.corpus.sources import InputFormat
+from pairloom.training import PROFILES, TrainingConfig
+
+__all__ = ["add_corpus_options", "add_pretoken_options", "corpus_of", "count_options", "pretoken_fields"]
+
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
+
+
+def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Where documents come from; `corpus_of` reads these options."""
+    group = parser.add_argument_group("corpus")
+    group.add_argument(
+        "--input",
+        nargs="+",
+        required=required,
+        metavar="PATH",
+        help="files, folders, globs or URLs, - for stdin; text, .jsonl, .parquet or .arrow, also .gz .zst .bz2 .xz",
+    )
+    group.add_argument("--text-field", default="text", metavar="F", help="key or column of the text (%(default)s)")
+    separators = group.add_mutually_exclusive_group()
+    separators.add_argument(
+        "--separator", metavar="S", help=r"what stands between documents of plain text (\n, \t, \0)"
+    )
+    separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")
+    group.add_argument("--max-bytes", type=int, metavar="N", help="read no more text than this")
+    group.add_argument("--doc-cap", type=int, metavar="N", help="cut each document to this many bytes")
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave out records that cannot be read, and say how many"
+    )
+    group.add_argument(
+        "--input-format", choices=get_args(InputFormat), help="how files are read, whatever their suffix"
+    )
+    group.add_argument("--input-errors", choices=["strict", "replace"], help="what invalid UTF-8 gives")
+
+
+def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corpus:
+    """The corpus that the options describe."""
+    separator = "\n" if args.lines else args.separator
+    if separator is not None and not args.lines:
+        separator = re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], separator)
+    return Corpus(
+        args.input,
+        text_field=args.text_field,
+        separator=separator,
+        max_bytes=args.max_bytes,
+        doc_cap=args.doc_cap,
+        skip_bad=args.skip_bad,
+        input_errors=input_errors or args.input_errors or "strict",
+        input_format=args.input_format,
+    )
+
+
+def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
+    """How documents are cut into pretokens; `pretoken_fields` reads these options."""
+    parser.add_argument("--profile", choices=list(PROFILES), default="bpetite", help="convention (%(default)s)")
+    parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
+    parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
+    parser.add_argument("--corpus-specials", choices=["text", "split"], help="what special tokens in the input are")
+    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="fail rather than use more memory for counts")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+
+
+def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a `TrainingConfig` that were given."""
+    fields = {
+        "special_tokens": args.special,
+        "pattern": args.pattern,
+        "corpus_specials": args.corpus_specials,
+        "input_errors": args.input_errors,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def count_options(config: TrainingConfig, args: argparse.Namespace) -> dict[str, Any]:
+    """What `PretokenCounts.from_corpus` needs beside the corpus."""
+    return {
+        "pattern": config.pattern,
+        "special_tokens": config.special_tokens,
+        "corpus_specials": config.corpus_specials,
+        "threads": args.threads,
+        "max_memory": args.max_memory,
+    }

@@ -1,0 +1,52 @@
+"""`pairloom count`: a corpus -> a counts file, and one JSON line about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from pairloom import PretokenCounts, TrainingConfig
+from pairloom.cli.console import listener
+from pairloom.cli.corpus_options import (
+    add_corpus_options,
+    add_pretoken_options,
+    corpus_of,
+    count_options,
+    pretoken_fields,
+)
+from pairloom.formats.atomic import check_free
+
+HELP = "count the pretokens of a corpus, to be merged and trained on later"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom count`."""
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="the counts file; Parquet where it ends in .parquet"
+    )
+    add_corpus_options(parser)
+    add_pretoken_options(parser)
+    parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Counts, saves, and prints one JSON line."""
+    config = TrainingConfig.from_profile(args.profile, **pretoken_fields(args))
+    check_free(Path(args.output), args.force)
+    started = time.perf_counter()
+    corpus = corpus_of(args, config.input_errors)
+    counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=listener())
+    counts.save(args.output, overwrite=args.force)
+    print(json.dumps(report(counts, started)))
+
+
+def report(counts: PretokenCounts, started: float) -> dict[str, float]:
+    """What is printed about counts."""
+    return {
+        "corpus_bytes": counts.n_bytes,
+        "documents": counts.n_documents,
+        "pretokens": len(counts),
+        "elapsed_ms": (time.perf_counter() - started) * 1000,
+    }

@@ -1,0 +1,42 @@
+"""`pairloom merge-counts`: counts files -> one counts file, and one JSON line about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from pairloom import CountsError, PretokenCounts
+from pairloom.cli.count import report
+from pairloom.formats.atomic import check_free
+
+HELP = "add up counts files that were made in the same way"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom merge-counts`."""
+    parser.add_argument("counts", nargs="+", metavar="FILE", help="counts files")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet where it ends in .parquet")
+    parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Adds, saves, and prints one JSON line."""
+    check_free(Path(args.output), args.force)
+    started = time.perf_counter()
+    counts = load_merged(args.counts)
+    counts.save(args.output, overwrite=args.force)
+    print(json.dumps(report(counts, started)))
+
+
+def load_merged(paths: list[str]) -> PretokenCounts:
+    """The sum of the counts in the files, one file in memory at a time beside it."""
+    total = PretokenCounts.load(paths[0])
+    for path in paths[1:]:
+        try:
+            total = total + PretokenCounts.load(path)
+        except CountsError as error:
+            message = str(error)
+            raise CountsError(message if message.startswith(path) else f"{path}: {message}") from error
+    return total

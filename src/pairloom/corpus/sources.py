@@ -1,0 +1,181 @@
+"""Names to sources: which files are meant, and how each is read.
+
+Enters: paths, folders, globs, URLs, "-". Leaves: `Source`s in a fixed order. The suffixes of a name decide how it
+is read, the last one its compression; a name without a known suffix is plain text. A folder stands for all files in it
+and below whose suffix is known, sorted; a glob for the files it matches, sorted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal, cast, get_args
+
+from pairloom.corpus.compression import COMPRESSIONS
+from pairloom.errors import CorpusError
+from pairloom.extras import extra
+
+__all__ = ["STDIN", "InputFormat", "Source", "has_suffix_of_records", "resolve"]
+
+InputFormat = Literal["text", "jsonl", "parquet", "arrow"]
+"""How the inside of a file is read, once it is decompressed."""
+
+FORMATS: dict[str, InputFormat] = {
+    ".txt": "text",
+    ".text": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+
+STDIN = "-"
+
+_GLOB_CHARACTERS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file.
+
+    name: as messages and manifests show it. format: how it is read; None for standard input, which is looked at.
+    n_bytes: its size on the disk, where it has one.
+    """
+
+    name: str
+    format: InputFormat | None
+    compression: str | None
+    n_bytes: int | None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a URL."""
+        return "://" in self.name
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The file, opened for reading bytes."""
+        if self.name == STDIN:
+            yield sys.stdin.buffer
+        elif self.is_remote:
+            with _fsspec().open(self.name, "rb") as file:
+                yield cast(BinaryIO, file)
+        else:
+            with open(self.name, "rb", buffering=0) as file:
+                yield cast(BinaryIO, file)
+
+
+def resolve(paths: list[str], input_format: str | None = None) -> list[Source]:
+    """The files that `paths` mean, in order; OSError or CorpusError for one that means none.
+
+    input_format: how all of them are read, whatever their suffix.
+    """
+    if input_format is not None and input_format not in get_args(InputFormat):
+        names = ", ".join(map(repr, get_args(InputFormat)))
+        raise ValueError(f"input_format must be one of {names}, not {input_format!r}")
+    sources = [source for path in paths for source in _resolve_one(path)]
+    if not sources:
+        raise CorpusError("no input: name at least one file, folder, glob or URL")
+    if input_format is None:
+        return sources
+    chosen = cast(InputFormat, input_format)
+    return [Source(source.name, chosen, source.compression, source.n_bytes) for source in sources]
+
+
+def _resolve_one(path: str) -> Iterator[Source]:
+    if path == STDIN:
+        yield Source(STDIN, None, None, None)
+    elif "://" in path:
+        yield from _remote(path)
+    elif Path(path).is_dir():
+        yield from _folder(path)
+    elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
+        yield _local(path)
+    else:
+        # Unlike Path.glob, this takes a whole path with the pattern in it.
+        found = glob.glob(path, recursive=True)  # noqa: PTH207
+        names = sorted(name for name in found if not Path(name).is_dir())
+        if not names:
+            raise CorpusError(f"{path}: the glob matches no file")
+        yield from map(_local, names)
+
+
+def _local(path: str) -> Source:
+    status = Path(path).stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    format, compression = _by_suffix(path)
+    return Source(path, format or "text", compression, status.st_size if stat.S_ISREG(status.st_mode) else None)
+
+
+def _folder(path: str) -> Iterator[Source]:
+    names: list[str] = []
+    for folder, subfolders, files in os.walk(path, onerror=_raise):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        names.extend(str(Path(folder, name)) for name in files if not name.startswith("."))
+    known = sorted(name for name in names if _by_suffix(name)[0] is not None)
+    if not known:
+        raise CorpusError(
+            f"{path}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
+            f"{', '.join(COMPRESSIONS)}); name the files or pass a glob"
+        )
+    yield from map(_local, known)
+
+
+def _remote(url: str) -> Iterator[Source]:
+    files, paths = _expanded(url)
+    for path in paths:
+        format, compression = _by_suffix(path)
+        size = files.size(path)
+        yield Source(files.unstrip_protocol(path), format or "text", compression, size)
+
+
+def _expanded(url: str) -> tuple[Any, list[str]]:
+    files, path = _fsspec().core.url_to_fs(url)
+    if _GLOB_CHARACTERS.intersection(path) and not files.exists(path):
+        paths = sorted(name for name in files.glob(path) if not files.isdir(name))
+        if not paths:
+            raise CorpusError(f"{url}: the glob matches no file")
+        return files, paths
+    if files.isdir(path):
+        paths = sorted(name for name in files.find(path) if _by_suffix(name)[0] is not None)
+        if not paths:
+            raise CorpusError(f"{url}: the folder holds no file with a suffix of a corpus; pass a glob")
+        return files, paths
+    if not files.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
+    return files, [path]
+
+
+def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
+    """(format, compression) that the suffixes mean, None for unknown ones; "a.txt.gz" is ("text", "gzip")."""
+    suffixes = [suffix.lower() for suffix in PurePosixPath(Path(path).as_posix()).suffixes]
+    compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+    if compression is not None:
+        suffixes.pop()
+    return (FORMATS.get(suffixes[-1]) if suffixes else None), compression
+
+
+def has_suffix_of_records(path: str) -> bool:
+    """Whether the name says that the file is more than plain text: records, or compressed."""
+    format, compression = _by_suffix(path)
+    return compression is not None or format not in (None, "text")
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _fsspec() -> Any:
+    return extra("fsspec", "reading URLs")

@@ -1,0 +1,25 @@
+"""Libraries that only some need: imported when they are needed, or an ImportError that says how to get them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["extra"]
+
+# Which of the package's extras brings a library.
+_EXTRAS = {"pyarrow": "parquet", "zstandard": "zstd", "fsspec": "remote", "matplotlib": "plot"}
+
+
+def extra(module: str, purpose: str) -> Any:
+    """The module; `purpose` begins the message of the ImportError.
+
+    >>> extra("json", "reading JSON").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        remedy = f"pip install 'pairloom[{_EXTRAS[library]}]'" if library in _EXTRAS else f"install {library}"
+        raise ImportError(f"{purpose} needs {library}: {remedy}") from error

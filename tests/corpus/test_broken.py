@@ -1,0 +1,151 @@
+"""Broken input: an error with the place, or (skip_bad) a count of what was left out."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CorpusError, PretokenCounts
+from tests.corpus.files import COMPRESSORS, write_parquet
+
+LINE = b'{"text": "a good line"}\n'
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_compressed_files_that_break_off(tmp_path: Path, suffix: str) -> None:
+    whole = COMPRESSORS[suffix](b"".join(b'{"text": "number %d"}\n' % n for n in range(5000)))
+    path = tmp_path / f"a.jsonl{suffix}"
+    for kept in (1, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:kept])
+        with pytest.raises(CorpusError, match=r"a\.jsonl.*(break off|damaged)"):
+            list(Corpus(path, skip_bad=True))
+    path.write_bytes(whole[:100] + b"\xff" * 50 + whole[150:])
+    with pytest.raises(CorpusError, match=r"a\.jsonl"):
+        list(Corpus(path))
+    path.write_bytes(b"no such thing")
+    with pytest.raises(CorpusError, match=r"a\.jsonl.*not readable as"):
+        list(Corpus(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"text": "cut', "line 3: .*cut short"),
+        (b'{"text": "a"}}', "line 3: trailing characters at column 14"),
+        (b'{"body": "a", "id": 4}', 'line 3: no field "text"; the record has "body", "id"'),
+        (b'{"text": 5}', "line 3: .*integer `5`, expected a string"),
+        (b'{"text": null}', "line 3: .*null, expected a string"),
+        (b'["text"]', "line 3: .*expected an object"),
+        (b'{"text": "caf\xe9"}', "line 3: "),
+        (b'{"text": "\\ud800"}', "line 3: "),
+        (b"nonsense", "line 3: "),
+    ],
+)
+def test_broken_lines(tmp_path: Path, line: bytes, message: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINE * 2 + line + b"\n" + LINE)
+    with pytest.raises(CorpusError, match=message):
+        list(Corpus(path))
+    reading = Corpus(path, skip_bad=True).read()
+    assert sum(len(block.documents) for block in reading) == 3
+    assert reading.n_skipped == 1
+    assert "line 3" in reading.messages[0]
+    with pytest.warns(UserWarning, match="1 records"):
+        PretokenCounts.from_corpus(Corpus(path, skip_bad=True))
+
+
+def test_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path, ["a"], column="body")
+    with pytest.raises(CorpusError, match=r"a\.parquet: no column 'text'; the columns are 'id', 'body'"):
+        list(Corpus(path))
+    with pytest.raises(CorpusError, match=r"a\.parquet: column 'id' is int64, not string"):
+        list(Corpus(path, text_field="id"))
+    with pytest.raises(CorpusError, match="no field 'x' in column 'body'"):
+        list(Corpus(path, text_field="body.x"))
+    whole = path.read_bytes()
+    for data in (b"", b"PAR1", whole[: len(whole) // 2], b"nonsense" * 10):
+        path.write_bytes(data)
+        with pytest.raises(CorpusError, match=r"a\.parquet: not readable as Parquet"):
+            list(Corpus(path))
+    arrow = tmp_path / "a.arrow"
+    arrow.write_bytes(b"nonsense" * 10)
+    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow"):
+        list(Corpus(arrow))
+
+
+def test_rows_without_text(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    path = tmp_path / "a.parquet"
+    torn = pyarrow.array([b"a", None, b"\xff", b"b", None]).cast(pyarrow.binary()).view(pyarrow.string())
+    pyarrow.parquet.write_table(pyarrow.table({"text": torn}), path)
+    with pytest.raises(CorpusError, match=r"a\.parquet: row 1: the text is null"):
+        list(Corpus(path))
+    reading = Corpus(path, skip_bad=True).read()
+    assert [text for block in reading for text in block.documents.texts()] == ["a", "b"]
+    assert reading.n_skipped == 3
+
+
+def test_paths_that_mean_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Corpus(tmp_path / "none.txt")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "README.md").write_text("no corpus")
+    with pytest.raises(CorpusError, match="empty: the folder holds no file"):
+        Corpus(tmp_path / "empty")
+    with pytest.raises(CorpusError, match="matches no file"):
+        Corpus(str(tmp_path / "*.none"))
+    with pytest.raises(CorpusError, match="no input"):
+        Corpus([])
+    with pytest.raises(TypeError):
+        Corpus(5)
+
+
+def test_a_file_that_vanishes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"b"))
+    corpus = Corpus([tmp_path / "a.txt", tmp_path / "b.txt.gz"])
+    (tmp_path / "b.txt.gz").unlink()
+    with pytest.raises(FileNotFoundError, match=r"b\.txt\.gz"):
+        PretokenCounts.from_corpus(corpus)
+
+
+def test_an_empty_file_has_no_documents(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.jsonl", "a.txt.gz"):
+        (tmp_path / name).write_bytes(b"" if not name.endswith("gz") else gzip.compress(b""))
+        assert PretokenCounts.from_corpus(Corpus(tmp_path / name)).n_documents == 0
+    (tmp_path / "nothing.gz").write_bytes(b"")
+    assert list(Corpus(tmp_path / "nothing.gz")) == []
+
+
+def test_plain_text_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"good\n" * 10 + b"b\xffd")
+    with pytest.raises(CorpusError, match=r"a\.txt: invalid UTF-8 at byte 51"):
+        list(Corpus(path, separator="\n"))
+    path.write_bytes(gzip.compress(b"text"))
+    with pytest.raises(CorpusError, match="gzip"):
+        list(Corpus(path))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"separator": ""}, ValueError),
+        ({"text_field": ""}, ValueError),
+        ({"text_field": "a..b"}, ValueError),
+        ({"max_bytes": 0}, ValueError),
+        ({"doc_cap": True}, TypeError),
+        ({"input_errors": "no"}, ValueError),
+        ({"input_format": "csv"}, ValueError),
+    ],
+)
+def test_wrong_options(tmp_path: Path, options: dict[str, Any], error: type[Exception]) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(error):
+        Corpus(tmp_path / "a.txt", **options)

@@ -1,0 +1,193 @@
+"""The same documents come out of every kind of file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, PretokenCounts, Tokenizer
+from pairloom.corpus import compression
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_all(tmp_path_factory.mktemp("corpus"))
+
+
+def test_every_kind_of_file_gives_the_same_documents(paths: dict[str, Path]) -> None:
+    for name, path in paths.items():
+        assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, name
+
+
+def test_small_pieces_change_nothing(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (7, 100, 1001):
+        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", size)
+        for name, path in paths.items():
+            assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, (name, size)
+
+
+def test_every_kind_of_file_gives_the_same_counts_and_model(paths: dict[str, Path], tmp_path: Path) -> None:
+    expected = PretokenCounts.from_texts(DOCUMENTS)
+    models = set()
+    for name, path in paths.items():
+        counts = PretokenCounts.from_corpus(Corpus(path, separator=SEPARATOR))
+        assert counts == expected, name
+        model = tmp_path / f"{name}.json"
+        Tokenizer.train_from_counts(counts, 400).save(model)
+        models.add(model.read_bytes())
+    assert len(models) == 1
+
+
+def test_plain_files_are_a_document_each(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\ntwo")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"three"))
+    (tmp_path / "c.txt").write_text("")
+    assert list(Corpus(sorted(tmp_path.iterdir()))) == ["one\n\ntwo", "three"]
+    assert list(Corpus(tmp_path / "a.txt", separator="\n")) == ["one", "two"]
+
+
+def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path: Path) -> None:
+    expected = Tokenizer.train(DOCUMENTS, 400)
+    for name in ("a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow"):
+        assert Tokenizer.train_files(paths[name], 400) == expected, name
+    zipped = tmp_path / "plain.txt.gz"
+    zipped.write_bytes(gzip.compress("".join(DOCUMENTS).encode()))
+    assert Tokenizer.train_files([zipped], 400) == Tokenizer.train("".join(DOCUMENTS), 400)
+    assert Tokenizer.train(Corpus(paths["a.parquet"]), 400) == expected
+
+
+def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
+    assert list(Corpus(paths["a.jsonl"], text_field="meta.text")) == DOCUMENTS
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    rows = [{"text": text, "id": n} for n, text in enumerate(DOCUMENTS)]
+    pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(rows))), "doc": rows}), tmp_path / "n.parquet")
+    assert list(Corpus(tmp_path / "n.parquet", text_field="doc.text")) == DOCUMENTS
+
+
+def test_other_types_of_strings(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    for kind in (pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())):
+        path = tmp_path / "s.parquet"
+        column = pyarrow.array(DOCUMENTS, pyarrow.string()).cast(kind)
+        pyarrow.parquet.write_table(pyarrow.table({"text": column}), path)
+        assert list(Corpus(path)) == DOCUMENTS
+
+
+def test_data_sets(tmp_path: Path) -> None:
+    datasets: Any = pytest.importorskip("datasets")
+    dataset = datasets.Dataset.from_dict({"text": DOCUMENTS, "id": list(range(len(DOCUMENTS)))})
+    assert list(Corpus(dataset)) == DOCUMENTS
+    assert list(Corpus(dataset.select(range(10, 20)))) == DOCUMENTS[10:20]
+    assert list(Corpus(dataset.to_iterable_dataset())) == DOCUMENTS
+    assert Tokenizer.train(dataset, 400) == Tokenizer.train(DOCUMENTS, 400)
+
+
+def test_texts_in_memory() -> None:
+    assert list(Corpus.of_texts(iter(DOCUMENTS))) == DOCUMENTS
+    with pytest.raises(TypeError):
+        list(Corpus.of_texts(["a", b"b"]))  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        Corpus.of_texts("a bare str")
+
+
+def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, input_format in (("a.txt", None), ("a.txt.zst", None), ("a.jsonl.gz", "jsonl"), ("a.parquet", None)):
+        with paths[name].open("rb") as file:
+            monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": file})())
+            assert list(Corpus("-", separator=SEPARATOR, input_format=input_format)) == DOCUMENTS, name
+
+
+def test_urls(paths: dict[str, Path]) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")
+    for name in ("a.txt", "a.jsonl.gz", "a.parquet"):
+        files.pipe(f"/corpus/{name}", paths[name].read_bytes())
+        assert list(Corpus(f"memory://corpus/{name}", separator=SEPARATOR)) == DOCUMENTS
+    assert list(Corpus("memory://corpus/a.j*", separator=SEPARATOR)) == DOCUMENTS
+    assert len(list(Corpus("memory://corpus", separator=SEPARATOR))) == 3 * len(DOCUMENTS)
+    with pytest.raises(FileNotFoundError):
+        Corpus("memory://corpus/none.txt")
+
+
+def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "sub/c.jsonl", ".hidden.jsonl", "_SUCCESS", "notes.md"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json_lines([name]))
+    assert list(Corpus(tmp_path)) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
+    assert list(Corpus(str(tmp_path / "*.jsonl"))) == ["a.jsonl", "b.jsonl"]
+    assert list(Corpus(str(tmp_path / "**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
+
+
+def test_members_may_follow_one_another_and_zeros_the_last(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"") + gzip.compress(b"two") + b"\0" * 700)
+    assert list(Corpus(path)) == ["one two"]
+
+
+def test_limits(paths: dict[str, Path]) -> None:
+    for name in ("a.txt", "a.jsonl", "a.parquet"):
+        capped = list(Corpus(paths[name], separator=SEPARATOR, doc_cap=41))
+        assert capped == [text.encode()[:41].decode(errors="ignore") for text in DOCUMENTS], name
+        some = "".join(Corpus(paths[name], separator=SEPARATOR, max_bytes=1000))
+        assert "".join(DOCUMENTS).startswith(some) and 997 <= len(some.encode()) <= 1000, name
+
+
+def test_empty_records_are_kept_and_empty_stretches_are_not(tmp_path: Path) -> None:
+    documents = ["", "a", "", "", "b", ""]
+    (tmp_path / "e.jsonl").write_text(json_lines(documents))
+    write_parquet(tmp_path / "e.parquet", documents)
+    (tmp_path / "e.txt").write_text("\n".join(documents))
+    assert list(Corpus(tmp_path / "e.jsonl")) == documents
+    assert list(Corpus(tmp_path / "e.parquet")) == documents
+    assert list(Corpus(tmp_path / "e.txt", separator="\n")) == ["a", "b"]
+
+
+def test_bytes_that_are_not_utf8_can_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9 au lait")
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "caf\xe9 au lait"}')
+    for name in ("a.txt", "a.jsonl"):
+        assert list(Corpus(tmp_path / name, input_errors="replace")) == ["caf\ufffd au lait"]
+
+
+def test_a_document_longer_than_a_block_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "some words in a row, and 東京 without a space; " * 3000
+    (tmp_path / "long.txt.gz").write_bytes(gzip.compress(text.encode()))
+    whole = PretokenCounts.from_texts([text])
+    monkeypatch.setattr(compression, "PIECE_BYTES", 5000)
+    monkeypatch.setattr(compression, "_READ_BYTES", 100)
+    parts = PretokenCounts.from_corpus(Corpus(tmp_path / "long.txt.gz"))
+    assert parts == whole
+    assert parts.n_documents == 1
+
+
+def test_counting_reports_the_bytes_of_the_files(paths: dict[str, Path]) -> None:
+    events: list[Any] = []
+    PretokenCounts.from_corpus(Corpus([paths["a.jsonl.gz"], paths["a.parquet"]]), progress=events.append)
+    total = paths["a.jsonl.gz"].stat().st_size + paths["a.parquet"].stat().st_size
+    assert events[0] == ("count", 0, total)
+    assert events[-1] == ("count", total, total)
+    assert [event.done for event in events] == sorted(event.done for event in events)
+
+
+def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:
+    lines = [
+        '{"text": "tab\\t, quote \\", slash \\/, \\u00e9, \\ud83d\\ude42, nul \\u0000"}',
+        '  {"other": [1, {"text": "no"}, null, true, 1e99, -0.5], "text" : "second", "z": {}}  ',
+        '{"text": "first", "text": "last"}',
+        '{"te\\u0078t": "escaped key"}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\r\n".join(lines))
+    assert list(Corpus(tmp_path / "a.jsonl")) == [json.loads(line)["text"] for line in lines]

@@ -1,0 +1,168 @@
+"""Counts files: what is saved is what is loaded, and what is damaged is refused with the place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CountsError, PretokenCounts, Tokenizer
+
+TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s"]
+SUFFIXES = [".counts", ".parquet"]
+
+
+@pytest.fixture
+def counts() -> PretokenCounts:
+    return PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_round_trip(counts: PretokenCounts, tmp_path: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"c{suffix}"
+    counts.save(path)
+    loaded = PretokenCounts.load(path)
+    assert loaded == counts
+    assert loaded.metadata == counts.metadata
+    assert list(loaded.items()) == list(counts.items())
+    again = tmp_path / f"d{suffix}"
+    loaded.save(again)
+    assert again.read_bytes() == path.read_bytes()
+    with pytest.raises(FileExistsError):
+        counts.save(path)
+    counts.save(path, overwrite=True)
+    empty = PretokenCounts.from_texts([])
+    empty.save(path, overwrite=True)
+    assert PretokenCounts.load(path) == empty
+
+
+def test_partition_and_order_do_not_show(counts: PretokenCounts, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
+    parts = [PretokenCounts.from_texts([text], **options) for text in reversed(TEXTS)]
+    PretokenCounts.merged(parts).save(tmp_path / "a")
+    counts.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_counts_of_several_patterns(tmp_path: Path) -> None:
+    counts = PretokenCounts.from_texts(TEXTS, pattern=r"\S+|\s+")
+    counts.save(tmp_path / "c")
+    assert PretokenCounts.load(tmp_path / "c").metadata.pattern == r"\S+|\s+"
+    with pytest.raises(CountsError, match="pattern"):
+        counts + PretokenCounts.from_texts(TEXTS)
+    with pytest.raises(CountsError, match="pattern"):
+        PretokenCounts.merged([counts, PretokenCounts.from_texts(TEXTS)])
+
+
+def test_the_native_layout(counts: PretokenCounts, tmp_path: Path) -> None:
+    """Reads a file by nothing but its description."""
+    path = tmp_path / "c"
+    counts.save(path)
+    data = path.read_bytes()
+    assert data[:8] == b"PLCOUNTS"
+    assert int.from_bytes(data[8:12], "little") == 1
+    start = 16 + int.from_bytes(data[12:16], "little")
+    header = json.loads(data[16:start])
+    n, n_text = header["n_pretokens"], header["n_pretoken_bytes"]
+    numbers = [int.from_bytes(data[start + 8 * i : start + 8 * i + 8], "little") for i in range(2 * n)]
+    text = data[start + 16 * n : start + 16 * n + n_text]
+    starts = [0, *numbers[:n]]
+    pretokens = [text[a:b] for a, b in zip(starts, numbers[:n], strict=False)]
+    assert list(zip(pretokens, numbers[n:], strict=True)) == list(counts.items())
+    assert hashlib.sha256(data[:-32]).digest() == data[-32:]
+    assert header["special_tokens"] == ["<|endoftext|>"] and header["corpus_specials"] == "split"
+    assert header["n_documents"] == counts.n_documents and header["n_bytes"] == counts.n_bytes
+
+
+def test_damage_is_refused(counts: PretokenCounts, tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    counts.save(path)
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(CountsError, match=str(path)):
+            PretokenCounts.load(path)
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        with pytest.raises(CountsError, match=str(path)):
+            PretokenCounts.load(path)
+
+
+def resealed(data: bytes) -> bytes:
+    return data[:-32] + hashlib.sha256(data[:-32]).digest()
+
+
+def test_contents_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    PretokenCounts.from_texts(["a b c"]).save(path)
+    whole = path.read_bytes()
+    start = 16 + int.from_bytes(whole[12:16], "little")
+    text = whole[-32 - 5 : -32]
+    assert text == b" b ca"
+    for wrong, message in (
+        (whole.replace(text, b" c ba"), "row 1: .*not greater"),
+        (whole.replace(text, b" b ba"), "row 1: .*not greater"),
+        (whole.replace(text, b" b c "), "row 2: .*not greater"),
+        (whole[: start + 24] + bytes(8) + whole[start + 32 :], "row 0: a count of 0"),
+        (whole[:start] + (9).to_bytes(8, "little") + whole[start + 8 :], "row 0"),
+        (whole.replace(b'"n_documents":1', b'"n_documents":x'), "not JSON"),
+        (whole.replace(b'"corpus_specials":"text"', b'"corpus_specials":"toxt"'), "corpus_specials"),
+        (whole.replace(b'"n_bytes"', b'"m_bytes"'), "lack 'n_bytes'"),
+    ):
+        path.write_bytes(resealed(wrong))
+        with pytest.raises(CountsError, match=message):
+            PretokenCounts.load(path)
+
+
+def test_parquet_of_another_program(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    counts = PretokenCounts.from_texts(TEXTS)
+    path = tmp_path / "c.parquet"
+    counts.save(path)
+    ours = pyarrow.parquet.read_table(path)
+    assert ours.column_names == ["pretoken", "count"]
+    assert [str(kind) for kind in ours.schema.types] == ["binary", "int64"]
+    assert list(zip(ours["pretoken"].to_pylist(), ours["count"].to_pylist(), strict=True)) == list(counts.items())
+
+    def write(pretokens: list[bytes | None], numbers: list[int], metadata: dict[bytes, bytes] | None) -> None:
+        columns = {"pretoken": pyarrow.array(pretokens, pyarrow.binary()), "count": pyarrow.array(numbers)}
+        pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+
+    made = {key: value for key, value in ours.schema.metadata.items() if key.startswith(b"pairloom.")}
+    write([b"a", b"b"], [1, 2], made)
+    assert list(PretokenCounts.load(path).items()) == [(b"a", 1), (b"b", 2)]
+    for pretokens, numbers, metadata, message in (
+        ([b"b", b"a"], [1, 2], made, "row 1"),
+        ([b"a", b"a"], [1, 2], made, "row 1"),
+        ([b"", b"a"], [1, 2], made, "row 0"),
+        ([None, b"a"], [1, 2], made, "nulls"),
+        ([b"a", b"b"], [1, 0], made, "row 1: a count of 0"),
+        ([b"a", b"b"], [1, -5], made, "row 1"),
+        ([b"a", b"b"], [1, 2], None, "lack 'pattern'"),
+        ([b"a", b"b"], [1, 2], {**made, b"pairloom.n_bytes": b'"x"'}, "n_bytes"),
+    ):
+        write(pretokens, numbers, metadata)  # type: ignore[arg-type]
+        with pytest.raises(CountsError, match=message):
+            PretokenCounts.load(path)
+    pyarrow.parquet.write_table(pyarrow.table({"pretoken": ["a"], "count": [1]}), path)
+    with pytest.raises(CountsError, match="column 'pretoken' is string, not binary"):
+        PretokenCounts.load(path)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(CountsError, match="not readable as Parquet"):
+        PretokenCounts.load(path)
+
+
+def test_counts_made_otherwise_are_refused(counts: PretokenCounts, tmp_path: Path) -> None:
+    counts.save(tmp_path / "c")
+    loaded = PretokenCounts.load(tmp_path / "c")
+    with pytest.raises(CountsError, match="split"):
+        Tokenizer.train_from_counts(loaded, 300)
+    trained = Tokenizer.train_from_counts(loaded, 300, corpus_specials="split")
+    assert trained == Tokenizer.train(TEXTS, 300, corpus_specials="split")
