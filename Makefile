@@ -48,11 +48,12 @@ lint: $(VENV)/installed ## formatting, lints, types
 
 check: lint test ## what CI runs
 
-bench: $(VENV)/installed ## time pairloom against its peers; writes benchmarks/record
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
+	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 ladder: $(VENV)/installed ## naive, incremental and core on one corpus
-	$(BIN)/python benchmarks/ladder.py
+	$(BIN)/python benchmarks/ladder.py $(ARGS)
 
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"

@@ -1,6 +1,6 @@
 """`make ladder`: one corpus up the ladder, from the naive trainer to the core, and where the time goes.
 
-    python benchmarks/ladder.py [--corpus FILE] [--kilobytes 400] [--vocab-size 1000]
+    python benchmarks/ladder.py [--corpus FILE] [--kilobytes 400] [--vocab-size 500]
 
 Without --corpus it takes sources of Python's standard library, which every machine has. All trainers follow CS336's
 convention and must learn the same merges, or nothing is printed. The columns are those of the blog series' table: the
@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="naive, incremental and core on one corpus")
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--kilobytes", type=int, default=400)
-    parser.add_argument("--vocab-size", type=int, default=1000)
+    parser.add_argument("--vocab-size", type=int, default=500)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

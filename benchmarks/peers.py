@@ -48,8 +48,9 @@ def run(peer: str, job: Mapping[str, Any]) -> Result:
     environment = dict(os.environ)
     if job.get("threads"):
         environment["RAYON_NUM_THREADS"] = str(job["threads"])
-    command = [python, str(HERE / "adapters" / f"with_{peer}.py"), json.dumps(dict(job))]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    command = [python, str(HERE / "adapters" / f"with_{peer}.py")]
+    text = json.dumps(dict(job))
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise RuntimeError(f"{peer} failed at {job['task']} ({done.returncode}):\n{done.stderr[-2000:]}")
     result: Result = json.loads(done.stdout.strip().splitlines()[-1])
@@ -85,7 +86,7 @@ def cold(results: list[Result]) -> float:
 
 def warm(results: list[Result]) -> float:
     """The median, over the turns, of the median call after the first."""
-    return statistics.median(statistics.median(result["times"][1:]) for result in results)
+    return float(statistics.median(statistics.median(result["times"][1:]) for result in results))
 
 
 def machine() -> dict[str, Any]:

@@ -3,7 +3,8 @@
     python benchmarks/run.py [--quick] [--only NAME]... [--turns 3] [--threads N]
 
 Leaves benchmarks/record/<machine>/<date>.json, a plot beside it, and the table in README.md between the bench markers.
-A wrong answer stops the run; a target that is missed is printed and makes the exit status 1. With --quick it takes the
+A wrong answer stops the run; a target that is missed is printed, and with --strict makes the exit
+status 1. With --quick it takes the
 beginnings of corpora that are there, or else the standard library's sources, one turn, and writes nothing; so does
 --only, except that its sections replace those of a record of the same day.
 """
@@ -169,12 +170,13 @@ def write_readme(record_path: Path) -> None:
 
 
 def main() -> int:
-    """The command line; 1 when a target was missed."""
+    """The command line; 1 when a target was missed and --strict was given."""
     parser = argparse.ArgumentParser(description="pairloom against its peers")
     parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
     parser.add_argument("--threads", type=int, default=peers.machine()["cores"])
+    parser.add_argument("--strict", action="store_true", help="exit status 1 when a target is missed")
     options = parser.parse_args()
     present = [name for name in OPTIONAL if (HERE / f"{name}.py").exists()]
     wanted = options.only or [*SECTIONS, *present]
@@ -198,7 +200,7 @@ def main() -> int:
     print(f"{len(missed)} of {sum(len(section.claims) for section in sections)} targets missed")
     for claim in missed:
         print(claim.text())
-    return 1 if missed else 0
+    return 1 if missed and options.strict else 0
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ COLUMNS = [
 def call(peer: str, python: str, job: dict[str, Any]) -> dict[str, Any]:
     """One job in a fresh process."""
     environment = os.environ | {"RAYON_NUM_THREADS": str(job["threads"])}
-    command = [python, str(ADAPTERS / f"with_{peer}.py"), json.dumps(job)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    command = [python, str(ADAPTERS / f"with_{peer}.py")]
+    text = json.dumps(job)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,6 +1,6 @@
 """What every adapter shares: one job in, one JSON result out, in a process of its own.
 
-Enters: a job as JSON in argv[1], {"task": name, ...}. Leaves: one line of JSON, with "peak_bytes" added. An adapter is
+Enters: a job as JSON on stdin, {"task": name, ...}. Leaves: one line of JSON, with "peak_bytes" added. An adapter is
 run by the interpreter that has its library; this module needs none.
 """
 
@@ -12,7 +12,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,9 +120,9 @@ def latency(job: Job, encode: Callable[[str], object]) -> Result:
     return result
 
 
-def serve(tasks: dict[str, Callable[[Job], Result]], argv: Sequence[str] | None = None) -> None:
-    """Runs the job of the command line."""
-    job: Job = json.loads((argv or sys.argv)[1])
+def serve(tasks: dict[str, Callable[[Job], Result]]) -> None:
+    """Runs the job on stdin."""
+    job: Job = json.load(sys.stdin)
     result = tasks[job["task"]](job)
     result.setdefault("peak_bytes", peak_bytes())
     print(json.dumps(result))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from protocol import (
@@ -79,7 +81,7 @@ def encode_batch(job: Job) -> Result:
     """Documents to arrays, to lists, or to numbers of tokens."""
     tokenizer = Tokenizer.load(job["model"])
     texts, threads = documents(job["path"], job.get("limit")), job["threads"]
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "arrays": lambda: tokenizer.encode_batch_to_numpy(texts, threads=threads),
         "lists": lambda: tokenizer.encode_batch(texts, threads=threads),
         "counts": lambda: tokenizer.count_tokens_batch(texts, threads=threads),
