@@ -14,7 +14,7 @@ TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|end
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 300)
+    return Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 280)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path:
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
-    assert f"{there}: {format}, 301 tokens\n" == done.stderr.decode()
+    assert f"{there}: {format}, 281 tokens\n" == done.stderr.decode()
     assert run("convert", "--model", there, "--output", back, "--format", format).returncode == 0
     assert there.read_bytes() == back.read_bytes()
     assert Tokenizer.load(there).encode(TEXT) == tokenizer.encode(TEXT)
@@ -42,12 +42,12 @@ def test_what_a_format_does_not_carry_is_said_and_can_be_given(
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert done.returncode == 0, done.stderr
     assert b"neither pattern nor special tokens" in done.stderr
-    assert b"'gpt2'" in done.stderr and b"{'<|endoftext|>': 300}" in done.stderr
+    assert b"'gpt2'" in done.stderr and b"{'<|endoftext|>': 280}" in done.stderr
     given = ("--pattern", "gpt2", "--special", "<|endoftext|>")
     done = run("convert", "--model", there, "--output", back, "--format", "huggingface", *given)
     assert done.returncode == 0, done.stderr
     assert Tokenizer.load(back).encode(TEXT) == tokenizer.encode(TEXT)
-    assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 300}
+    assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
 
 
 def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert Tokenizer.load(tmp_path / "b").special_tokens == {"<|endoftext|>": 400, "<|pad|>": 401}
     again = tmp_path / "c"
     failed(run(*common, "--output", again, "--special-id", "<e>", "many"), "<e>", "many")
-    failed(run(*common, "--output", again, "--special-id", "<e>", "300", "--special-id", "<e>", "301"), "twice")
+    failed(run(*common, "--output", again, "--special-id", "<e>", "290", "--special-id", "<e>", "291"), "twice")
     failed(run(*common, "--output", again, "--special-id", "<e>", "5"), "5")
     assert not again.exists()
 
@@ -97,7 +97,7 @@ def test_failures(model: Path, tmp_path: Path) -> None:
     assert taken.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert run(*convert(model, taken, "--force")).returncode == 0
-    assert Tokenizer.load(taken, format="huggingface").n_vocab == 301
+    assert Tokenizer.load(taken, format="huggingface").n_vocab == 281
 
 
 @pytest.mark.parametrize(
