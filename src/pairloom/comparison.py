@@ -8,6 +8,7 @@ document, one document in memory at a time.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -226,6 +227,9 @@ def _huggingface_tokenizer(name: str) -> Any:
     path = Path(name)
     if path.is_dir():
         path /= "tokenizer.json"
+    if not path.is_file() and (path.suffix == ".json" or path.is_absolute() or name.startswith(".")):
+        # Names of the hub look otherwise; asking it would take half a minute without a network.
+        raise FileNotFoundError(errno.ENOENT, "no such tokenizer.json", str(path))
     try:
         if path.is_file():
             return tokenizers.Tokenizer.from_file(str(path))

@@ -301,9 +301,10 @@ def compression_by_size(tokenizer: Tokenizer, text: str, n_sizes: int = 12) -> l
     elif tokenizer.config is None:
         last_made = int(model.merges[-1, 2] if n_merges else model.token_ids.max(initial=0))
         n_base += sum(token_id <= last_made for token_id in model.special_tokens.values())
-    kept = np.unique(np.geomspace(1, n_merges + 1, n_sizes).round().astype(int) - 1) if n_merges else [0]
     points = []
-    for n in kept:
-        smaller = tokenizer.truncate_vocab(n_base + int(n))
+    for size in np.unique(
+        np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(int)
+    ).tolist():
+        smaller = tokenizer.truncate_vocab(size)
         points.append((len(smaller.vocab), _ratio(n_bytes, smaller.count_tokens(text))))
     return points

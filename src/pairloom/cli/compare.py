@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
     first, second = (load_side(name, pattern=args.pattern) for name in args.model)
     comparison = compare(first, second, file_documents(args.input))
-    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
+    # Names of files that are not UTF-8 hold lone surrogates, which JSON escapes and stdout cannot say.
+    report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
+    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
 
 
 def _report(comparison: Comparison) -> str:
