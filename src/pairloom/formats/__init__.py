@@ -49,7 +49,8 @@ def load(
         format = _sniffed(file)
     elif format not in READABLE:
         raise ValueError(f"format must be one of {', '.join(map(repr, READABLE))}, not {format!r}")
-    pattern = _resolved(pattern)
+    if pattern is not None:
+        pattern = pattern_text(pattern)
     if format == "gpt2":
         return gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
     if format == "tiktoken":
@@ -93,8 +94,3 @@ def _sniffed(path: Path) -> str:
         f"{path}: not a tokenizer file that pairloom knows (it begins with {head[:16]!r}); name its format with"
         f" format=, one of {', '.join(map(repr, READABLE))}"
     )
-
-
-def _resolved(pattern: Pattern | None) -> Pattern | None:
-    """Names become the texts that they stand for."""
-    return None if pattern is None else pattern_text(pattern)

@@ -7,6 +7,7 @@ a space put before the text, and behaviours that drop or join what a pattern fin
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from pairloom.errors import FormatError
@@ -18,7 +19,7 @@ from pairloom.patterns import GPT2, PATTERNS
 
 __all__ = ["read_splitters", "write_splitters"]
 
-_FROM_ONIGURUMA = {to_oniguruma(text): text for text in PATTERNS.values() if isinstance(text, str)}
+_NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
 
 
 def read_splitters(node: Any, name: str) -> Pattern:
@@ -63,6 +64,12 @@ def _flat(node: Any, where: str, depth: int = 0) -> list[dict[str, Any]]:
     return [node]
 
 
+@cache
+def _as_named() -> dict[str, str]:
+    """The named patterns by the spelling that `write_splitters` gives them."""
+    return {to_oniguruma(text): text for text in _NAMED}
+
+
 def _respelt(written: str, where: str) -> str:
     try:
         written.encode()
@@ -86,13 +93,13 @@ def _step(step: dict[str, Any], where: str) -> str:
     elif set(pattern) == {"Regex"}:
         written = take(pattern, "Regex", str, f"{where}: Split")
         known = canonical_pattern(written)
-        text = known if known in PATTERNS.values() else _FROM_ONIGURUMA.get(written) or _respelt(written, where)
+        text = known if known in _NAMED else _as_named().get(written) or _respelt(written, where)
     else:
         raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
     # Removing what a pattern does not match removes nothing where the pattern matches everything, as the named ones do.
-    keeps_all = behavior == "Isolated" or (behavior == "Removed" and invert and text in PATTERNS.values())
+    keeps_all = behavior == "Isolated" or (behavior == "Removed" and invert and text in _NAMED)
     if not keeps_all:
         raise FormatError(
             f"{where}: a Split with behavior {shown(behavior)} and invert {invert} cannot be expressed as a pattern;"
