@@ -35,10 +35,6 @@ def read_added_tokens(entries: Any, name: str) -> dict[str, int]:
                     f"{where}: {shown(literal)} has {flag} set; pairloom recognises a special token wherever its text"
                     " stands, and it alone"
                 )
-        try:
-            literal.encode()
-        except UnicodeEncodeError:
-            raise FormatError(f"{where}: {shown(literal)} holds a lone surrogate, which is not text") from None
         if not literal or literal in ids or token_id in text_of:
             raise FormatError(f"{where}: {shown(literal)} with id {token_id} is empty or stands before it already")
         ids[literal] = token_id

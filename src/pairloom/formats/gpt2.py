@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
-from pairloom.formats.json_text import parse, shown, take_id
+from pairloom.formats.json_text import is_text, parse, shown, take_id
 from pairloom.formats.special_entries import check_entries
 from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2
@@ -77,10 +77,8 @@ def _entries(data: bytes, name: str) -> dict[str, int]:
         take_id(token_id, f"{name}: entry {shown(text)}")
         if not text:
             raise FormatError(f"{name}: id {token_id} is an empty token; remove the entry")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise FormatError(f"{name}: entry {shown(text)} holds a lone surrogate, which is not text") from None
+        if not is_text(text):
+            raise FormatError(f"{name}: entry {shown(text)} holds half of a surrogate pair, which is not text")
         if token_id in text_of:
             raise FormatError(
                 f"{name}: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}; ids are distinct"

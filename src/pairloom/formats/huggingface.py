@@ -18,7 +18,7 @@ from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
 from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
-from pairloom.formats.json_text import parse, shown, take, take_id
+from pairloom.formats.json_text import is_text, parse, shown, take, take_id
 from pairloom.formats.special_entries import check_entries
 from pairloom.formats.splitters import read_splitters, write_splitters
 from pairloom.model import Model
@@ -123,18 +123,10 @@ def _vocab(bpe: dict[str, Any], name: str) -> dict[str, int]:
             raise FormatError(
                 f"{name}: model: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}"
             )
-        if not text or not _is_text(text):
+        if not text or not is_text(text):
             raise FormatError(f"{name}: model: id {token_id} is {shown(text)}, which is no text; remove the entry")
         text_of[token_id] = text
     return vocab
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _merges(bpe: dict[str, Any], vocab: dict[str, int], name: str) -> list[tuple[int, int, int]]:

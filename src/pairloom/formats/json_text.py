@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["parse", "shown", "take", "take_id"]
+__all__ = ["is_text", "parse", "shown", "take", "take_id"]
 
 T = TypeVar("T")
 
@@ -72,7 +72,20 @@ def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
     found = value[key]
     if type(found) is not kind:
         raise FormatError(f"{where}: {key!r} must be {_NAMES[kind]}, not {shown(found)}")
+    if isinstance(found, str) and not is_text(found):
+        raise FormatError(f"{where}: {key!r} is {shown(found)}, half of a surrogate pair, which is not text")
     return found
+
+
+def is_text(value: str) -> bool:
+    """Whether `value` has a UTF-8 form; JSON's escapes can make half of a surrogate pair, which has none."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}

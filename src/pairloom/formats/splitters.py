@@ -72,12 +72,9 @@ def _as_named() -> dict[str, str]:
 
 def _respelt(written: str, where: str) -> str:
     try:
-        written.encode()
         return from_oniguruma(written)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
-    except UnicodeEncodeError:
-        raise FormatError(f"{where}: pattern {shown(written)} holds a lone surrogate, which is not text") from None
 
 
 def _step(step: dict[str, Any], where: str) -> str:
