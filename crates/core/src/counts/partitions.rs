@@ -41,7 +41,7 @@ struct Partition {
     arena: Vec<u8>,
 }
 
-/// A pretoken too long for a [`ShortKey`]: where it stands in its partition's arena, and its count.
+/// A pretoken that has no [`ShortKey`]: where it stands in its partition's arena, and its count.
 struct LongEntry {
     hash: u64,
     start: usize,
@@ -64,7 +64,7 @@ impl Partitions {
         Ok(Partitions { parts, hashing: Hashing::new(), budget: Budget::new(max_memory) })
     }
 
-    /// Adds to the count of a pretoken of more than [`super::keys::MOST_SHORT`] bytes.
+    /// Adds to the count of a pretoken that has no [`ShortKey`].
     pub(super) fn add_long(&self, hash: u64, pretoken: &[u8], count: u64) -> Result<()> {
         let mut part = self.lock(partition_of(hash));
         let Partition { long, arena, .. } = &mut *part;

@@ -9,6 +9,7 @@
 
 use super::budget::Budget;
 use super::keys::{Hashing, ShortKey};
+use super::spans::prefetch;
 use crate::error::{Error, Result};
 
 /// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
@@ -28,7 +29,7 @@ impl ShortTable {
     pub(super) fn add(&mut self, batch: &[Slot], hashing: &Hashing, budget: &Budget) -> Result<()> {
         self.reserve(batch.len(), hashing, budget)?;
         for &(key, _) in batch {
-            self.prefetch(hashing.short(key));
+            prefetch(&raw const self.slots[hashing.short(key) as usize & (self.slots.len() - 1)]);
         }
         for &(key, count) in batch {
             let slot = self.slot_of(key, hashing.short(key));
@@ -73,18 +74,5 @@ impl ShortTable {
         }
         budget.give(old.len() * size_of::<Slot>());
         Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, hash: u64) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let slot = self.slots.as_ptr().wrapping_add(hash as usize & (self.slots.len() - 1));
-            // SAFETY: a prefetch reads nothing that the program can see and may be given any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = hash;
     }
 }
