@@ -15,6 +15,14 @@ use crate::error::{Error, Result};
 /// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
 type Slot = (ShortKey, u64);
 
+/// A count on its way to a key, and the key's hash.
+#[derive(Clone, Copy)]
+pub(super) struct Addend {
+    pub(super) key: ShortKey,
+    pub(super) hash: u64,
+    pub(super) count: u64,
+}
+
 /// An open-addressing table of short keys.
 #[derive(Default)]
 pub(super) struct ShortTable {
@@ -26,16 +34,17 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortTable {
     /// Adds counts to keys, modulo 2^64.
-    pub(super) fn add(&mut self, batch: &[Slot], hashing: &Hashing, budget: &Budget) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[Addend], hashing: &Hashing, budget: &Budget) -> Result<()> {
         self.reserve(batch.len(), hashing, budget)?;
-        for &(key, _) in batch {
-            prefetch(&raw const self.slots[hashing.short(key) as usize & (self.slots.len() - 1)]);
+        let mask = self.slots.len() - 1;
+        for addend in batch {
+            prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
         }
-        for &(key, count) in batch {
-            let slot = self.slot_of(key, hashing.short(key));
-            let is_new = slot.0 == ShortKey::EMPTY;
-            slot.0 = key;
-            slot.1 = slot.1.wrapping_add(count);
+        for addend in batch {
+            let slot = self.slot_of(addend.key, addend.hash);
+            let is_new = slot.0.is(ShortKey::EMPTY);
+            slot.0 = addend.key;
+            slot.1 = slot.1.wrapping_add(addend.count);
             self.n_taken += usize::from(is_new);
         }
         Ok(())
@@ -51,7 +60,7 @@ impl ShortTable {
     fn slot_of(&mut self, key: ShortKey, hash: u64) -> &mut Slot {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
-        while self.slots[index].0 != key && self.slots[index].0 != ShortKey::EMPTY {
+        while !(self.slots[index].0.is(key) | self.slots[index].0.is(ShortKey::EMPTY)) {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]

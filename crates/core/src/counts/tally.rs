@@ -14,7 +14,7 @@ use super::spans::{GROUP, Group};
 use crate::error::{Error, Result};
 
 /// Bytes of a thread's table of short pretokens.
-const HOT_BYTES: usize = 1 << 20;
+const HOT_BYTES: usize = 2 << 20;
 /// Long pretokens that a thread holds, and the bytes of them, before they go to the partitions.
 const MOST_LONG: usize = 4096;
 const MOST_LONG_BYTES: usize = 1 << 18;
