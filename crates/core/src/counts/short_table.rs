@@ -35,6 +35,9 @@ const TABLE: &str = "the table of distinct pretokens";
 impl ShortTable {
     /// Adds counts to keys, modulo 2^64.
     pub(super) fn add(&mut self, batch: &[Addend], hashing: &Hashing, budget: &Budget) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
         self.reserve(batch.len(), hashing, budget)?;
         let mask = self.slots.len() - 1;
         for addend in batch {

@@ -336,7 +336,7 @@ fn a_memory_limit_is_an_error_before_it_is_exceeded() {
     let mut options = options(GPT2_PATTERN, &[]);
     options.max_memory = Some(8_000_000);
     match count_texts(&options, Plan::default(), &[&text]) {
-        Err(Error::MemoryLimit { limit: 6_000_000, .. }) => {}
+        Err(Error::MemoryLimit { limit: 8_000_000, .. }) => {}
         other => panic!("{:?}", other.map(|counts| counts.len())),
     }
     options.max_memory = Some(64_000_000);
