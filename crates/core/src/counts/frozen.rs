@@ -8,7 +8,7 @@
 use std::thread;
 
 use super::crew::share;
-use super::keys::{MOST_SHORT, ShortKey};
+use super::keys::ShortKey;
 use super::partitions::{Batches, Partitions};
 use crate::error::{Error, Result};
 use crate::merges::WeightedPretokens;
@@ -130,10 +130,9 @@ impl PretokenCounts {
             let mut batches = Batches::new(&partitions)?;
             for index in stretch {
                 let (pretoken, count) = (part.pretoken(index), part.counts[index]);
-                if pretoken.len() <= MOST_SHORT {
-                    batches.add(&partitions, ShortKey::of(pretoken), count)?;
-                } else {
-                    partitions.add_long(partitions.hashing.long(pretoken), pretoken, count)?;
+                match ShortKey::of(pretoken) {
+                    Some(key) => batches.add(&partitions, key, count)?,
+                    None => partitions.add_long(partitions.hashing.long(pretoken), pretoken, count)?,
                 }
             }
             batches.flush(&partitions)

@@ -16,6 +16,7 @@ mod partitions;
 mod ranges;
 mod seams;
 mod short_table;
+mod spans;
 mod tally;
 mod windows;
 

@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 use super::budget::Budget;
 use super::frozen::PretokenCounts;
 use super::keys::{Hashing, ShortKey};
-use super::short_table::ShortTable;
+use super::short_table::{Addend, ShortTable};
 use crate::error::{Error, Result};
 
 /// How many partitions there are: enough that threads seldom meet at a lock.
@@ -41,7 +41,7 @@ struct Partition {
     arena: Vec<u8>,
 }
 
-/// A pretoken too long for a [`ShortKey`]: where it stands in its partition's arena, and its count.
+/// A pretoken that has no [`ShortKey`]: where it stands in its partition's arena, and its count.
 struct LongEntry {
     hash: u64,
     start: usize,
@@ -64,7 +64,7 @@ impl Partitions {
         Ok(Partitions { parts, hashing: Hashing::new(), budget: Budget::new(max_memory) })
     }
 
-    /// Adds to the count of a pretoken of more than [`super::keys::MOST_SHORT`] bytes.
+    /// Adds to the count of a pretoken that has no [`ShortKey`].
     pub(super) fn add_long(&self, hash: u64, pretoken: &[u8], count: u64) -> Result<()> {
         let mut part = self.lock(partition_of(hash));
         let Partition { long, arena, .. } = &mut *part;
@@ -126,7 +126,7 @@ impl LongEntry {
 /// Short keys on their way to the partitions, gathered by partition.
 pub(super) struct Batches {
     /// [`BATCH`] places for each partition.
-    places: Vec<(ShortKey, u64)>,
+    places: Vec<Addend>,
     n_taken: [u8; N_PARTITIONS],
 }
 
@@ -134,18 +134,19 @@ impl Batches {
     /// Nothing on its way; the memory is on the partitions' books.
     pub(super) fn new(partitions: &Partitions) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
-        partitions.budget.take(N_PARTITIONS * BATCH * size_of::<(ShortKey, u64)>(), WHAT)?;
+        partitions.budget.take(N_PARTITIONS * BATCH * size_of::<Addend>(), WHAT)?;
         let mut places = Vec::new();
         places.try_reserve_exact(N_PARTITIONS * BATCH).map_err(Error::out_of_memory(WHAT))?;
-        places.resize(N_PARTITIONS * BATCH, (ShortKey::EMPTY, 0));
+        places.resize(N_PARTITIONS * BATCH, Addend { key: ShortKey::EMPTY, hash: 0, count: 0 });
         Ok(Batches { places, n_taken: [0; N_PARTITIONS] })
     }
 
     /// Sends a key with its count on the way.
     pub(super) fn add(&mut self, partitions: &Partitions, key: ShortKey, count: u64) -> Result<()> {
-        let index = partition_of(partitions.hashing.short(key));
+        let hash = partitions.hashing.short(key);
+        let index = partition_of(hash);
         let n_taken = &mut self.n_taken[index];
-        self.places[index * BATCH + usize::from(*n_taken)] = (key, count);
+        self.places[index * BATCH + usize::from(*n_taken)] = Addend { key, hash, count };
         *n_taken += 1;
         if usize::from(*n_taken) == BATCH { self.flush_one(partitions, index) } else { Ok(()) }
     }

@@ -9,10 +9,19 @@
 
 use super::budget::Budget;
 use super::keys::{Hashing, ShortKey};
+use super::spans::prefetch;
 use crate::error::{Error, Result};
 
 /// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
 type Slot = (ShortKey, u64);
+
+/// A count on its way to a key, and the key's hash.
+#[derive(Clone, Copy)]
+pub(super) struct Addend {
+    pub(super) key: ShortKey,
+    pub(super) hash: u64,
+    pub(super) count: u64,
+}
 
 /// An open-addressing table of short keys.
 #[derive(Default)]
@@ -25,16 +34,20 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortTable {
     /// Adds counts to keys, modulo 2^64.
-    pub(super) fn add(&mut self, batch: &[Slot], hashing: &Hashing, budget: &Budget) -> Result<()> {
-        self.reserve(batch.len(), hashing, budget)?;
-        for &(key, _) in batch {
-            self.prefetch(hashing.short(key));
+    pub(super) fn add(&mut self, batch: &[Addend], hashing: &Hashing, budget: &Budget) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
         }
-        for &(key, count) in batch {
-            let slot = self.slot_of(key, hashing.short(key));
-            let is_new = slot.0 == ShortKey::EMPTY;
-            slot.0 = key;
-            slot.1 = slot.1.wrapping_add(count);
+        self.reserve(batch.len(), hashing, budget)?;
+        let mask = self.slots.len() - 1;
+        for addend in batch {
+            prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
+        }
+        for addend in batch {
+            let slot = self.slot_of(addend.key, addend.hash);
+            let is_new = slot.0.is(ShortKey::EMPTY);
+            slot.0 = addend.key;
+            slot.1 = slot.1.wrapping_add(addend.count);
             self.n_taken += usize::from(is_new);
         }
         Ok(())
@@ -50,7 +63,7 @@ impl ShortTable {
     fn slot_of(&mut self, key: ShortKey, hash: u64) -> &mut Slot {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
-        while self.slots[index].0 != key && self.slots[index].0 != ShortKey::EMPTY {
+        while !(self.slots[index].0.is(key) | self.slots[index].0.is(ShortKey::EMPTY)) {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]
@@ -73,18 +86,5 @@ impl ShortTable {
         }
         budget.give(old.len() * size_of::<Slot>());
         Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, hash: u64) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let slot = self.slots.as_ptr().wrapping_add(hash as usize & (self.slots.len() - 1));
-            // SAFETY: a prefetch reads nothing that the program can see and may be given any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = hash;
     }
 }

@@ -334,9 +334,9 @@ fn many_distinct_pretokens_pass_through_a_small_table() {
 fn a_memory_limit_is_an_error_before_it_is_exceeded() {
     let text: String = (0..200_000).map(|n| format!(" word{n}")).collect();
     let mut options = options(GPT2_PATTERN, &[]);
-    options.max_memory = Some(6_000_000);
+    options.max_memory = Some(8_000_000);
     match count_texts(&options, Plan::default(), &[&text]) {
-        Err(Error::MemoryLimit { limit: 6_000_000, .. }) => {}
+        Err(Error::MemoryLimit { limit: 8_000_000, .. }) => {}
         other => panic!("{:?}", other.map(|counts| counts.len())),
     }
     options.max_memory = Some(64_000_000);
