@@ -3,13 +3,16 @@
 //! Three implementations answer alike: AVX-512, AVX2 and portable 64-bit words. Which one runs is decided
 //! once per process, by what the processor offers.
 
-mod portable;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod classes;
+mod portable;
 
 pub(super) use portable::Words;
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512};
+pub(super) use {avx2::Avx2, avx512::Avx512};
 
 /// 64 bytes. Answers are masks: bit i speaks of byte i.
 ///
@@ -36,6 +39,21 @@ pub(super) trait Block: Copy {
     /// Bytes from `least` on, which is above 0x7f.
     fn at_least(self, least: u8) -> u64;
 
+    /// Bytes that have any of `bits`.
+    fn any_of(self, bits: u8) -> u64;
+
+    /// The class bits of the characters of two, three and four bytes of which `leads` are the first bytes;
+    /// elsewhere 0.
+    ///
+    /// # Safety
+    /// `self` was loaded from `bytes`, of which 67 are readable; behind each lead is the rest of its
+    /// character.
+    #[inline(always)]
+    unsafe fn classes(self, bytes: *const u8, leads: [u64; 3]) -> Self {
+        // SAFETY: the caller's promise is the same, and 64 bytes come back.
+        unsafe { Self::load(classes::one_by_one(bytes, leads).as_ptr()) }
+    }
+
     /// Writes `base + i` for every bit i of `bits`, in ascending order.
     ///
     /// # Safety
@@ -46,7 +64,7 @@ pub(super) trait Block: Copy {
 /// How wide the instructions are that a scanner uses. All levels give the same pretokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// 64 bytes at once: x86-64 processors with AVX-512 BW and VBMI2 (Ice Lake, Zen 4 and later).
+    /// 64 bytes at once: x86-64 processors with AVX-512 BW, VBMI and VBMI2 (Ice Lake, Zen 4 and later).
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// 32 bytes at once: x86-64 processors with AVX2 and BMI2.
@@ -68,6 +86,7 @@ impl Level {
             let has_avx512 = has_both
                 && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi")
                 && is_x86_feature_detected!("avx512vbmi2");
             let has_avx2 = has_both && is_x86_feature_detected!("avx2");
             [has_avx512.then_some(Level::Avx512), has_avx2.then_some(Level::Avx2)]
@@ -124,6 +143,9 @@ mod tests {
             assert_eq!(block.within(b'\t', b'\r'), mask(&|byte| (b'\t'..=b'\r').contains(&byte)));
             assert_eq!(block.or(0x20).within(b'a', b'z'), mask(&|byte| byte.is_ascii_alphabetic()));
             assert_eq!(block.high(), mask(&|byte| byte >= 0x80));
+            for bits in [1, 0x10, 0x80, 0xc1] {
+                assert_eq!(block.any_of(bits), mask(&|byte| byte & bits != 0));
+            }
             for least in [0xc0, 0xe0, 0xf0] {
                 assert_eq!(block.at_least(least), mask(&|byte| byte >= least));
             }

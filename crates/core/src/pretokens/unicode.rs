@@ -27,6 +27,15 @@ pub(super) fn class_in_block(number: usize, code: u32) -> u8 {
     unsafe { *BLOCKS.get_unchecked(block + (code & 63) as usize) }
 }
 
+/// The class bits of all of the `number`-th 64 code points, below [`DIRECT`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn row_of(number: usize) -> &'static [u8; 64] {
+    let block = usize::from(INDEX[number % INDEX.len()]);
+    // SAFETY: every entry of INDEX leaves 64 bytes of BLOCKS behind it, as checked below.
+    unsafe { &*BLOCKS.as_ptr().add(block).cast() }
+}
+
 const _: () = {
     let mut number = 0;
     while number < INDEX.len() {

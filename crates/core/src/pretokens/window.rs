@@ -1,12 +1,12 @@
 //! 64 bytes of a document as bit masks: bit i speaks of byte i.
 //!
 //! Enters: 64 bytes that start at a pretoken's start. Leaves: one mask per class of character, where a
-//! character of several bytes has its class on each of them. Cost: a few vector operations for ASCII;
-//! about five cycles more for every other character, decoded in one tight loop per length.
+//! character of several bytes has its class on each of them. Cost: a few vector operations for ASCII, and
+//! what [`Block::classes`] costs for everything else.
 //! Source of the method: simdjson's classification by masks; the classes by table are this library's own.
 
 use super::block::Block;
-use super::unicode::{self, class_in_block, class_of_code};
+use super::unicode;
 
 /// The bytes of a window.
 pub(super) const N_BYTES: usize = 64;
@@ -84,48 +84,23 @@ impl<B: Block> Window<B> {
         let (two, three, four) =
             (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
         self.leads = [two & !three, three & !four, four];
+        // SAFETY: the caller's promise is the same.
+        let classes = unsafe { self.block.classes(bytes, self.leads) };
         let inner = self.high & !two;
-        let mut found = Found::default();
-        let mut left = self.leads[0];
-        while left != 0 {
-            let at = left.trailing_zeros();
-            left &= left - 1;
-            // SAFETY: at < 64, and two bytes are readable there.
-            let word = u32::from(unsafe { bytes.add(at as usize).cast::<u16>().read_unaligned() }.to_le());
-            found.add::<WANTED>(class_in_block((word & 0x1f) as usize, word >> 8), at);
-        }
-        let mut left = self.leads[1];
-        while left != 0 {
-            let at = left.trailing_zeros();
-            left &= left - 1;
-            // SAFETY: at < 64, and four bytes are readable there.
-            let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_le();
-            let number = ((word & 0xf) << 6 | (word >> 8) & 0x3f) as usize;
-            found.add::<WANTED>(class_in_block(number, word >> 16), at);
-        }
-        let mut left = self.leads[2];
-        while left != 0 {
-            let at = left.trailing_zeros();
-            left &= left - 1;
-            // SAFETY: at < 64, and four bytes are readable there.
-            let word = unsafe { bytes.add(at as usize).cast::<u32>().read_unaligned() }.to_be();
-            let code =
-                (word >> 24 & 7) << 18 | (word >> 16 & 0x3f) << 12 | (word >> 8 & 0x3f) << 6 | word & 0x3f;
-            found.add::<WANTED>(class_of_code(code), at);
-        }
-        let smear = |mask: u64| {
+        let found = |class: u8| {
+            let mask = if class == 0 { 0 } else { classes.any_of(class) };
             let mask = mask | mask << 1 & inner;
             let mask = mask | mask << 1 & inner;
             mask | mask << 1 & inner
         };
-        self.letter |= smear(found.letter);
-        self.number |= smear(found.number);
-        self.space |= smear(found.space);
-        self.lower |= smear(found.lower);
-        self.upper |= smear(found.upper);
-        self.mark |= smear(found.mark);
-        self.han |= smear(found.han);
-        self.symbol |= smear(found.symbol);
+        self.letter |= found(unicode::LETTER);
+        self.number |= found(unicode::NUMBER);
+        self.space |= found(unicode::SPACE);
+        self.lower |= found(unicode::LOWER & WANTED);
+        self.upper |= found(unicode::UPPER & WANTED);
+        self.mark |= found(unicode::MARK & WANTED);
+        self.han |= found(unicode::HAN & WANTED);
+        self.symbol |= found(unicode::SYMBOL & WANTED);
     }
 
     /// What is neither letter nor number nor white space.
@@ -159,34 +134,6 @@ impl<B: Block> Window<B> {
         }
         let [two, three, four] = self.leads;
         (mask & !self.high) << 1 | (mask & two) << 2 | (mask & three) << 3 | (mask & four) << 4
-    }
-}
-
-/// The classes of a window's characters beyond ASCII, on their first bytes.
-#[derive(Default)]
-struct Found {
-    letter: u64,
-    lower: u64,
-    upper: u64,
-    mark: u64,
-    han: u64,
-    symbol: u64,
-    number: u64,
-    space: u64,
-}
-
-impl Found {
-    #[inline(always)]
-    fn add<const WANTED: u8>(&mut self, class: u8, at: u32) {
-        let bit = |mask: u8| u64::from(class & mask != 0) << at;
-        self.letter |= bit(unicode::LETTER);
-        self.number |= bit(unicode::NUMBER);
-        self.space |= bit(unicode::SPACE);
-        self.lower |= bit(unicode::LOWER & WANTED);
-        self.upper |= bit(unicode::UPPER & WANTED);
-        self.mark |= bit(unicode::MARK & WANTED);
-        self.han |= bit(unicode::HAN & WANTED);
-        self.symbol |= bit(unicode::SYMBOL & WANTED);
     }
 }
 

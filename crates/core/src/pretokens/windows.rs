@@ -62,7 +62,7 @@ pub(super) fn fill<R: Rules>(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn fill_avx512<R: Rules>(rules: R, text: &str, from: usize, ends: &mut Vec<usize>) {
     // SAFETY: the caller reserved the room.
     unsafe { fill_by::<block::Avx512, R>(rules, text, from, ends) }

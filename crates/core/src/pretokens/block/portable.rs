@@ -66,6 +66,16 @@ impl Block for Words {
     }
 
     #[inline(always)]
+    fn any_of(self, bits: u8) -> u64 {
+        let bits = ONES * u64::from(bits);
+        let sevens = !TOPS;
+        self.gather(|word| {
+            let word = word & bits;
+            ((word & sevens) + sevens) | word
+        })
+    }
+
+    #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
         // SAFETY: the caller's promise is the same.
         unsafe { write_offsets_scalar(bits, base, out) }
