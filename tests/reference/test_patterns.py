@@ -48,8 +48,8 @@ def test_the_texts_mean_the_same_to_every_engine(name: str) -> None:
     possessive = r"[+*?]\+|\d\}\+"
     text = PATTERNS[name]
     steps = (text,) if isinstance(text, str) else text
-    assert not any(regex.search(possessive, step) for step in steps)
-    assert "$" not in PATTERNS[name]
+    outside_classes = [regex.sub(r"\[(?:\\.|[^\]])*\]", "[]", step) for step in steps]
+    assert not any(regex.search(possessive, step) or "$" in step for step in outside_classes)
 
 
 def test_other_texts_are_regular_expressions() -> None:
