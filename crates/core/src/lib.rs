@@ -15,6 +15,7 @@ pub mod pretokens;
 pub mod ranks;
 pub mod records;
 pub mod special;
+mod threads;
 pub mod vocabulary;
 
 pub use error::{Error, Result};

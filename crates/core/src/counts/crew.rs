@@ -24,6 +24,7 @@ use super::seams::Counted;
 use super::tally::Tally;
 use super::windows::{Buffers, Reader, Source};
 use crate::error::{Error, Result};
+use crate::threads;
 
 /// How often the monitor is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -116,7 +117,7 @@ impl<'s> Crew<'s> {
                     // The receiver is only gone if the calling thread panicked.
                     let _ = sender.send(outcome);
                 };
-                if thread::Builder::new().name("pairloom-count".into()).spawn_scoped(scope, work).is_err() {
+                if threads::spawn_scoped(scope, "pairloom-count", work).is_err() {
                     break;
                 }
             }
@@ -284,7 +285,7 @@ pub(super) fn share<T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            if thread::Builder::new().name("pairloom-count".into()).spawn_scoped(scope, take_all).is_err() {
+            if threads::spawn_scoped(scope, "pairloom-count", take_all).is_err() {
                 break;
             }
         }

@@ -5,13 +5,12 @@
 //! eight-byte prefixes. Invariants: `ends` ascends strictly, its last member is `bytes.len()`, `counts`
 //! is as long as `ends` and holds no zero, no two pretokens are equal.
 
-use std::thread;
-
 use super::crew::share;
 use super::keys::ShortKey;
 use super::partitions::{Batches, Partitions};
 use crate::error::{Error, Result};
 use crate::merges::WeightedPretokens;
+use crate::threads;
 
 /// Distinct pretokens with their counts: a commutative monoid under [`PretokenCounts::merge`].
 #[derive(Clone, Debug, Default)]
@@ -120,7 +119,7 @@ impl PretokenCounts {
         let n_entries: usize = parts.iter().map(|part| part.len()).sum();
         let threads = match n_entries {
             0..SERIAL => 1,
-            _ => thread::available_parallelism().map_or(1, |n| n.get()),
+            _ => threads::wanted(0),
         };
         let partitions = Partitions::new(None)?;
         let stretches = parts.iter().flat_map(|part| {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
+use crate::threads;
 
 /// How often the monitor is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -85,14 +86,14 @@ impl Crew<'_> {
         job: &'scope (impl Fn(usize, &mut P, Pulse<'_>) -> Result<()> + Sync),
     ) -> Result<()> {
         let (sender, finished) = mpsc::channel::<()>();
-        for _ in 1..wanted_threads(self.threads).min(self.n_jobs) {
+        for _ in 1..threads::wanted(self.threads).min(self.n_jobs) {
             let sender = sender.clone();
             let others = move || {
                 board.take_jobs(job, &mut |n_bytes| board.tick(n_bytes));
                 // Dropped when this thread is done, which is all that the receiver waits for.
                 drop(sender);
             };
-            if thread::Builder::new().name("pairloom-encode".into()).spawn_scoped(scope, others).is_err() {
+            if threads::spawn_scoped(scope, "pairloom-encode", others).is_err() {
                 break;
             }
         }
@@ -165,14 +166,6 @@ impl<P: Default, J: FnMut(&mut P) -> Result<()>> Board<'_, P, J> {
             }
         }
         spare.pop().unwrap_or_default()
-    }
-}
-
-/// How many threads to use when `threads` are asked for; 0 asks for all there are.
-fn wanted_threads(threads: usize) -> usize {
-    match threads {
-        0 => thread::available_parallelism().map_or(1, usize::from),
-        n => n,
     }
 }
 

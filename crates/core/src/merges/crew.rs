@@ -12,12 +12,13 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Builder, Scope, Thread};
+use std::thread::{self, Scope, Thread};
 
 use super::cells::Cell;
 use super::field::Field;
 use super::sweep::{Lane, Pairing, gather, sweep};
 use crate::error::{Error, Result};
+use crate::threads;
 
 /// How often a worker looks for a task before it sleeps.
 const N_LOOKS: usize = 20_000;
@@ -69,8 +70,7 @@ impl<'f, S: Cell, P: Cell> Crew<'f, S, P> {
     pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Foreman<'scope, 'f, S, P> {
         let mut workers = Vec::new();
         for _ in 1..self.lanes.len() {
-            let name = "pairloom-merge".to_owned();
-            match Builder::new().name(name).spawn_scoped(scope, || self.work()) {
+            match threads::spawn_scoped(scope, "pairloom-merge", || self.work()) {
                 Ok(handle) => workers.push(handle.thread().clone()),
                 Err(_) => break,
             }

@@ -17,7 +17,6 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use std::num::NonZero;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::thread;
 
@@ -29,6 +28,7 @@ use pulse::Pulse;
 
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
+use crate::threads;
 
 /// Which of several equally frequent pairs wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,10 +193,6 @@ fn run<S: Cell, P: Cell>(
         return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
     }
     let field = Field::<S, P>::lay(pretokens, options, extent, n_symbols)?;
-    let n_threads = match options.threads {
-        0 => thread::available_parallelism().map_or(1, NonZero::get),
-        n => n,
-    };
-    let crew = Crew::new(&field, n_threads);
+    let crew = Crew::new(&field, threads::wanted(options.threads));
     thread::scope(|scope| Engine::new(&field, crew.start(scope), options, tuning, pulse)?.run(already))
 }
