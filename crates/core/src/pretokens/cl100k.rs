@@ -8,7 +8,8 @@
 
 use super::block::Block;
 use super::parts::{self, Lines};
-use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at, skip};
+use super::text::{Classes, Text};
+use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
 
@@ -50,11 +51,11 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         Starts { starts, unknown_from }
     }
 
-    fn next_end(self, text: &str, at: usize) -> usize {
-        let Some((class, n_bytes)) = class_at(text, at) else { return at };
+    fn next_end(self, text: Text<'_>, at: usize) -> usize {
+        let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
         if byte == b'\'' {
-            let n_letters = parts::contraction::<true>(text, at);
+            let n_letters = parts::contraction::<true>(&text, at);
             if n_letters > 0 {
                 return at + 1 + n_letters;
             }
@@ -62,23 +63,23 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         let word = if MARKS { LETTER | MARK } else { LETTER };
         let is_word = |class: u8| class & word != 0;
         if is_word(class) {
-            return skip(text, at, is_word);
+            return text.skip(at, Classes::any_of(word));
         }
         if class & NUMBER != 0 {
-            return parts::numbers_end::<N_DIGITS>(text, at);
+            return parts::numbers_end::<N_DIGITS>(&text, at);
         }
-        let next = class_at(text, at + n_bytes).map_or(SPACE, |(class, _)| class);
+        let next = class_at(&text, at + n_bytes).map_or(SPACE, |(class, _)| class);
         if is_word(next) && !matches!(byte, b'\r' | b'\n') {
-            return skip(text, at + n_bytes, is_word);
+            return text.skip(at + n_bytes, Classes::any_of(word));
         }
         let is_other = |class: u8| class & (word | NUMBER | SPACE) == 0;
         if is_other(class) || byte == b' ' && is_other(next) {
-            let mut end = skip(text, at + n_bytes, is_other);
+            let mut end = text.skip(at + n_bytes, Classes::none_of(word | NUMBER | SPACE));
             while matches!(text.as_bytes().get(end), Some(b'\r' | b'\n')) {
                 end += 1;
             }
             return end;
         }
-        parts::lines_end::<WHOLE_END>(text, at)
+        parts::lines_end::<WHOLE_END>(&text, at)
     }
 }

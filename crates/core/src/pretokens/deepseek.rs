@@ -9,6 +9,7 @@
 
 use super::block::Block;
 use super::parts::{self, Lines};
+use super::text::{Classes, Members, Text};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
@@ -53,14 +54,14 @@ impl Rules for DeepSeek {
         Starts { starts, unknown_from }
     }
 
-    fn next_end(self, text: &str, at: usize) -> usize {
-        let Some((class, n_bytes)) = class_at(text, at) else { return at };
+    fn next_end(self, text: Text<'_>, at: usize) -> usize {
+        let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         if class & NUMBER != 0 {
-            return parts::numbers_end::<3>(text, at);
+            return parts::numbers_end::<3>(&text, at);
         }
         let bytes = text.as_bytes();
         let byte = bytes[at];
-        let piece = Piece { text, is_cjk: is_cjk_at(text, at) };
+        let piece = Piece { text, is_cjk: is_cjk_at(&text, at) };
         let is_next =
             |at: usize, classes: u8| piece.class_at(at).is_some_and(|(class, _)| class & classes != 0);
         if byte.is_ascii_punctuation() && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
@@ -81,7 +82,7 @@ impl Rules for DeepSeek {
         if class & SPACE != 0 {
             let end = piece.skip(at, SPACE);
             let is_end = piece.class_at(end).is_none();
-            let run = if is_end { text.get(..end).unwrap_or(text) } else { text };
+            let run = if is_end { text.get(..end).unwrap_or(&text) } else { &text };
             return parts::lines_end::<false>(run, at);
         }
         let mut end = at + n_bytes;
@@ -97,26 +98,40 @@ impl Rules for DeepSeek {
 
 /// What the first two steps leave together: text without numbers, all CJK or none.
 struct Piece<'t> {
-    text: &'t str,
+    text: Text<'t>,
     is_cjk: bool,
 }
 
 impl Piece<'_> {
     /// The class and the length of the character at `at`; `None` where the piece ends.
     fn class_at(&self, at: usize) -> Option<(u8, usize)> {
-        let (class, n_bytes) = class_at(self.text, at)?;
-        (class & NUMBER == 0 && is_cjk_at(self.text, at) == self.is_cjk).then_some((class, n_bytes))
+        let (class, n_bytes) = class_at(&self.text, at)?;
+        (class & NUMBER == 0 && is_cjk_at(&self.text, at) == self.is_cjk).then_some((class, n_bytes))
     }
 
-    /// The offset behind the longest run from `at` on of characters of `classes`.
-    fn skip(&self, mut at: usize, classes: u8) -> usize {
-        while let Some((class, n_bytes)) = self.class_at(at) {
-            if class & classes == 0 {
-                break;
-            }
-            at += n_bytes;
-        }
-        at
+    /// The offset behind the longest run from `at` on of characters of `classes`, not numbers.
+    fn skip(&self, at: usize, classes: u8) -> usize {
+        self.text.skip(at, InPiece { classes, is_cjk: self.is_cjk })
+    }
+}
+
+/// Characters of some classes, all CJK or none.
+#[derive(Clone, Copy)]
+struct InPiece {
+    classes: u8,
+    is_cjk: bool,
+}
+
+impl Members for InPiece {
+    #[inline(always)]
+    fn has(self, text: &str, at: usize, class: u8) -> bool {
+        class & self.classes != 0 && is_cjk_at(text, at) == self.is_cjk
+    }
+
+    #[inline(always)]
+    fn mask<B: Block>(self, window: &Window<B>) -> u64 {
+        let cjk = cjk(window.block);
+        Classes::any_of(self.classes).mask(window) & if self.is_cjk { cjk } else { !cjk }
     }
 }
 

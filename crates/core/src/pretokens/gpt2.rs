@@ -7,7 +7,8 @@
 
 use super::block::Block;
 use super::parts;
-use super::unicode::{LETTER, NUMBER, SPACE, class_at, skip};
+use super::text::{Classes, Text};
+use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
 
@@ -46,11 +47,11 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
         Starts { starts, unknown_from: 64 }
     }
 
-    fn next_end(self, text: &str, at: usize) -> usize {
-        let Some((mut class, n_bytes)) = class_at(text, at) else { return at };
+    fn next_end(self, text: Text<'_>, at: usize) -> usize {
+        let Some((mut class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
         if byte == b'\'' {
-            let n_letters = parts::contraction::<false>(text, at);
+            let n_letters = parts::contraction::<false>(&text, at);
             if n_letters > 0 {
                 return at + 1 + n_letters;
             }
@@ -61,19 +62,24 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
             return end;
         }
         if class & SPACE != 0 {
-            match class_at(text, end) {
+            match class_at(&text, end) {
                 Some((next, n_next)) if byte == b' ' && next & SPACE == 0 && !is_edge(next) => {
                     class = next;
                     end += n_next;
                 }
                 _ => {
-                    let run_end = skip(text, end, |class| class & SPACE != 0);
-                    let is_at_edge = class_at(text, run_end).is_some_and(|(class, _)| is_edge(class));
-                    return if is_at_edge { run_end } else { parts::spaces_end(text, at) };
+                    let run_end = text.skip(end, Classes::any_of(SPACE));
+                    let is_at_edge = class_at(&text, run_end).is_some_and(|(class, _)| is_edge(class));
+                    return if is_at_edge { run_end } else { parts::spaces_end(&text, at) };
                 }
             }
         }
-        let kind = class & (LETTER | NUMBER);
-        skip(text, end, |class| class & (LETTER | NUMBER) == kind && class & SPACE == 0)
+        text.skip(
+            end,
+            match class & (LETTER | NUMBER) {
+                0 => Classes::none_of(LETTER | NUMBER | SPACE),
+                kind => Classes::any_of(kind),
+            },
+        )
     }
 }

@@ -16,6 +16,7 @@ mod parts;
 pub mod patterns;
 mod regex;
 mod sequence;
+mod text;
 mod unicode;
 mod unicode_tables;
 mod window;

@@ -11,7 +11,8 @@
 
 use super::block::Block;
 use super::parts::{self, Lines};
-use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, skip};
+use super::text::{Classes, Text};
+use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, class_of_code};
 use super::window::{Window, firsts};
 use super::windows::{Rules, Starts};
 
@@ -85,33 +86,33 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
         Starts { starts, unknown_from }
     }
 
-    fn next_end(self, text: &str, at: usize) -> usize {
-        let Some((class, n_bytes)) = class_at(text, at) else { return at };
+    fn next_end(self, text: Text<'_>, at: usize) -> usize {
+        let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
         if HAN_APART && class & HAN != 0 {
-            return skip(text, at, |class| class & HAN != 0);
+            return text.skip(at, Classes::any_of(HAN));
         }
         let is_prefix = class & (LETTER | NUMBER) == 0 && !matches!(byte, b'\r' | b'\n');
         let prefixed = is_prefix.then_some(at + n_bytes);
         let word = prefixed
-            .and_then(|at| word_with_lower::<HAN_APART>(text, at))
-            .or_else(|| word_with_lower::<HAN_APART>(text, at))
-            .or_else(|| prefixed.and_then(|at| word_of_upper::<HAN_APART>(text, at)))
-            .or_else(|| word_of_upper::<HAN_APART>(text, at));
+            .and_then(|at| Self::word_with_lower(text, at))
+            .or_else(|| Self::word_with_lower(text, at))
+            .or_else(|| prefixed.and_then(|at| Self::word_of_upper(text, at)))
+            .or_else(|| Self::word_of_upper(text, at));
         if let Some(end) = word {
             if CONTRACTIONS && text.as_bytes().get(end) == Some(&b'\'') {
-                let n_letters = parts::contraction::<true>(text, end);
+                let n_letters = parts::contraction::<true>(&text, end);
                 return if n_letters > 0 { end + 1 + n_letters } else { end };
             }
             return end;
         }
         if class & NUMBER != 0 {
-            return parts::numbers_end::<N_DIGITS>(text, at);
+            return parts::numbers_end::<N_DIGITS>(&text, at);
         }
         let is_other = |class: u8| class & (LETTER | NUMBER | SPACE) == 0;
-        let next = class_at(text, at + n_bytes).map_or(SPACE, |(class, _)| class);
+        let next = class_at(&text, at + n_bytes).map_or(SPACE, |(class, _)| class);
         if is_other(class) || byte == b' ' && is_other(next) {
-            let mut end = skip(text, at + n_bytes, is_other);
+            let mut end = text.skip(at + n_bytes, Classes::none_of(LETTER | NUMBER | SPACE));
             while let Some(byte) = text.as_bytes().get(end) {
                 if !(matches!(byte, b'\r' | b'\n') || SLASHES && *byte == b'/') {
                     break;
@@ -120,41 +121,35 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
             }
             return end;
         }
-        parts::lines_end::<false>(text, at)
+        parts::lines_end::<false>(&text, at)
     }
 }
 
-fn is_word<const HAN_APART: bool>(class: u8) -> bool {
-    class & (LETTER | MARK) != 0 && !(HAN_APART && class & HAN != 0)
-}
-
-fn has_no_lower<const HAN_APART: bool>(class: u8) -> bool {
-    is_word::<HAN_APART>(class) && class & LOWER == 0
-}
-
-fn has_no_upper<const HAN_APART: bool>(class: u8) -> bool {
-    is_word::<HAN_APART>(class) && class & UPPER == 0
-}
-
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`, with its backtracking.
-fn word_with_lower<const HAN_APART: bool>(text: &str, at: usize) -> Option<usize> {
-    let mut behind_both = None;
-    let mut end = at;
-    while let Some((class, n_bytes)) = class_at(text, end) {
-        if !has_no_lower::<HAN_APART>(class) {
-            break;
-        }
-        end += n_bytes;
-        if has_no_upper::<HAN_APART>(class) {
-            behind_both = Some(end);
-        }
+impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const HAN_APART: bool>
+    O200k<N_DIGITS, CONTRACTIONS, SLASHES, HAN_APART>
+{
+    /// Characters of words that are not of `case`.
+    fn word_without(case: u8) -> Classes {
+        Classes { any_of: LETTER | MARK, none_of: if HAN_APART { case | HAN } else { case } }
     }
-    let all = skip(text, end, has_no_upper::<HAN_APART>);
-    if all > end { Some(all) } else { behind_both }
-}
 
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` where the other alternative found nothing.
-fn word_of_upper<const HAN_APART: bool>(text: &str, at: usize) -> Option<usize> {
-    let end = skip(text, at, has_no_lower::<HAN_APART>);
-    (end > at).then_some(end)
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`, with its backtracking.
+    fn word_with_lower(text: Text<'_>, at: usize) -> Option<usize> {
+        let end = text.skip(at, Self::word_without(LOWER));
+        let all = text.skip(end, Self::word_without(UPPER));
+        if all > end {
+            return Some(all);
+        }
+        // Upper case at the end is given back, down to a letter that has no case.
+        let mut before = text.get(at..end)?.char_indices().rev();
+        let (offset, character) =
+            before.find(|&(_, character)| class_of_code(u32::from(character)) & UPPER == 0)?;
+        Some(at + offset + character.len_utf8())
+    }
+
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` where the other found nothing.
+    fn word_of_upper(text: Text<'_>, at: usize) -> Option<usize> {
+        let end = text.skip(at, Self::word_without(LOWER));
+        (end > at).then_some(end)
+    }
 }

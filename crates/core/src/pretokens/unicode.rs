@@ -65,18 +65,6 @@ pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
     Some((class_of_code(u32::from(character)), character.len_utf8()))
 }
 
-/// The offset behind the longest run from `at` on of characters that `belongs` accepts.
-#[inline]
-pub(super) fn skip(text: &str, mut at: usize, belongs: impl Fn(u8) -> bool) -> usize {
-    while let Some((class, n_bytes)) = class_at(text, at) {
-        if !belongs(class) {
-            break;
-        }
-        at += n_bytes;
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

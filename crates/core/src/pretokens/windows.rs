@@ -8,6 +8,7 @@
 //! rule that would have to look back across an edge.
 
 use super::block::{Block, Level};
+use super::text::Text;
 use super::window::{N_BEYOND, N_BYTES, Window};
 use super::{ENDS_PER_FILL, block};
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ pub(super) trait Rules: Copy {
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
 
     /// The end of the pretoken that starts at `at`, character by character.
-    fn next_end(self, text: &str, at: usize) -> usize;
+    fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
 /// [`super::Pretokenizer::fill`] by the instructions of `level`, which this processor must have.
@@ -46,6 +47,7 @@ pub(super) fn fill<R: Rules>(
     from: usize,
     ends: &mut Vec<usize>,
 ) -> Result<()> {
+    let text = Text { text, level };
     ends.clear();
     ends.try_reserve(ENDS_PER_FILL + N_BYTES).map_err(Error::out_of_memory("pretoken ends"))?;
     match level {
@@ -63,14 +65,14 @@ pub(super) fn fill<R: Rules>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx512<R: Rules>(rules: R, text: &str, from: usize, ends: &mut Vec<usize>) {
+fn fill_avx512<R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
     // SAFETY: the caller reserved the room.
     unsafe { fill_by::<block::Avx512, R>(rules, text, from, ends) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx2<R: Rules>(rules: R, text: &str, from: usize, ends: &mut Vec<usize>) {
+fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
     // SAFETY: the caller reserved the room.
     unsafe { fill_by::<block::Avx2, R>(rules, text, from, ends) }
 }
@@ -78,7 +80,7 @@ fn fill_avx2<R: Rules>(rules: R, text: &str, from: usize, ends: &mut Vec<usize>)
 /// # Safety
 /// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + N_BYTES`.
 #[inline(always)]
-unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: &str, from: usize, ends: &mut Vec<usize>) {
+unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
     let bytes = text.as_bytes();
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
