@@ -5,48 +5,70 @@
 //! those of a symbol that is itself too rare are not even looked up.
 
 use super::cells::Cell;
+use super::crew::{Foreman, Task};
 use super::field::{Field, SEPARATOR};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, deal};
 use super::pairs::{Pairs, key_of, pair_of};
-use super::sweep::Tally;
+use super::sweep::{Lane, Pairing, WIDTH};
 use crate::error::{Error, Result};
 
 /// A census of single bytes, by a square table instead of a hash. The ledger, which is empty, learns
 /// all pairs and says where the lists of those that it keeps start in the arena.
 pub(super) fn of_bytes<S: Cell, P: Cell>(
-    field: &Field<S, P>,
     ledger: &mut Ledger<'_, P>,
+    foreman: &mut Foreman<'_, '_, S, P>,
+    is_long: bool,
     pause: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    const WIDTH: usize = SEPARATOR + 1;
-    let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
-    let mut tallies: Vec<Tally> = Vec::new();
-    tallies.try_reserve_exact(WIDTH * WIDTH).map_err(Error::out_of_memory("the table of byte pairs"))?;
-    tallies.resize(WIDTH * WIDTH, Tally::default());
-    for (start, end, count) in field.weights.runs() {
-        let mut left = symbols[start].get();
-        for cell in &symbols[start + 1..end] {
+    foreman.divide_field(is_long)?;
+    foreman.run(Task::Count, Pairing::default(), pause)?;
+    {
+        let mut lanes = foreman.lanes();
+        for index in 0..WIDTH * WIDTH {
+            let seen = lanes.iter().map(|lane| lane.square[index]);
+            let (weight, n) = seen.fold((0, 0), |(weight, n), seen| (weight + seen.weight, n + seen.n));
+            let start = if n > 0 { ledger.admit(index / WIDTH, index % WIDTH, weight, n)? } else { 0 };
+            deal(start, lanes.iter_mut().map(|lane| &mut lane.square[index].n));
+        }
+    }
+    foreman.run(Task::List, Pairing::default(), pause)?;
+    foreman.lanes().iter_mut().for_each(|lane| lane.square = Vec::new());
+    Ok(())
+}
+
+/// Counts the pairs of bytes in the lane's part of the field.
+pub(super) fn count_bytes<S: Cell, P: Cell>(
+    field: &Field<S, P>,
+    lane: &mut Lane,
+    pause: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    for (start, end, count) in field.weights.runs_in(lane.slots.clone()) {
+        let mut left = field.symbols[start].get();
+        for cell in &field.symbols[start + 1..=end] {
             let right = cell.get();
-            let tally = &mut tallies[left * WIDTH + right];
+            let tally = &mut lane.square[left * WIDTH + right];
             tally.weight += count;
             tally.n += 1;
             left = right;
         }
         pause()?;
     }
-    for (index, tally) in tallies.iter_mut().enumerate() {
-        let (left, right) = (index / WIDTH, index % WIDTH);
-        let n = std::mem::take(&mut tally.n);
-        if n > 0 && left != SEPARATOR && right != SEPARATOR {
-            tally.n = ledger.admit(left, right, tally.weight, n)?;
-        }
-    }
-    for (start, end, _) in field.weights.runs() {
-        let mut left = symbols[start].get();
-        for (p, cell) in symbols[start + 1..end].iter().enumerate() {
+    Ok(())
+}
+
+/// Writes the positions of the pairs of bytes that have lists.
+pub(super) fn list_bytes<S: Cell, P: Cell>(
+    field: &Field<S, P>,
+    lane: &mut Lane,
+    pause: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    let arena = &field.arena[..];
+    for (start, end, _) in field.weights.runs_in(lane.slots.clone()) {
+        let mut left = field.symbols[start].get();
+        for (p, cell) in field.symbols[start + 1..=end].iter().enumerate() {
             let right = cell.get();
             // A pair without a list writes to slot 0 and stays there.
-            let next = &mut tallies[left * WIDTH + right].n;
+            let next = &mut lane.square[left * WIDTH + right].n;
             arena[*next].set(start + p);
             *next += usize::from(*next != 0);
             left = right;

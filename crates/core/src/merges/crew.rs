@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, Thread};
 
 use super::cells::Cell;
+use super::census::{count_bytes, list_bytes};
 use super::field::Field;
 use super::sweep::{Lane, Pairing, gather, sweep};
 use crate::error::{Error, Result};
@@ -23,9 +24,13 @@ use crate::threads;
 /// How often a worker looks for a task before it sleeps.
 const N_LOOKS: usize = 20_000;
 
-/// The two halves of a step that can be shared.
+/// What can be shared.
 #[derive(Clone, Copy)]
 pub(super) enum Task {
+    /// Count pairs of bytes.
+    Count,
+    /// Write their lists.
+    List,
     /// Rewrite and tally.
     Sweep,
     /// Write the new lists.
@@ -120,6 +125,8 @@ impl<'f, S: Cell, P: Cell> Crew<'f, S, P> {
     ) -> Result<()> {
         let lane = &mut lock(&self.lanes[lane]);
         match task {
+            Task::Count => count_bytes(self.field, lane, pause),
+            Task::List => list_bytes(self.field, lane, pause),
             Task::Sweep => sweep(self.field, pairing, lane, pause),
             Task::Gather => gather(self.field, pairing, lane, pause),
         }
@@ -158,6 +165,18 @@ pub(super) struct Foreman<'scope, 'f, S, P> {
 }
 
 impl<S: Cell, P: Cell> Foreman<'_, '_, S, P> {
+    /// Divides the positions of the field among the lanes, or gives them all to one.
+    pub fn divide_field(&mut self, is_long: bool) -> Result<()> {
+        self.n_open = if is_long { self.workers.len() + 1 } else { 1 };
+        // Position 0 and the last one are separators, and no pair starts there.
+        let n_positions = self.crew.field.symbols.len() - 1;
+        for (index, lane) in self.crew.lanes[..self.n_open].iter().enumerate() {
+            let cut = |index: usize| (n_positions * index / self.n_open).max(1);
+            lock(lane).prepare_census(cut(index)..cut(index + 1))?;
+        }
+        Ok(())
+    }
+
     /// Divides the slots of a list among the lanes, or gives them all to one.
     pub fn divide(&mut self, slots: Range<usize>, pairing: Pairing, is_long: bool) -> Result<()> {
         self.n_open = if is_long { self.workers.len() + 1 } else { 1 };

@@ -144,11 +144,11 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
 
     /// Finds the pairs worth keeping, and their lists, anew. If `plan` holds any, only these are.
     fn take_census(&mut self, plan: &[u64]) -> Result<()> {
-        let Engine { field, ledger, pulse, .. } = self;
+        let Engine { field, ledger, foreman, pulse, .. } = self;
         ledger.reset(plan.iter().copied())?;
         let pause = &mut || pulse.beat();
         if self.n_symbols == SEPARATOR + 1 {
-            census::of_bytes(field, ledger, pause)
+            census::of_bytes(ledger, foreman, field.symbols.len() / 64 >= self.share_from, pause)
         } else {
             census::of_tokens(field, self.n_symbols, ledger, pause)
         }

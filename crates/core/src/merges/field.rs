@@ -13,6 +13,8 @@
 //!
 //! Pretokens of one byte hold no pair and are left out, as are those that occur zero times.
 
+use std::ops::Range;
+
 use super::cells::{Cell, Cells};
 use super::{MergeOptions, WeightedPretokens};
 use crate::error::{Error, Result};
@@ -118,6 +120,14 @@ impl Weights {
     /// A cursor for positions that never fall.
     pub fn cursor(&self) -> WeightCursor<'_> {
         WeightCursor { weights: self, end: 0, count: 0 }
+    }
+
+    /// The runs of equal counts in a range of positions, as (start, end, count).
+    pub fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, u64)> {
+        let clipped = move |(start, end, count): (usize, usize, u64)| {
+            (start.max(range.start), end.min(range.end), count)
+        };
+        self.runs().map(clipped).filter(|(start, end, _)| start < end)
     }
 
     /// The runs of equal counts, as (start, end, count).

@@ -196,7 +196,7 @@ fn allot(spare: &mut Range<usize>, arena_next: &mut usize, n: usize) -> List {
 }
 
 /// Turns the numbers of slots that lanes need into the places where they write, from `start` on.
-fn deal<'n>(start: usize, numbers: impl Iterator<Item = &'n mut usize>) {
+pub(super) fn deal<'n>(start: usize, numbers: impl Iterator<Item = &'n mut usize>) {
     let mut next = start;
     for n in numbers.filter(|n| **n > 0) {
         let len = std::mem::replace(n, next);

@@ -80,6 +80,9 @@ impl Side {
     }
 }
 
+/// Bytes and the separator.
+pub(super) const WIDTH: usize = SEPARATOR + 1;
+
 /// One thread's share of a step.
 #[derive(Default)]
 pub(super) struct Lane {
@@ -89,6 +92,8 @@ pub(super) struct Lane {
     pub right: Side,
     /// The slots of the pair's list that this lane sweeps; afterwards those that were alive.
     pub slots: Range<usize>,
+    /// What a census of single bytes has seen, by left symbol times [`WIDTH`] plus right symbol.
+    pub square: Vec<Tally>,
 }
 
 impl Lane {
@@ -97,6 +102,15 @@ impl Lane {
         self.slots = slots;
         self.left.fit(n_symbols)?;
         self.right.fit(n_symbols)
+    }
+
+    /// Makes ready for a census of the bytes at `positions`.
+    pub fn prepare_census(&mut self, positions: Range<usize>) -> Result<()> {
+        self.slots = positions;
+        let what = "the table of byte pairs";
+        self.square.try_reserve_exact(WIDTH * WIDTH).map_err(Error::out_of_memory(what))?;
+        self.square.resize(WIDTH * WIDTH, Tally::default());
+        Ok(())
     }
 
     /// Forgets the step.
@@ -113,26 +127,30 @@ const PAUSE_EVERY: usize = 1 << 18;
 /// before it begins.
 const AHEAD: usize = 32;
 
-/// Visits the positions in `slots`, with the slot of each, asking for their symbols ahead.
+/// Visits the positions in `slots`, asking ahead for their symbols and for those that lie `reach` further.
 #[inline(always)]
 fn visit<S: Cell, P: Cell>(
     field: &Field<S, P>,
     slots: Range<usize>,
+    reach: usize,
     pause: &mut dyn FnMut() -> Result<()>,
     mut visit: impl FnMut(usize),
 ) -> Result<()> {
     let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
     let Range { start: mut from, end } = slots;
-    for cell in &arena[from..end.min(from + AHEAD)] {
-        prefetch(symbols, cell.get());
-    }
+    let ask = |slot: usize| {
+        let p = arena[slot].get();
+        prefetch(symbols, p);
+        prefetch(symbols, p + reach);
+    };
+    (from..end.min(from + AHEAD)).for_each(ask);
     while from < end {
         let to = end.min(from + PAUSE_EVERY);
-        for slot in from..to {
-            if slot + AHEAD < end {
-                prefetch(symbols, arena[slot + AHEAD].get());
+        for (ahead, cell) in (from + AHEAD..).zip(&arena[from..to]) {
+            if ahead < end {
+                ask(ahead);
             }
-            visit(arena[slot].get());
+            visit(cell.get());
         }
         from = to;
         pause()?;
@@ -149,10 +167,10 @@ pub(super) fn sweep<S: Cell, P: Cell>(
 ) -> Result<()> {
     let Pairing { a, b, made, a_len, made_len } = pairing;
     let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
-    let Lane { left, right, slots } = lane;
+    let Lane { left, right, slots, .. } = lane;
     let mut weights = field.weights.cursor();
     let mut live = slots.start;
-    visit(field, slots.clone(), pause, |p| {
+    visit(field, slots.clone(), pairing.made_len, pause, |p| {
         if symbols[p].get() != a || symbols[p + a_len].get() != b {
             return;
         }
@@ -177,8 +195,8 @@ pub(super) fn gather<S: Cell, P: Cell>(
     pause: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let (symbols, arena) = (&field.symbols[..], &field.arena[..]);
-    let Lane { left, right, slots } = lane;
-    visit(field, slots.clone(), pause, |p| {
+    let Lane { left, right, slots, .. } = lane;
+    visit(field, slots.clone(), pairing.made_len, pause, |p| {
         let symbol = symbols[p - 1].get();
         let next = &mut left.tallies[symbol].n;
         if *next != 0 {
