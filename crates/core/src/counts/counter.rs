@@ -40,8 +40,9 @@ impl Counter {
         Counter::with_plan(options, Plan::default())
     }
 
-    /// A counter that cuts work in other sizes.
-    pub(super) fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
+    /// A counter that cuts work in other sizes, for tests and measurements.
+    #[doc(hidden)]
+    pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
         let threads = match options.threads {
             0 => thread::available_parallelism().map_or(1, |n| n.get()),
             n => n,
