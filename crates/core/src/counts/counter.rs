@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::thread;
 
 use super::crew::{Crew, Job, share};
 use super::partitions::Partitions;
@@ -17,7 +18,6 @@ use super::windows::{Buffers, Source};
 use super::{CorpusSpecials, CountOptions, PretokenCounts};
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
-use crate::threads;
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
 ///
@@ -40,9 +40,13 @@ impl Counter {
         Counter::with_plan(options, Plan::default())
     }
 
-    /// A counter that cuts work in other sizes.
-    pub(super) fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
-        let threads = threads::wanted(options.threads);
+    /// A counter that cuts work in other sizes, for tests and measurements.
+    #[doc(hidden)]
+    pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
+        let threads = match options.threads {
+            0 => thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        };
         Ok(Counter {
             partitions: Partitions::new(options.max_memory)?,
             options,

@@ -30,6 +30,8 @@ use crate::special::SpecialTokens;
 
 pub use counter::Counter;
 pub use frozen::PretokenCounts;
+#[doc(hidden)]
+pub use ranges::Plan;
 
 /// What special literals in the corpus are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,15 +23,16 @@ use crate::special::SpecialTokens;
 /// How many pretokens at the end of a text that goes on may still change.
 pub(super) const N_UNSETTLED: usize = 2;
 
-/// The sizes that work is cut in. They show in the time taken, never in the result.
+/// The sizes that work is cut in, all but the last at least 1. They show in the time taken, never in the
+/// result; tests make them tiny.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     /// Bytes between nominal cuts.
-    pub(super) range_bytes: u64,
+    pub range_bytes: u64,
     /// Bytes of a window.
-    pub(super) block_bytes: usize,
+    pub block_bytes: usize,
     /// Bytes read beyond a range so that the pretokens at its end are settled.
-    pub(super) beyond_bytes: usize,
+    pub beyond_bytes: usize,
 }
 
 impl Default for Plan {

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::ranges::Plan;
 use super::*;
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Silent, Stage};
-use crate::pretokens::GPT2_PATTERN;
+use crate::pretokens::{GPT2_PATTERN, named_patterns, names};
 
 /// The same numbers on every run.
 struct Random(u64);
@@ -197,21 +196,28 @@ fn count_files(options: &CountOptions, plan: Plan, files: &[TempFile]) -> Result
 const LITERALS: &[&[&str]] =
     &[&[], &["<|e|>"], &["aa", "<|e|>", "a<|"], &["<|e|>", "<|e|><|e|>", "|>"], &["aaa", "aa", " "], &["中"]];
 
-/// Patterns that are scanned by hand and one that is not memoryless.
-const PATTERNS: &[&str] =
-    &[GPT2_PATTERN, GPT2_PATTERN, GPT2_PATTERN, r"(?<=a)b+|\s+$|\w+|[^\w\s]+|\s+(?!\S)|\s"];
+/// Every named pattern and one that is not memoryless.
+fn pretokenizers() -> Vec<Arc<Pretokenizer>> {
+    let named = names().map(|name| Pretokenizer::sequence(named_patterns(name).unwrap()).unwrap());
+    let other = Pretokenizer::new(r"(?<=a)b+|\s+$|\w+|[^\w\s]+|\s+(?!\S)|\s").unwrap();
+    named.chain([other]).map(Arc::new).collect()
+}
 
 fn agrees_with_the_definition(seed: u64, n_cases: usize) {
     let mut random = Random(seed);
+    let pretokenizers = pretokenizers();
     for case in 0..n_cases {
-        let mut options = options(random.pick(PATTERNS), random.pick(LITERALS));
+        let mut options = options(GPT2_PATTERN, random.pick(LITERALS));
+        options.pretokenizer = Arc::clone(&pretokenizers[random.below(pretokenizers.len())]);
         options.corpus_specials = random.pick(&[CorpusSpecials::Text, CorpusSpecials::Split]);
         options.threads = random.pick(&[1, 2, 3, 7]);
         let texts: Vec<String> = (0..random.below(4)).map(|_| random.text(60)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let plan = random.plan();
         let defined = define(&options, &texts);
-        let told = format!("seed {seed}, case {case}: {plan:?} {:?} {texts:?}", options.specials.tokens());
+        let specials = options.specials.tokens();
+        let pattern = options.pretokenizer.pattern();
+        let told = format!("seed {seed}, case {case}: {plan:?} {pattern:?} {specials:?} {texts:?}");
         assert_eq!(found(&count_texts(&options, plan, &texts).unwrap()), defined, "texts, {told}");
         let files: Vec<TempFile> = texts.iter().map(|text| TempFile::new(text.as_bytes())).collect();
         assert_eq!(found(&count_files(&options, plan, &files).unwrap()), defined, "files, {told}");
