@@ -138,26 +138,36 @@ impl Vocabulary {
         if merges.len() > MAX_RANKS {
             return Err(Error::Invalid(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
         }
-        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
+        vocabulary.pairs = PairTable::new(merges.len(), merges.len())?;
         vocabulary.made = Made::by_rank(&merges)?;
-        for (rank, &[left, right, made]) in merges.iter().enumerate() {
-            let (Some(left_bytes), Some(right_bytes), Some(made_bytes)) =
-                (vocabulary.token(left), vocabulary.token(right), vocabulary.token(made))
-            else {
-                return Err(Error::Invalid(format!(
-                    "merge {rank} ({left}, {right}) -> {made} names an id without a token; add the token or \
-                     drop the merge"
-                )));
-            };
-            if made_bytes.strip_prefix(left_bytes) != Some(right_bytes) {
-                return Err(Error::Invalid(format!(
-                    "merge {rank} ({left}, {right}) makes token {made}, whose bytes are not the two joined"
-                )));
-            }
-            vocabulary.add_pair(left, right, rank as u32);
+        for (rank, &merge) in merges.iter().enumerate() {
+            vocabulary.check_merge(rank, merge)?;
         }
         vocabulary.rule = Rule::Merges { list: merges, whole_first };
+        for rank in 0..vocabulary.merges().len() {
+            let [left, right, _] = vocabulary.merges()[rank];
+            if vocabulary.pair_rank(left, right) == NONE {
+                vocabulary.add_pair(left, right, rank as u32);
+            }
+        }
         Ok(vocabulary)
+    }
+
+    fn check_merge(&self, rank: usize, [left, right, made]: [u32; 3]) -> Result<()> {
+        let (Some(left_bytes), Some(right_bytes), Some(made_bytes)) =
+            (self.token(left), self.token(right), self.token(made))
+        else {
+            return Err(Error::Invalid(format!(
+                "merge {rank} ({left}, {right}) -> {made} names an id without a token; add the token or \
+                 drop the merge"
+            )));
+        };
+        if made_bytes.strip_prefix(left_bytes) != Some(right_bytes) {
+            return Err(Error::Invalid(format!(
+                "merge {rank} ({left}, {right}) makes token {made}, whose bytes are not the two joined"
+            )));
+        }
+        Ok(())
     }
 
     /// Tokens whose ids are their ranks: two neighbours merge, at every place, when their joined bytes are
@@ -167,12 +177,12 @@ impl Vocabulary {
         if vocabulary.ids.len() != vocabulary.n_tokens {
             return Err(Error::Invalid("two ids have the same bytes; ranks need each token once".into()));
         }
+        vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = ranks::pairs(&vocabulary)?;
-        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), vocabulary.slots.len(), pairs.len())?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), pairs.len())?;
         for [left, right, made] in pairs {
             vocabulary.add_pair(left, right, made);
         }
-        vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         Ok(vocabulary)
     }
 
@@ -211,7 +221,7 @@ impl Vocabulary {
             ids,
             hasher,
             byte_ids: Box::new([NONE; 256]),
-            pairs: PairTable::new(0, 0, 0)?,
+            pairs: PairTable::new(0, 0)?,
             made: Made::From(0),
             reach: Reach::default(),
             rule: Rule::Merges { list: Vec::new(), whole_first: false },
@@ -309,17 +319,33 @@ impl Vocabulary {
 
     /// The rank at which two neighbours merge, and the id that they make.
     pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
-        if left as usize >= self.slots.len() || right as usize >= self.slots.len() {
-            return None;
-        }
         let rank = self.pair_rank(left, right);
         (rank != NONE).then(|| (rank, self.made(rank)))
     }
 
     /// The rank at which two neighbours merge, or [`NONE`].
-    #[inline]
     pub(crate) fn pair_rank(&self, left: u32, right: u32) -> u32 {
-        self.pairs.rank(left, right)
+        let mut ranks = self.pairs.candidates(left, right);
+        ranks.find(|&rank| self.is_pair(left, right, rank)).unwrap_or(NONE)
+    }
+
+    /// A claim about the rank at which two neighbours merge: it is never larger, but must be checked by
+    /// [`is_pair`](Self::is_pair).
+    #[inline(always)]
+    pub(crate) fn claimed_rank(&self, left: u32, right: u32) -> u32 {
+        self.pairs.claim(left, right)
+    }
+
+    /// Whether these two neighbours merge at this rank, which some pair has.
+    #[inline]
+    pub(crate) fn is_pair(&self, left: u32, right: u32, rank: u32) -> bool {
+        match &self.rule {
+            Rule::Merges { list, .. } => list[rank as usize][..2] == [left, right],
+            Rule::Ranks { .. } => match (self.token(left), self.token(right), self.token(rank)) {
+                (Some(left), Some(right), Some(made)) => made.strip_prefix(left) == Some(right),
+                _ => false,
+            },
+        }
     }
 
     /// The rank at which two neighbouring bytes merge, or [`NONE`].

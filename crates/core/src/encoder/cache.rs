@@ -8,6 +8,8 @@
 //! and doubles while it fills up, so that short work stays within the nearer caches of the processor.
 //! Where memory is refused the cache stays as it is: it never fails, it only forgets.
 
+use std::marker::PhantomData;
+
 use memmap2::{Advice, MmapMut};
 
 use super::key::{Hasher, Key};
@@ -92,17 +94,6 @@ impl Packed {
 #[repr(C, align(64))]
 struct Bucket([Entry; 2]);
 
-/// What the cache knows of a pretoken.
-#[derive(Clone, Copy)]
-pub(super) enum Known<'a> {
-    /// A few ids.
-    Inline(&'a Packed),
-    /// More, or those of a long pretoken.
-    Spilled(&'a [u32]),
-    /// Nothing, or no more.
-    Nothing,
-}
-
 /// Pretokens to ids.
 pub(super) struct Cache {
     pub(super) hasher: Hasher,
@@ -122,7 +113,7 @@ impl Cache {
     /// An empty cache, of at most about `n_bytes`, for ids below `n_ids`.
     pub(super) fn new(n_bytes: usize, n_ids: usize) -> Result<Self> {
         let fitting = (n_bytes / 4 * 3 / size_of::<Bucket>()).max(1);
-        let most_buckets = (fitting + 1).next_power_of_two() / 2;
+        let most_buckets = ((fitting + 1).next_power_of_two() / 2).min(1 << 31);
         Ok(Cache {
             hasher: Hasher::new(),
             is_narrow: n_ids <= 1 << 16,
@@ -135,46 +126,47 @@ impl Cache {
         })
     }
 
-    /// Starts loading the bucket that belongs to `place`.
+    /// The table, to be read without going through the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, place: u64) {
-        self.table.prefetch(place);
+    pub(super) fn view(&self) -> View<'_> {
+        self.table.view()
     }
 
-    /// What is known of `pretoken`, whose key and place these are.
-    #[inline(always)]
-    pub(super) fn get(&self, key: Key, place: u64, pretoken: &[u8]) -> Known<'_> {
-        let entries = &self.table.bucket(place).0;
-        // Without a branch: which of the two it is cannot be foretold.
-        let entry = &entries[usize::from(entries[1].key.is(key))];
-        if !entry.key.is(key) {
-            return Known::Nothing;
+    /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
+    pub(super) fn append_ids(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
+        let Some(entry) = self.table.view().entry(key, place) else { return false };
+        match entry.ids.len() {
+            n @ ..=INLINE_IDS if self.is_narrow => {
+                ids.extend(entry.ids.narrow().iter().take(n).map(|&id| u32::from(id)));
+            }
+            n @ ..=INLINE_IDS => ids.extend(entry.ids.wide().iter().take(n)),
+            _ => {
+                let Some(spilled) = self.spilled(entry, pretoken) else { return false };
+                ids.extend_from_slice(spilled);
+            }
         }
-        if entry.ids.len() > INLINE_IDS {
-            return self.spilled(entry, pretoken);
-        }
-        Known::Inline(&entry.ids)
+        true
     }
 
-    #[inline(never)]
-    fn spilled(&self, entry: &Entry, pretoken: &[u8]) -> Known<'_> {
+    /// The ids in the arena, if they are still there.
+    fn spilled(&self, entry: &Entry, pretoken: &[u8]) -> Option<&[u32]> {
         let [n, at, generation, _] = entry.ids.words();
+        let mut words = self.arena.get(at as usize..)?;
         if generation != self.generation {
-            return Known::Nothing;
+            return None;
         }
-        let mut words = self.arena.get(at as usize..).unwrap_or_default();
         if entry.key.is_long() {
-            let (bytes, ids) = words.split_at_checked(n_words(pretoken)).unwrap_or_default();
+            let (bytes, ids) = words.split_at_checked(n_words(pretoken))?;
             if !words_of(pretoken).eq(bytes.iter().copied()) {
-                return Known::Nothing;
+                return None;
             }
             words = ids;
         }
-        words.get(..n as usize).map_or(Known::Nothing, Known::Spilled)
+        words.get(..n as usize)
     }
 
     /// Remembers the ids of `pretoken`, whose key and place these are.
-    pub(super) fn insert(&mut self, key: Key, place: u64, pretoken: &[u8], ids: &[u32]) {
+    pub(super) fn insert(&mut self, key: Key, place: u32, pretoken: &[u8], ids: &[u32]) {
         let packed = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let Some(ids) = packed.or_else(|| self.spill(key, pretoken, ids)) else { return };
         let entry = Entry { key, ids };
@@ -224,10 +216,10 @@ impl Cache {
             return;
         };
         for index in 0..self.table.len() {
-            let Bucket([first, second]) = *self.table.bucket(index as u64);
+            let Bucket([first, second]) = *self.table.view().bucket(index as u32);
             for entry in [second, first] {
                 if entry.key != Key::EMPTY {
-                    larger.insert(self.hasher.place(entry.key), entry);
+                    larger.insert(self.hasher.place(entry.key) as u32, entry);
                     self.n_written += 1;
                 }
             }
@@ -273,15 +265,37 @@ impl Table {
     }
 
     #[inline(always)]
-    fn bucket(&self, place: u64) -> &Bucket {
-        let index = place as usize & self.mask;
-        // SAFETY: The mapping holds mask + 1 buckets, is aligned to a page, began as zeros, and zeros as
-        // well as all that `insert` writes are valid buckets.
-        unsafe { &*self.memory.as_ptr().cast::<Bucket>().add(index) }
+    fn view(&self) -> View<'_> {
+        View { buckets: self.memory.as_ptr().cast(), mask: self.mask as u32, table: PhantomData }
     }
 
+    fn insert(&mut self, place: u32, entry: Entry) {
+        let Bucket([first, _]) = *self.view().bucket(place);
+        let index = place as usize & self.mask;
+        // SAFETY: As in `View::bucket`; nobody else holds a reference, since `self` is borrowed mutably.
+        unsafe { self.memory.as_mut_ptr().cast::<Bucket>().add(index).write(Bucket([entry, first])) };
+    }
+}
+
+/// A table as the loop over pretokens reads it: where it is and how long, in two registers.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    buckets: *const Bucket,
+    mask: u32,
+    table: PhantomData<&'a Table>,
+}
+
+impl<'a> View<'a> {
     #[inline(always)]
-    fn prefetch(&self, place: u64) {
+    fn bucket(self, place: u32) -> &'a Bucket {
+        // SAFETY: The mapping holds mask + 1 buckets, is aligned to a page, began as zeros, and zeros as
+        // well as all that `insert` writes are valid buckets. It lives as long as the table.
+        unsafe { &*self.buckets.add((place & self.mask) as usize) }
+    }
+
+    /// Starts loading the bucket that belongs to `place`.
+    #[inline(always)]
+    pub(super) fn prefetch(self, place: u32) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -292,11 +306,21 @@ impl Table {
         let _ = place;
     }
 
-    fn insert(&mut self, place: u64, entry: Entry) {
-        let Bucket([first, _]) = *self.bucket(place);
-        let index = place as usize & self.mask;
-        // SAFETY: As in `bucket`; nobody else holds a reference, since `self` is borrowed mutably.
-        unsafe { self.memory.as_mut_ptr().cast::<Bucket>().add(index).write(Bucket([entry, first])) };
+    #[inline(always)]
+    fn entry(self, key: Key, place: u32) -> Option<&'a Entry> {
+        let entries = &self.bucket(place).0;
+        // Without a branch: which of the two it is cannot be foretold.
+        let is_second = entries[1].key.is(key);
+        (is_second | entries[0].key.is(key)).then_some(&entries[usize::from(is_second)])
+    }
+
+    /// The ids of a pretoken, if it is known and they lie in its entry.
+    #[inline(always)]
+    pub(super) fn inline_ids(self, key: Key, place: u32) -> Option<&'a Packed> {
+        let entries = &self.bucket(place).0;
+        let is_second = entries[1].key.is(key);
+        let ids = &entries[usize::from(is_second)].ids;
+        ((is_second | entries[0].key.is(key)) & (ids.len() <= INLINE_IDS)).then_some(ids)
     }
 }
 
@@ -306,19 +330,13 @@ mod tests {
 
     fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
         let key = cache.hasher.key(pretoken);
-        match cache.get(key, cache.hasher.place(key), pretoken) {
-            Known::Inline(ids) if cache.is_narrow => {
-                Some(ids.narrow()[..ids.len()].iter().map(|&id| u32::from(id)).collect())
-            }
-            Known::Inline(ids) => Some(ids.wide()[..ids.len()].to_vec()),
-            Known::Spilled(ids) => Some(ids.to_vec()),
-            Known::Nothing => None,
-        }
+        let mut ids = Vec::new();
+        cache.append_ids(key, cache.hasher.place(key) as u32, pretoken, &mut ids).then_some(ids)
     }
 
     fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
         let key = cache.hasher.key(pretoken);
-        cache.insert(key, cache.hasher.place(key), pretoken, ids);
+        cache.insert(key, cache.hasher.place(key) as u32, pretoken, ids);
     }
 
     /// A pretoken and ids that depend on `i` in every byte, of many lengths.
@@ -361,9 +379,11 @@ mod tests {
         let mut cache = Cache::new(1 << 16, 256).unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
         let key = cache.hasher.key(&a);
-        let place = cache.hasher.place(key);
+        let place = cache.hasher.place(key) as u32;
         cache.insert(key, place, &a, &[1, 2, 3]);
-        assert!(matches!(cache.get(key, place, &a), Known::Spilled(&[1, 2, 3])));
-        assert!(matches!(cache.get(key, place, &b), Known::Nothing));
+        let mut ids = Vec::new();
+        assert!(!cache.append_ids(key, place, &b, &mut ids));
+        assert!(cache.append_ids(key, place, &a, &mut ids));
+        assert_eq!(ids, [1, 2, 3]);
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Enters: at most [`MOST_BYTES`] bytes. Leaves: their ids. A symbol stays at the place of its first byte and a
 //! bit says whether it is still there, so that nothing moves and the neighbours are two bit scans away. A
-//! pair is its rank and its place in one word: the least word is the lowest rank, leftmost. Quadratic, but at
-//! these lengths cheaper than any queue.
+//! pair is its claimed rank and its place in one word: the least word is the lowest rank, leftmost. A claim is
+//! checked when it is the least; if it fails the pair's own rank takes its place, which cannot be lower, so
+//! that nothing was merged out of turn. Quadratic, but at these lengths cheaper than any queue.
 
 use crate::error::{Error, Result};
 use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
@@ -16,7 +17,7 @@ const PLACE_BITS: u32 = 6;
 const _: () = assert!(MOST_BYTES < 1 << PLACE_BITS && MAX_RANKS <= 1 << (32 - PLACE_BITS));
 
 /// Pairs that are looked through together.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// The buffers of [`merge`]: of use while it runs, and then its result.
 pub(super) struct ScanScratch {
@@ -39,11 +40,42 @@ pub(super) fn merge(
     scratch: &mut ScanScratch,
     out: &mut Vec<u32>,
 ) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+    {
+        // SAFETY: The processor has been asked for all that `merge_avx2` needs.
+        return unsafe { merge_avx2(vocabulary, pretoken, scratch, out) };
+    }
+    merge_portable(vocabulary, pretoken, scratch, out)
+}
+
+/// The same, compiled for a processor that takes the least of eight words at once: a fifth of the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+fn merge_avx2(
+    vocabulary: &Vocabulary,
+    pretoken: &[u8],
+    scratch: &mut ScanScratch,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    merge_portable(vocabulary, pretoken, scratch, out)
+}
+
+#[inline(always)]
+fn merge_portable(
+    vocabulary: &Vocabulary,
+    pretoken: &[u8],
+    scratch: &mut ScanScratch,
+    out: &mut Vec<u32>,
+) -> Result<()> {
     debug_assert!(pretoken.len() <= MOST_BYTES);
     let n = pretoken.len();
     let ScanScratch { ids, pairs } = scratch;
     for (id, &byte) in ids.iter_mut().zip(pretoken) {
-        *id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
+        let Some(own) = vocabulary.id_of_byte(byte) else { return Err(Error::MissingByte { byte }) };
+        *id = own;
     }
     for (place, (pair, bytes)) in (0..).zip(pairs.iter_mut().zip(pretoken.windows(2))) {
         *pair = at_place(vocabulary.byte_pair_rank(bytes[0], bytes[1]), place);
@@ -59,21 +91,25 @@ pub(super) fn merge(
         if least == NONE {
             break;
         }
-        let place = (least & ((1 << PLACE_BITS) - 1)) as usize;
-        let made = vocabulary.made(least >> PLACE_BITS);
+        let (rank, place) = (least >> PLACE_BITS, (least & ((1 << PLACE_BITS) - 1)) as usize);
         let right = next(there, place);
+        if !vocabulary.is_pair(ids[place], ids[right], rank) {
+            pairs[place] = at_place(vocabulary.pair_rank(ids[place], ids[right]), place as u32);
+            continue;
+        }
+        let made = vocabulary.made(rank);
         there &= !(1 << right);
         ids[place] = made;
         pairs[right] = NONE;
         let after = next(there, place);
         pairs[place] = match after {
             64 => NONE,
-            after => at_place(vocabulary.pair_rank(made, ids[after]), place as u32),
+            after => at_place(vocabulary.claimed_rank(made, ids[after]), place as u32),
         };
         let before = there & ((1 << place) - 1);
         if before != 0 {
             let before = 63 - before.leading_zeros() as usize;
-            pairs[before] = at_place(vocabulary.pair_rank(ids[before], made), before as u32);
+            pairs[before] = at_place(vocabulary.claimed_rank(ids[before], made), before as u32);
         }
     }
     out.try_reserve(n).map_err(Error::out_of_memory("ids"))?;

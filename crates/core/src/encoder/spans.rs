@@ -8,7 +8,7 @@
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
 //! merged, by [`scan`] if it is short, by [`heap`] if it is not.
 
-use super::cache::{Cache, Known};
+use super::cache::Cache;
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
 use super::scan::{self, ScanScratch};
@@ -23,7 +23,8 @@ const BATCH: usize = 64;
 pub(super) struct Merger {
     cache: Cache,
     /// The batch at hand.
-    keys: [(Key, u64); BATCH],
+    keys: [Key; BATCH],
+    places: [u32; BATCH],
     scan: ScanScratch,
     heap: HeapScratch,
     /// The ids of the pretoken at hand.
@@ -34,7 +35,8 @@ impl Merger {
     pub(super) fn new(cache_bytes: usize, n_ids: usize) -> Result<Self> {
         Ok(Merger {
             cache: Cache::new(cache_bytes, n_ids)?,
-            keys: [(Key::UNCACHED, 0); BATCH],
+            keys: [Key::UNCACHED; BATCH],
+            places: [0; BATCH],
             scan: ScanScratch::default(),
             heap: HeapScratch::default(),
             ids: Vec::new(),
@@ -74,26 +76,15 @@ impl Merger {
                 break;
             }
             self.look_up(&padded, start, ends);
-            let mut cursor = sink.open(ends.len())?;
-            for (index, &end) in ends.iter().enumerate() {
-                let (key, place) = self.keys[index % BATCH];
-                let known = self.cache.get(key, place, &text[start..end]);
-                if let Known::Inline(ids) = known {
-                    // SAFETY: The cursor was opened for this and all pretokens that follow in the batch.
-                    unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
-                } else {
-                    // SAFETY: The cursor is the last one opened; the sink was not touched.
-                    unsafe { sink.close(cursor) };
-                    match known {
-                        Known::Spilled(ids) => sink.extend(ids)?,
-                        _ => self.encode_new(vocabulary, &text[start..end], key, place, sink)?,
-                    }
-                    cursor = sink.open(ends.len() - index - 1)?;
-                }
-                start = end;
+            let mut n_done = 0;
+            loop {
+                n_done += self.put_known::<NARROW, S>(n_done, ends.len(), sink)?;
+                let Some(&end) = ends.get(n_done) else { break };
+                let begin = if n_done == 0 { start } else { ends[n_done - 1] };
+                self.encode_slowly(vocabulary, &text[begin..end], self.keys[n_done], sink)?;
+                n_done += 1;
             }
-            // SAFETY: The cursor is the last one opened; the sink was not touched.
-            unsafe { sink.close(cursor) };
+            start = ends.last().copied().unwrap_or(start);
         }
         Ok(())
     }
@@ -101,27 +92,66 @@ impl Merger {
     /// Makes the keys of a batch and starts loading their buckets.
     #[inline(always)]
     fn look_up(&mut self, padded: &Padded<'_>, mut start: usize, ends: &[usize]) {
-        for (slot, &end) in self.keys.iter_mut().zip(ends) {
-            let key = match end - start {
-                len @ ..=INLINE_BYTES => self.cache.hasher.short_key(padded.load(start), len),
-                len @ ..=CACHED_BYTES => self.cache.hasher.long_key(&padded.text[start..start + len]),
-                _ => Key::UNCACHED,
+        let (hasher, table) = (self.cache.hasher, self.cache.view());
+        let slots = self.keys.iter_mut().zip(&mut self.places);
+        for ((key, place), &end) in slots.zip(ends) {
+            let len = end - start;
+            *key = if len <= INLINE_BYTES {
+                hasher.short_key(padded.load(start), len)
+            } else if len <= CACHED_BYTES {
+                hasher.long_key(&padded.text[start..end])
+            } else {
+                Key::UNCACHED
             };
-            let place = self.cache.hasher.place(key);
-            self.cache.prefetch(place);
-            *slot = (key, place);
+            *place = hasher.place(*key) as u32;
+            table.prefetch(*place);
             start = end;
         }
     }
 
-    /// Encodes a pretoken that the cache does not know.
+    /// Puts the ids of pretokens `from..to` of the batch up to the first whose ids are not in its entry; gives
+    /// how many that were.
+    #[inline(always)]
+    fn put_known<const NARROW: bool, S: Sink>(&self, from: usize, to: usize, sink: &mut S) -> Result<usize> {
+        let table = self.cache.view();
+        let (keys, places) = (&self.keys[from..to], &self.places[from..to]);
+        let mut cursor = sink.open(keys.len())?;
+        let mut n_put = 0;
+        for (&key, &place) in keys.iter().zip(places) {
+            let Some(ids) = table.inline_ids(key, place) else { break };
+            // SAFETY: The cursor was opened for all of these pretokens.
+            unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
+            n_put += 1;
+        }
+        // SAFETY: The cursor is the last one opened; the sink was not touched.
+        unsafe { sink.close(cursor) };
+        Ok(n_put)
+    }
+
+    /// Encodes a pretoken whose ids are not in its entry: they are in the arena, or not known.
     #[inline(never)]
+    fn encode_slowly<S: Sink>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        pretoken: &[u8],
+        key: Key,
+        sink: &mut S,
+    ) -> Result<()> {
+        let place = self.cache.hasher.place(key) as u32;
+        self.ids.clear();
+        if !self.cache.append_ids(key, place, pretoken, &mut self.ids) {
+            return self.encode_new(vocabulary, pretoken, key, place, sink);
+        }
+        sink.extend(&self.ids)
+    }
+
+    /// Encodes a pretoken that the cache does not know.
     fn encode_new<S: Sink>(
         &mut self,
         vocabulary: &Vocabulary,
         pretoken: &[u8],
         key: Key,
-        place: u64,
+        place: u32,
         sink: &mut S,
     ) -> Result<()> {
         if vocabulary.is_whole_first()
@@ -168,18 +198,11 @@ impl Merger {
             // A part that is a token need not become that token, a whole pretoken does.
             key = key.of_part();
         }
-        let place = self.cache.hasher.place(key);
-        match self.cache.get(key, place, part) {
-            Known::Inline(ids) if self.cache.is_narrow => {
-                self.ids.extend(ids.narrow().iter().take(ids.len()).map(|&id| u32::from(id)));
-            }
-            Known::Inline(ids) => self.ids.extend(ids.wide().iter().take(ids.len())),
-            Known::Spilled(ids) => self.ids.extend_from_slice(ids),
-            Known::Nothing => {
-                let before = self.ids.len();
-                self.merge(vocabulary, part)?;
-                self.cache.insert(key, place, part, &self.ids[before..]);
-            }
+        let place = self.cache.hasher.place(key) as u32;
+        if !self.cache.append_ids(key, place, part, &mut self.ids) {
+            let before = self.ids.len();
+            self.merge(vocabulary, part)?;
+            self.cache.insert(key, place, part, &self.ids[before..]);
         }
         Ok(())
     }
@@ -199,28 +222,32 @@ impl Merger {
 /// A text of which sixteen bytes can be loaded at every place, zeros past its end.
 struct Padded<'a> {
     text: &'a [u8],
+    /// Up to here sixteen bytes of the text follow; nowhere in a short text.
+    last_whole: Option<usize>,
+    /// The text's last bytes, and zeros.
     tail: [u8; 32],
-    tail_start: usize,
 }
 
 impl<'a> Padded<'a> {
+    #[inline]
     fn new(text: &'a [u8]) -> Self {
-        let tail_start = text.len().saturating_sub(16);
         let mut tail = [0; 32];
-        tail[..text.len() - tail_start].copy_from_slice(&text[tail_start..]);
-        Padded { text, tail, tail_start }
+        let last = &text[text.len().saturating_sub(16)..];
+        tail[..last.len()].copy_from_slice(last);
+        Padded { text, last_whole: text.len().checked_sub(16), tail }
     }
 
     #[inline(always)]
     fn load(&self, at: usize) -> [u8; 16] {
-        match self.text.get(at..).and_then(<[u8]>::first_chunk) {
-            Some(bytes) => *bytes,
-            None => self
-                .tail
-                .get(at - self.tail_start..)
-                .and_then(<[u8]>::first_chunk)
-                .copied()
-                .unwrap_or_default(),
+        match self.last_whole {
+            // SAFETY: Sixteen bytes of the text begin at `last`, and so they do at every place before it.
+            Some(last) if at <= last => unsafe {
+                self.text.as_ptr().add(at).cast::<[u8; 16]>().read_unaligned()
+            },
+            last => {
+                let begin = last.map_or(at, |last| at - last);
+                self.tail.get(begin..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+            }
         }
     }
 }
