@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import struct
 from pathlib import Path
@@ -39,7 +40,7 @@ def documents_of(folder: Path) -> list[list[int]]:
 
 
 def cut(ids: Any, offsets: Any) -> list[list[int]]:
-    return [ids[start:end].tolist() for start, end in zip(offsets, offsets[1:], strict=False)]
+    return [ids[start:end].tolist() for start, end in itertools.pairwise(offsets)]
 
 
 def read_npy(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
