@@ -25,6 +25,7 @@ PINNED = {
     "bpeasy": "0.1.6",
     "ffbpe": "0.1.10",
     "tiktoken": "0.14.0",
+    "datasets": "5.2.0",
 }
 Result = dict[str, Any]
 Call = tuple[str, Mapping[str, Any]]

@@ -78,7 +78,7 @@ def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str]) ->
         for place in (0, 1)
     )
     growing = []
-    if {"growth", "scaling"} & set(wanted):
+    if {"growth", "scaling", "pipeline"} & set(wanted):
         growing = [Corpus(f"mixed, {size} MB", corpus("mixed", size)) for size in SIZES["mixed"]]
     return Setup(False, n_turns, n_threads, small, large, growing, folder)
 

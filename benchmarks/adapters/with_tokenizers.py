@@ -5,7 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from protocol import Job, Result, documents, documents_digest, latency, peak_bytes, repeated, serve, timed, write_tokens
+from protocol import (
+    Job,
+    Result,
+    documents,
+    documents_digest,
+    ids_digest,
+    latency,
+    peak_bytes,
+    repeated,
+    serve,
+    timed,
+    write_tokens,
+)
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 
@@ -63,5 +75,28 @@ def latencies(job: Job) -> Result:
     return latency(job, lambda text: encode(text).ids)
 
 
+def script(job: Job) -> Result:
+    """The usual script: a file through the loaders of datasets, batch by batch to one array, saved."""
+    import datasets
+    import numpy as np
+
+    os.environ["TOKENIZERS_PARALLELISM"] = "false" if job["threads"] == 1 else "true"
+    tokenizer = tokenizer_of(job)
+
+    def run() -> Any:
+        rows = datasets.load_dataset(job["loader"], data_files=job["path"], split="train", streaming=True)
+        parts = [
+            np.array(encoding.ids, np.uint16)
+            for batch in rows.iter(batch_size=1000)
+            for encoding in tokenizer.encode_batch_fast(batch["text"])
+        ]
+        ids = np.concatenate(parts)
+        np.save(f"{job['folder']}/script.npy", ids)
+        return ids
+
+    seconds, ids = timed(run)
+    return {"seconds": seconds, "digest": ids_digest(ids), "peak_bytes": peak_bytes()}
+
+
 if __name__ == "__main__":
-    serve({"train": train, "encode_batch": encode_batch, "latency": latencies})
+    serve({"train": train, "encode_batch": encode_batch, "latency": latencies, "script": script})

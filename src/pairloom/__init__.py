@@ -11,11 +11,13 @@ from pairloom.errors import (
     MissingKeyError,
     PairloomError,
     PatternError,
+    ResumeError,
     SpecialTokenError,
     UnknownTokenIdError,
 )
 from pairloom.pretokens import pretokenize
 from pairloom.progress import ProgressEvent
+from pairloom.tokenize import tokenize_files
 from pairloom.tokenizer import Tokenizer
 from pairloom.training import TrainingConfig, train_bpe
 
@@ -31,11 +33,13 @@ __all__ = [
     "PatternError",
     "PretokenCounts",
     "ProgressEvent",
+    "ResumeError",
     "SpecialTokenError",
     "Tokenizer",
     "TrainingConfig",
     "UnknownTokenIdError",
     "__version__",
     "pretokenize",
+    "tokenize_files",
     "train_bpe",
 ]

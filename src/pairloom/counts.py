@@ -20,10 +20,10 @@ import numpy as np
 from pairloom import _core, counts_file
 from pairloom.arguments import check_choice, check_int, check_paths, check_special_tokens, check_texts, resolve_threads
 from pairloom.corpus import Corpus, is_dataset
-from pairloom.corpus.readahead import ReadAhead
 from pairloom.corpus.sources import has_suffix_of_records
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
+from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
 

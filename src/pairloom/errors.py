@@ -13,6 +13,7 @@ __all__ = [
     "MissingKeyError",
     "PairloomError",
     "PatternError",
+    "ResumeError",
     "SpecialTokenError",
     "UnknownTokenIdError",
 ]
@@ -48,6 +49,10 @@ class CorpusError(PairloomError, ValueError):
 
 class CountsError(PairloomError, ValueError):
     """Pretoken counts that do not fit together, or a damaged counts file."""
+
+
+class ResumeError(PairloomError, ValueError):
+    """A folder of shards that another model, corpus or set of options made."""
 
 
 class FormatError(PairloomError, ValueError):

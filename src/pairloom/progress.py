@@ -22,7 +22,8 @@ class ProgressEvent(NamedTuple):
 
 
 Progress = None | bool | Callable[[ProgressEvent], Any]
-Report = Callable[[str, int, int], None]
+# report(stage, done, total), and a note that only bars show.
+Report = Callable[..., None]
 
 _UNITS = {"count": "B", "encode": "B", "merge": " merges"}
 
@@ -37,7 +38,7 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
             yield bars.report
     elif callable(progress):
         listener = progress
-        yield lambda stage, done, total: _discard(listener(ProgressEvent(stage, done, total)))
+        yield lambda stage, done, total, _note="": _discard(listener(ProgressEvent(stage, done, total)))
     else:
         raise TypeError(f"progress must be None, a bool or a callable, not {type(progress).__name__}")
 
@@ -60,7 +61,7 @@ class _Bars:
         if self._bar is not None:
             self._bar.close()
 
-    def report(self, stage: str, done: int, total: int) -> None:
+    def report(self, stage: str, done: int, total: int, note: str = "") -> None:
         import sys
 
         from tqdm import tqdm
@@ -83,4 +84,6 @@ class _Bars:
             self._stage = stage
         if total and self._bar.total != total:
             self._bar.total = total
+        if note:
+            self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(done - self._bar.n)

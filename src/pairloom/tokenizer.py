@@ -404,6 +404,10 @@ class Tokenizer:
         """uint16 when every id fits, else uint32."""
         return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
 
+    def block_encoder(self, *, end_id: int | None = None, threads: int = 0) -> _core.BlockEncoder:
+        """An encoder of blocks of documents, as a `Corpus` reads them; `end_id` is put after each document."""
+        return _core.BlockEncoder(self._core, end_id=end_id, threads=threads)
+
     @property
     def model(self) -> Model:
         """What it is, as columns; what the file formats translate."""

@@ -26,11 +26,12 @@ def test_counts_of_parts_train_the_identical_model(tmp_path: Path) -> None:
     assert done.status == 0, done.err
     assert json.loads(done.out)["documents"] == len(DOCUMENTS)
     models = []
-    for name, arguments in (
-        ("m1", ["--counts", tmp_path / "all.parquet"]),
-        ("m2", ["--counts", *outputs]),
-        ("m3", ["--input", *inputs, *options]),
-    ):
+    sources: dict[str, list[str | Path]] = {
+        "m1": ["--counts", tmp_path / "all.parquet"],
+        "m2": ["--counts", *outputs],
+        "m3": ["--input", *inputs, *options],
+    }
+    for name, arguments in sources.items():
         done = run("train", *arguments, "--vocab-size", 500, "--output", tmp_path / name)
         assert done.status == 0, done.err
         models.append((tmp_path / name).read_bytes())
@@ -54,7 +55,7 @@ def test_mismatches_are_refused(tmp_path: Path) -> None:
     done = run("merge-counts", tmp_path / "gpt2", tmp_path / "cl100k", "--output", tmp_path / "sum")
     assert done.status == 1 and "cl100k: " in done.err and "pattern" in done.err
     assert not (tmp_path / "sum").exists()
-    train = ["--vocab-size", 300, "--output", tmp_path / "model"]
+    train: list[str | Path | int] = ["--vocab-size", 300, "--output", tmp_path / "model"]
     done = run("train", "--counts", tmp_path / "cl100k", *train, "--pattern", "gpt2")
     assert done.status == 1 and "pattern" in done.err
     assert run("train", "--counts", tmp_path / "cl100k", *train).status == 0

@@ -50,7 +50,7 @@ def write_parquet(path: Path, documents: list[str], column: str = "text", **opti
     import pytest
 
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     table = pyarrow.table({"id": list(range(len(documents))), column: documents})
     pyarrow.parquet.write_table(table, path, **options)
@@ -60,7 +60,7 @@ def write_arrow(path: Path, documents: list[str], *, stream: bool) -> None:
     import pytest
 
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.ipc
+    pytest.importorskip("pyarrow.ipc")
 
     table = pyarrow.table({"text": pyarrow.array(documents, pyarrow.large_string())})
     new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file

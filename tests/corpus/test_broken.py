@@ -79,7 +79,7 @@ def test_columns(tmp_path: Path) -> None:
 
 def test_rows_without_text(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     path = tmp_path / "a.parquet"
     torn = pyarrow.array([b"a", None, b"\xff", b"b", None]).cast(pyarrow.binary()).view(pyarrow.string())

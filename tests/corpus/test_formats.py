@@ -67,7 +67,7 @@ def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path
 def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
     assert list(Corpus(paths["a.jsonl"], text_field="meta.text")) == DOCUMENTS
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     rows = [{"text": text, "id": n} for n, text in enumerate(DOCUMENTS)]
     pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(rows))), "doc": rows}), tmp_path / "n.parquet")
@@ -76,7 +76,7 @@ def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
 
 def test_other_types_of_strings(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     for kind in (pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())):
         path = tmp_path / "s.parquet"
@@ -97,7 +97,7 @@ def test_data_sets(tmp_path: Path) -> None:
 def test_texts_in_memory() -> None:
     assert list(Corpus.of_texts(iter(DOCUMENTS))) == DOCUMENTS
     with pytest.raises(TypeError):
-        list(Corpus.of_texts(["a", b"b"]))  # type: ignore[list-item]
+        list(Corpus.of_texts(["a", b"b"]))
     with pytest.raises(TypeError):
         Corpus.of_texts("a bare str")
 

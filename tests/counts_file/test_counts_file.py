@@ -121,7 +121,7 @@ def test_contents_are_checked(tmp_path: Path) -> None:
 
 def test_parquet_of_another_program(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     counts = PretokenCounts.from_texts(TEXTS)
     path = tmp_path / "c.parquet"

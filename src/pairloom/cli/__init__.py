@@ -20,6 +20,7 @@ COMMANDS = (
     "decode",
     "count",
     "merge-counts",
+    "tokenize",
     "stats",
     "convert",
     "compare",

@@ -127,6 +127,19 @@ class Corpus:
         )
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The options that decide what good records give; `skip_bad` does not."""
+        names = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def listing(self) -> list[dict[str, Any]]:
+        """The sources as a manifest names them: path, and size in bytes where there is one."""
+        if self._texts is not None:
+            return [{"path": "<texts>", "bytes": None}]
+        return [{"path": source.name, "bytes": source.n_bytes} for source in self.sources]
+
+    @property
     def names(self) -> list[str]:
         """What messages call the sources."""
         return [source.name for source in self.sources] if self._texts is None else ["<texts>"]

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["check_free", "write_file", "write_folder"]
+__all__ = ["check_free", "sync_directory", "write_file", "write_folder"]
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -48,7 +48,7 @@ def write_file(path: Path, data: bytes, overwrite: bool) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
@@ -79,7 +79,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
         with contextlib.suppress(FileNotFoundError):
             temporary.rmdir()
         raise
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:
@@ -105,7 +105,7 @@ def _temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name[:60]}.{secrets.token_hex(8)}")
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     """Makes the rename itself durable, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)

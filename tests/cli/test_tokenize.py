@@ -1,0 +1,225 @@
+"""pairloom tokenize: killed at any moment, out of space, misused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from tests.cli.commands import run
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
+from tests.tokenize.shards import documents_of, manifest_of
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    Tokenizer.train(DOCUMENTS, 500).save(path)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_one_command(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(SEPARATOR.join(DOCUMENTS))
+    arguments: list[str | Path | int] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output"]
+    options: list[str | Path | int] = ["--separator", SEPARATOR, "--eot", "--shard-tokens", 500]
+    done = run(*arguments, tmp_path / "out", *options)
+    assert done.status == 0, done.err
+    report = json.loads(done.out)
+    assert report["documents"] == len(DOCUMENTS) and report["shards"] > 1
+    tokenizer = Tokenizer.load(model)
+    end = tokenizer.special_tokens["<|endoftext|>"]
+    assert documents_of(tmp_path / "out") == [[*tokenizer.encode(text), end] for text in DOCUMENTS]
+    before = contents(tmp_path / "out")
+    assert run(*arguments, tmp_path / "out", *options).status == 1
+    done = run(*arguments, tmp_path / "out", *options, "--resume")
+    assert done.status == 0 and "finished already" in done.err
+    assert contents(tmp_path / "out") == before
+    done = run(*arguments, tmp_path / "out", "--resume")
+    assert done.status == 1 and "eot_id" in done.err
+    assert run(*arguments, tmp_path / "out", *options, "--resume", "--force").status == 2
+    assert run(*arguments, tmp_path / "out", *options, "--force").status == 0
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus that takes some tenths of a second."""
+    folder = tmp_path_factory.mktemp("large")
+    rng = random.Random(5)
+    for name in "ab":
+        documents = [" ".join(rng.choices(DOCUMENTS, k=20)) for _ in range(3000)]
+        (folder / f"{name}.jsonl").write_text(json_lines(documents))
+    return folder
+
+
+def command(model: Path, corpus: Path, out: Path, *more: str) -> list[str]:
+    options = ["--model", str(model), "--input", str(corpus), "--output", str(out), "--shard-tokens", "100000", "--eot"]
+    return [sys.executable, "-m", "pairloom", "tokenize", *options, *more]
+
+
+def killed_and_resumed(model: Path, corpus: Path, folder: Path, n_kills: int, seed: int) -> None:
+    whole, out = folder / "whole", folder / "out"
+    started = time.perf_counter()
+    subprocess.run(command(model, corpus, whole), check=True, capture_output=True)
+    seconds = time.perf_counter() - started
+    rng = random.Random(seed)
+    n_killed = 0
+    for _ in range(n_kills):
+        process = subprocess.Popen(
+            command(model, corpus, out, "--resume"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        time.sleep(rng.uniform(0.1, 1.0) * seconds)
+        process.send_signal(signal.SIGKILL)
+        n_killed += process.wait() == -signal.SIGKILL
+        process.communicate()
+        if (out / "manifest.json").exists():
+            for shard in manifest_of(out)["shards"]:
+                assert (out / shard["file"]).read_bytes() == (whole / shard["file"]).read_bytes()
+            if manifest_of(out)["complete"]:
+                assert contents(out) == contents(whole)
+                for path in out.iterdir():
+                    path.unlink()
+    assert n_killed
+    subprocess.run(command(model, corpus, out, "--resume"), check=True, capture_output=True)
+    assert contents(out) == contents(whole)
+
+
+def test_killed_a_few_times(model: Path, large: Path, tmp_path: Path) -> None:
+    killed_and_resumed(model, large, tmp_path, n_kills=3, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("format", ["npy", "megatron", "parquet"])
+def test_killed_at_twenty_moments(model: Path, large: Path, tmp_path: Path, format: str) -> None:
+    killed_and_resumed(model, large, tmp_path, n_kills=20, seed=2)
+
+
+def test_interrupted(model: Path, large: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(command(model, large, tmp_path / "out"), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "manifest.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the run was over before the signal came")
+    assert process.returncode == 1 and "interrupted" in err
+    assert not list(tmp_path.glob("out/.shard*"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"a small tmpfs cannot be mounted here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk(model: Path, large: Path, tmp_path: Path, small_disk: Path) -> None:
+    out = small_disk / "out"
+    done = subprocess.run(command(model, large, out), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no space left" in done.stderr and "--resume" in done.stderr and str(out) in done.stderr
+    shards = manifest_of(out)["shards"]
+    assert shards and not list(out.glob(".*"))
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    subprocess.run(command(model, large, out, "--resume"), check=True, capture_output=True)
+    subprocess.run(command(model, large, tmp_path / "whole"), check=True, capture_output=True)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_full_disk_without_a_disk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where nothing can be mounted: the fourth write of ids fails."""
+    import errno
+
+    from pairloom.sinks import npy
+
+    write_all, calls = npy.write_all, []
+
+    def failing(file: Any, array: Any) -> None:
+        calls.append(array)
+        if len(calls) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_all(file, array)
+
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
+    arguments: list[str | Path | int] = [
+        "tokenize",
+        "--model",
+        model,
+        "--input",
+        tmp_path / "a.jsonl",
+        "--shard-tokens",
+        200,
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(npy, "write_all", failing)
+        done = run(*arguments, "--output", tmp_path / "out")
+    assert done.status == 1 and "no space left; 3 shards are complete" in done.err
+    assert len(manifest_of(tmp_path / "out")["shards"]) == 3
+    assert run(*arguments, "--output", tmp_path / "out", "--resume").status == 0
+    assert run(*arguments, "--output", tmp_path / "whole").status == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_standard_input(model: Path, tmp_path: Path) -> None:
+    for data, options in (
+        (SEPARATOR.join(DOCUMENTS), ["--separator", SEPARATOR]),
+        (json_lines(DOCUMENTS), ["--input-format", "jsonl"]),
+    ):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pairloom",
+                "tokenize",
+                "--model",
+                str(model),
+                "--input",
+                "-",
+                "--output",
+                str(tmp_path / "out"),
+                "--force",
+                *options,
+            ],
+            input=data.encode(),
+            capture_output=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(documents_of(tmp_path / "out")) == len(DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.txt.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc", "a.txt.gz: "),
+        ("a.jsonl", b'{"text": "a"}\n{"text": }\n', "a.jsonl: line 2: "),
+        ("a.jsonl", b'{"body": "a"}\n', 'a.jsonl: line 1: no field "text"'),
+        ("a.jsonl", b'{"text": 1}\n', "a.jsonl: line 1: "),
+        ("a.parquet", b"", "a.parquet: not readable as Parquet"),
+        ("a.txt", b"ab\xff", "a.txt: invalid UTF-8 at byte 2"),
+    ],
+)
+def test_broken_inputs(model: Path, tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    done = run("tokenize", "--model", model, "--input", tmp_path / name, "--output", tmp_path / "out")
+    assert done.status == 1 and done.out == ""
+    assert message in done.err and done.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
