@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +120,14 @@ def load(job: Job) -> Result:
     return {"times": times, "n_vocab": tokenizer.n_vocab}
 
 
-def encode_text(job: Job) -> Result:
-    """A str, as one document, to an array: the first call on a fresh tokenizer, and the best of the calls after it."""
-    tokenizer = Tokenizer.load(job["model"])
+def lengths(job: Job) -> Result:
+    """Beginnings of one text to arrays, each three times with a fresh tokenizer: the best seconds of each length."""
     text = Path(job["path"]).read_text()
-    times, ids = repeated(lambda: tokenizer.encode_to_numpy(text), job["repeats"])
-    return {"times": times, "seconds": min(times), "ids": len(ids)}
+    best = []
+    for part in job["parts"]:
+        beginning = text[: len(text) // part]
+        best.append(min(timed(partial(Tokenizer.load(job["model"]).encode_to_numpy, beginning))[0] for _ in range(3)))
+    return {"seconds": best}
 
 
 def iterable(job: Job) -> Result:
@@ -178,7 +181,7 @@ if __name__ == "__main__":
             "latency": latencies,
             "decode": decode,
             "load": load,
-            "encode_text": encode_text,
+            "lengths": lengths,
             "iterable": iterable,
             "file_memory": file_memory,
             "distinct_pretokens": distinct_pretokens,
