@@ -6,8 +6,8 @@ Enters: the lists of packages.toml. Leaves: corpora/<name>-<MB>.txt, UTF-8, and 
 package versions, and how much of it there is once. Text is never repeated to reach a size: of lines longer than 30
 characters only the first occurrence is kept (code keeps its lines: there whole files are distinct; the mixed corpus is
 the text of the others and more code), and where the packages do not reach a size, the file is as large as distinct text
-goes. Documents come in the order of a hash of their names, so that a smaller corpus is the beginning, and a fair sample,
-of the larger.
+goes. Documents come in the order of a hash of their names, so that a smaller corpus is the beginning, and a fair
+sample, of the larger.
 """
 
 from __future__ import annotations
