@@ -2,11 +2,12 @@
 
     python benchmarks/corpora.py [english] [multilingual] [code] [mixed]
 
-Enters: the package lists below. Leaves: corpora/<name>-<MB>.txt, UTF-8, and beside each a JSON with its sha256, the
+Enters: the lists of packages.toml. Leaves: corpora/<name>-<MB>.txt, UTF-8, and beside each a JSON with its sha256, the
 package versions, and how much of it there is once. Text is never repeated to reach a size: of lines longer than 30
-characters only the first occurrence is kept (code keeps its lines; there whole files are distinct), and where the
-packages do not reach a size, the file is as large as distinct text goes. Documents come in the order of a hash of their
-names, so that a smaller corpus is the beginning, and a fair sample, of the larger.
+characters only the first occurrence is kept (code keeps its lines: there whole files are distinct; the mixed corpus is
+the text of the others and more code), and where the packages do not reach a size, the file is as large as distinct text
+goes. Documents come in the order of a hash of their names, so that a smaller corpus is the beginning, and a fair
+sample, of the larger.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from packages import CODE, CORPORA, NOT_PROSE, PROSE, TRANSLATION, download, members, text_of, version
 
@@ -94,13 +96,7 @@ def code() -> Iterator[Source]:
         yield 0, package, lambda name: bool(CODE.search(name)) and "asic_reg" not in name
 
 
-def mixed() -> Iterator[Source]:
-    """Everything above together."""
-    for plan in (code, english, multilingual):
-        yield from ((0, package, wanted) for _, package, wanted in plan())
-
-
-PLANS = {"english": english, "multilingual": multilingual, "code": code, "mixed": mixed}
+PLANS = {"english": english, "multilingual": multilingual, "code": code, "mixed": code}
 
 
 def distinct_lines(text: str, seen: set[bytes]) -> str:
@@ -116,51 +112,79 @@ def distinct_lines(text: str, seen: set[bytes]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept))
 
 
+class Spool:
+    """Distinct documents in a file, and where each is, in the order of tier and hash once sorted."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.seen: set[bytes] = set()
+        self.places: list[tuple[int, bytes, int, int]] = []
+        self.n_bytes = 0
+        self.n_bytes_given = 0
+
+    def add(self, tier: int, name: str, text: str, *, by_lines: bool) -> None:
+        """Adds a document of some length that is not there yet; `by_lines` takes off the lines that are."""
+        text = text.replace("<|endoftext|>", "")
+        given = text.encode(errors="replace")
+        document = distinct_lines(text, self.seen).encode(errors="replace") if by_lines else given
+        self.n_bytes_given += len(given)
+        mark = hashlib.blake2b(document, digest_size=8).digest()
+        if len(document) > 200 and mark not in self.seen:
+            self.seen.add(mark)
+            key = hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()
+            self.places.append((tier, key, self.n_bytes, len(document)))
+            self.file.write(document)
+            self.n_bytes += len(document)
+
+    def read(self, place: tuple[int, bytes, int, int]) -> bytes:
+        self.file.seek(place[2])
+        return self.file.read(place[3])
+
+
 def build(name: str) -> None:
     """Writes all sizes of one corpus."""
     largest = SIZES[name][-1] * MEGA
     versions: dict[str, str] = {}
-    seen: set[bytes] = set()
-    places: list[tuple[int, bytes, int, int]] = []
-    raw_bytes = 0
-    with tempfile.TemporaryFile(dir=CORPORA) as spool:
+    with tempfile.TemporaryFile(dir=CORPORA) as file:
+        spool = Spool(file)
+        for part in ("english", "multilingual") if name == "mixed" else ():
+            path = corpus(part, SIZES[part][-1])
+            versions[path.stem] = json.loads(path.with_suffix(".json").read_text())["sha256"]
+            for place, text in enumerate(stretches(path)):
+                spool.add(0, f"{path.stem}/{place}", text, by_lines=False)
         for tier, package, wanted in PLANS[name]():
             # A little more than is needed, so that the hash order has a choice.
-            if spool.tell() > largest * 11 // 10 or (deb := download(package)) is None:
+            if spool.n_bytes > largest * 11 // 10 or (deb := download(package)) is None:
                 continue
             versions[package] = version(deb)
-            began = spool.tell()
+            before = spool.n_bytes
             for member, content in members(deb, wanted):
-                text = text_of(member, content).replace("<|endoftext|>", "")
-                raw_bytes += len(text)
-                document = (text if CODE.search(member) else distinct_lines(text, seen)).encode(errors="replace")
-                mark = hashlib.blake2b(document, digest_size=8).digest()
-                if len(document) > 200 and mark not in seen:
-                    seen.add(mark)
-                    key = hashlib.blake2b(f"{package}/{member}".encode(errors="replace"), digest_size=8).digest()
-                    places.append((tier, key, spool.tell(), len(document)))
-                    spool.write(document)
-                if spool.tell() - began > largest // (1 if name in ("code", "mixed") else 6):
+                spool.add(tier, f"{package}/{member}", text_of(member, content), by_lines=not CODE.search(member))
+                if spool.n_bytes - before > largest // (1 if CODE.search(member) else 6):
                     break
-            print(f"  {package:<28} {(spool.tell() - began) / MEGA:8.1f} MB", file=sys.stderr)
-        places.sort()
+            print(f"  {package:<28} {(spool.n_bytes - before) / MEGA:8.1f} MB", file=sys.stderr)
+        spool.places.sort()
         for size in SIZES[name]:
-            write(name, size, spool, places, versions, raw_bytes)
+            write(name, size, spool, versions)
 
 
-def write(
-    name: str, size: int, spool: object, places: list[tuple[int, bytes, int, int]], versions: dict[str, str], raw: int
-) -> None:
+def stretches(path: Path) -> Iterator[str]:
+    """A file in stretches of whole lines of about 64 kB."""
+    with path.open("rb") as file:
+        while data := file.read(1 << 16):
+            yield (data + file.readline()).decode()
+
+
+def write(name: str, size: int, spool: Spool, versions: dict[str, str]) -> None:
     """One size: documents in order until it is reached, and the JSON beside the file."""
     path = CORPORA / f"{name}-{size}.txt"
     digest = hashlib.sha256()
     n_bytes = n_documents = 0
     with path.open("wb") as file:
-        for *_, offset, length in places:
+        for place in spool.places:
             if n_bytes >= size * MEGA:
                 break
-            spool.seek(offset)  # type: ignore[attr-defined]
-            document = spool.read(length) + b"\n\n"  # type: ignore[attr-defined]
+            document = spool.read(place) + b"\n\n"
             file.write(document)
             digest.update(document)
             n_bytes += len(document)
@@ -168,10 +192,10 @@ def write(
     facts = {
         "bytes": n_bytes,
         "documents": n_documents,
-        "distinct": "all lines over 30 characters" if name != "code" else "all files",
+        "distinct": "every line over 30 characters" if name in ("english", "multilingual") else "every document",
         "asked_bytes": size * MEGA,
-        "distinct_bytes_available": sum(length for *_, length in places),
-        "characters_before_removing_repetitions": raw,
+        "distinct_bytes_available": spool.n_bytes,
+        "bytes_before_removing_repetitions": spool.n_bytes_given,
         "sha256": digest.hexdigest(),
         "packages": versions,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from protocol import (
     write_tokens,
 )
 
-from pairloom import PretokenCounts, Tokenizer, tokenize_files
+from pairloom import PretokenCounts, Tokenizer
 
 
 def train(job: Job) -> Result:
@@ -120,12 +120,20 @@ def load(job: Job) -> Result:
     return {"times": times, "n_vocab": tokenizer.n_vocab}
 
 
-def encode_text(job: Job) -> Result:
-    """A str, as one document, to an array: the first call on a fresh tokenizer, and the best of the calls after it."""
-    tokenizer = Tokenizer.load(job["model"])
+def lengths(job: Job) -> Result:
+    """Beginnings of one text to arrays, each five times with a fresh tokenizer: the least processor time of each."""
     text = Path(job["path"]).read_text()
-    times, ids = repeated(lambda: tokenizer.encode_to_numpy(text), job["repeats"])
-    return {"times": times, "seconds": min(times), "ids": len(ids)}
+    best = []
+    for part in job["parts"]:
+        beginning = text[: len(text) // part]
+        times = []
+        for _ in range(5):
+            tokenizer = Tokenizer.load(job["model"])
+            began = time.process_time()
+            tokenizer.encode_to_numpy(beginning)
+            times.append(time.process_time() - began)
+        best.append(min(times))
+    return {"seconds": best}
 
 
 def iterable(job: Job) -> Result:
@@ -145,29 +153,6 @@ def file_memory(job: Job) -> Result:
     before = peak_bytes()
     seconds, ids = timed(lambda: tokenizer.encode_file(job["path"], threads=job["threads"]))
     return {"seconds": seconds, "ids": len(ids), "id_bytes": ids.nbytes, "grown_bytes": peak_bytes() - before}
-
-
-def encode_and_write(job: Job) -> Result:
-    """A file to an array, and the array to a file: what `tokenize_files` is held against."""
-    tokenizer = Tokenizer.load(job["model"])
-    out = Path(job["folder"]) / "whole.npy"
-    seconds, _ = timed(lambda: np.save(out, tokenizer.encode_file(job["path"], threads=job["threads"])))
-    return {"seconds": seconds}
-
-
-def tokenized(job: Job) -> Result:
-    """A corpus to shards."""
-    tokenizer = Tokenizer.load(job["model"])
-    separator = job.get("separator") if job["path"].endswith(".txt") else None
-    with tempfile.TemporaryDirectory(dir=job["folder"]) as out:
-        seconds, made = timed(
-            lambda: tokenize_files(
-                tokenizer, job["path"], out, separator=separator, threads=job["threads"], shard_tokens=10_000_000
-            )
-        )
-        peak = peak_bytes()
-        ids = np.concatenate([np.load(path) for path in made.files]) if job.get("separator") else np.zeros(0)
-    return {"seconds": seconds, "digest": ids_digest(ids), "peak_bytes": peak}
 
 
 def distinct_pretokens(job: Job) -> Result:
@@ -202,11 +187,9 @@ if __name__ == "__main__":
             "latency": latencies,
             "decode": decode,
             "load": load,
-            "encode_text": encode_text,
+            "lengths": lengths,
             "iterable": iterable,
             "file_memory": file_memory,
             "distinct_pretokens": distinct_pretokens,
-            "encode_and_write": encode_and_write,
-            "tokenize_files": tokenized,
         }
     )
