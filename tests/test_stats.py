@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import random
@@ -144,7 +145,18 @@ def test_compression_of_truncations_is_that_of_training_smaller(profile: str, lo
         assert bytes_per_token == len(text) / len(trained.encode(text))
 
 
-def test_what_cannot_be_truncated() -> None:
+def ranks_that_are_no_merges(path: Path) -> Path:
+    """A .tiktoken file with a token that no merging makes."""
+    Tokenizer.train(["ab ab"], 258).save(path, format="tiktoken")
+    with path.open("ab") as file:
+        file.write(base64.b64encode(b"xyz") + b" 300\n")
+    return path
+
+
+def test_what_cannot_be_truncated(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(ranks_that_are_no_merges(tmp_path / "a.tiktoken"), pattern="gpt2")
+    with pytest.raises(ValueError, match="ranks"):
+        compression_by_size(tokenizer, "ab")
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 300: b"cd"}
     with pytest.raises(ValueError, match="one by one"):
         compression_by_size(Tokenizer(vocab, [(b"a", b"b"), (b"c", b"d")]), "ab")
@@ -229,10 +241,9 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     assert run("stats", "--model", model, "--input", text, "--plot", plot, "--force").returncode == 0
 
 
-def test_ranks_have_no_truncations_to_plot(model: Path, text: Path, tmp_path: Path) -> None:
+def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
-    ranks = tmp_path / "a.tiktoken"
-    Tokenizer.load(model).save(ranks, format="tiktoken")
+    ranks = ranks_that_are_no_merges(tmp_path / "a.tiktoken")
     plot = tmp_path / "plot.svg"
     done = run("stats", "--model", ranks, "--pattern", "gpt2", "--input", text, "--plot", plot)
     assert done.returncode == 0

@@ -166,7 +166,8 @@ class _Tally:
         codes = np.frombuffer(data, dtype=np.uint8)
         # White space as bytes.split() has it, 9 to 13 and 32; below 9, codes wrap around.
         space = (codes == 32) | (codes - np.uint8(9) < 5)
-        self._n_words += np.count_nonzero(space[:-1] > space[1:]) + (not self._in_word and not bool(space[0]))
+        starts = int(np.count_nonzero(space[:-1] > space[1:]))
+        self._n_words += starts + (not self._in_word and not bool(space[0]))
         self._in_word = not bool(space[-1])
         self.n_bytes += len(data)
 
