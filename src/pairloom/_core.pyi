@@ -27,7 +27,7 @@ def read_model(data: bytes, name: str) -> dict[str, Any]:
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """(rows [m, 3] of left, right, made; unreachable tokens; tokens of a byte that is none), all by place in rank order."""
+    """(rows [m, 3] of left, right, made; unreachable; tokens of a byte that is none), all by place in rank order."""
 
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""

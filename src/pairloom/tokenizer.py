@@ -95,8 +95,8 @@ class Tokenizer:
 
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
         files use `train_files`. `fields` are those of `TrainingConfig`. `checkpoint` is a folder from which the same
-        call goes on after a kill; give it the same corpus. Raises ValueError when vocab_size is too small, TypeError for
-        wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
+        call goes on after a kill; give it the same corpus. Raises ValueError when vocab_size is too small,
+        TypeError for wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(vocab_size)

@@ -7,7 +7,6 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::thread;
 
 use super::crew::{Crew, Job, share};
 use super::partitions::Partitions;
@@ -18,6 +17,7 @@ use super::windows::{Buffers, Source};
 use super::{CorpusSpecials, CountOptions, PretokenCounts};
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
+use crate::threads;
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
 ///
@@ -43,10 +43,7 @@ impl Counter {
     /// A counter that cuts work in other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
-        let threads = match options.threads {
-            0 => thread::available_parallelism().map_or(1, |n| n.get()),
-            n => n,
-        };
+        let threads = threads::wanted(options.threads);
         Ok(Counter {
             partitions: Partitions::new(options.max_memory)?,
             options,
