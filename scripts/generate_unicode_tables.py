@@ -56,7 +56,7 @@ def main() -> None:
         BLOCK * blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks))
         for start in range(0, DIRECT, BLOCK)
     ]
-    ranges = []
+    ranges: list[tuple[int, ...]] = []
     for code in range(DIRECT, 0x110000):
         if not classes[code]:
             continue

@@ -1,6 +1,7 @@
 """pairloom trains, applies and moves byte-level BPE tokenizers."""
 
 from pairloom._core import UNICODE_VERSION, __version__
+from pairloom.config import TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.counts import PretokenCounts
 from pairloom.errors import (
@@ -19,7 +20,7 @@ from pairloom.pretokens import pretokenize
 from pairloom.progress import ProgressEvent
 from pairloom.tokenize import tokenize_files
 from pairloom.tokenizer import Tokenizer
-from pairloom.training import TrainingConfig, train_bpe
+from pairloom.training import train_bpe
 
 __all__ = [
     "UNICODE_VERSION",

@@ -7,22 +7,20 @@ holds a `Model` (what it is) and the core's encoder built from it (how it works)
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import check_choice, check_int, check_paths, check_texts, resolve_threads
-from pairloom.checkpoint import Checkpoint
+from pairloom.arguments import check_choice, check_int, check_texts, resolve_threads
+from pairloom.config import TrainingConfig
 from pairloom.counts import PretokenCounts
 from pairloom.model import DecodeErrors, Model, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.progress import Progress, reporter
-from pairloom.training import TrainingConfig, check_counts, checkpoint_of, counted, train_model
+from pairloom.training import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, truncated, with_special_tokens
 
 __all__ = ["Tokenizer"]
@@ -99,31 +97,16 @@ class Tokenizer:
         TypeError for wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         config = TrainingConfig.from_profile(profile, **fields)
-        config.n_merges(vocab_size)
-        if isinstance(corpus, str):
-            if len(corpus) < 4096 and "\n" not in corpus and "\0" not in corpus and Path(corpus).is_file():
-                warnings.warn(
-                    f"training on the text {corpus!r} itself, though a file of that name exists; "
-                    "use Tokenizer.train_files to train on the file",
-                    stacklevel=2,
-                )
-            corpus = [corpus]
-        check_texts("corpus", corpus)
-        texts = corpus
-        kept = checkpoint_of(checkpoint, config, {"corpus": "texts"})
-        counts = counted(
-            kept,
-            lambda: PretokenCounts.from_texts(
-                texts,
-                config.pattern,
-                special_tokens=config.special_tokens,
-                corpus_specials=config.corpus_specials,
-                threads=threads,
-                progress=progress,
-                max_memory=max_memory,
-            ),
+        model = train_on_texts(
+            corpus,
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+            checkpoint=checkpoint,
         )
-        return cls._trained(counts, vocab_size, config, threads, progress, kept)
+        return cls.from_model(model, config)
 
     @classmethod
     def train_files(
@@ -146,23 +129,16 @@ class Tokenizer:
         exceeded.
         """
         config = TrainingConfig.from_profile(profile, **fields)
-        config.n_merges(vocab_size)
-        files = check_paths(paths)
-        kept = checkpoint_of(checkpoint, config, {"files": files})
-        counts = counted(
-            kept,
-            lambda: PretokenCounts.from_files(
-                files,
-                config.pattern,
-                special_tokens=config.special_tokens,
-                corpus_specials=config.corpus_specials,
-                input_errors=config.input_errors,
-                threads=threads,
-                progress=progress,
-                max_memory=max_memory,
-            ),
+        model = train_on_files(
+            paths,
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+            checkpoint=checkpoint,
         )
-        return cls._trained(counts, vocab_size, config, threads, progress, kept)
+        return cls.from_model(model, config)
 
     @classmethod
     def train_from_counts(
@@ -183,22 +159,8 @@ class Tokenizer:
         if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
-        config.n_merges(vocab_size)
         check_counts(counts, config)
-        return cls._trained(counts, vocab_size, config, threads, progress)
-
-    @classmethod
-    def _trained(
-        cls,
-        counts: PretokenCounts,
-        vocab_size: int,
-        config: TrainingConfig,
-        threads: int,
-        progress: Progress,
-        kept: Checkpoint | None = None,
-    ) -> Tokenizer:
-        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
-        return cls.from_model(model, config)
+        return cls.from_model(train_model(counts, vocab_size, config, threads=threads, progress=progress), config)
 
     # Files ------------------------------------------------------------------------------------------------------
 
@@ -232,6 +194,24 @@ class Tokenizer:
         cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
+
+    @classmethod
+    def from_tiktoken(cls, encoding: Any) -> Tokenizer:
+        """The tokenizer of a tiktoken.Encoding, with the same ids."""
+        return cls.from_model(formats.tiktoken.from_tiktoken(encoding))
+
+    def to_tiktoken(self, name: str = "pairloom") -> Any:
+        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError where it cannot be."""
+        return formats.tiktoken.to_tiktoken(self._model, name)
+
+    @classmethod
+    def from_huggingface(cls, source: Any) -> Tokenizer:
+        """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a tokenizer.json at a path."""
+        return cls.from_model(formats.huggingface.from_huggingface(source))
+
+    def to_huggingface(self) -> Any:
+        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError where it cannot be."""
+        return formats.huggingface.to_huggingface(self._model)
 
     # Encoding ---------------------------------------------------------------------------------------------------
 

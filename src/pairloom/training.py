@@ -1,144 +1,105 @@
-"""Training: counts -> merges -> a model, under one configuration.
+"""Training: a corpus -> counts -> merges -> a Model, under one configuration.
 
-Enters: pretoken counts and a `TrainingConfig`. Leaves: a `Model`. Everything that changes which merges are learned
-or which id a token gets is a field of the configuration; three profiles fill it, each after one published
-convention.
+Enters: texts, files or counts, and a `TrainingConfig`. Leaves: a `Model`. With a checkpoint, counts and merges are
+kept as they come, and the same call goes on from them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pairloom import _core
-from pairloom.arguments import check_choice, check_int, check_special_tokens, resolve_threads
+from pairloom.arguments import check_paths, check_texts, resolve_threads
 from pairloom.checkpoint import Checkpoint
+from pairloom.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.counts import PretokenCounts
 from pairloom.errors import CountsError
-from pairloom.model import DecodeErrors, Model, Pattern
+from pairloom.model import Model
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
 
-__all__ = [
-    "PROFILES",
-    "TrainingConfig",
-    "check_counts",
-    "checkpoint_of",
-    "counted",
-    "lay_out",
-    "train_bpe",
-    "train_model",
-]
+__all__ = ["check_counts", "lay_out", "train_bpe", "train_model", "train_on_files", "train_on_texts"]
 
-SpecialIds = Literal["last", "after_bytes", "first"]
-ByteOrder = Literal["value", "gpt2"]
-CorpusSpecials = Literal["text", "split"]
-TieBreak = Literal["ids_least", "bytes_greatest"]
-InputErrors = Literal["strict", "replace"]
-
-N_BYTES = 256
-
-# The GPT-2 byte alphabet gives printable bytes the first ids, then all the others.
-_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-GPT2_BYTE_ORDER = (*_PRINTABLE, *(b for b in range(N_BYTES) if b not in _PRINTABLE))
+PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingConfig:
-    """All that decides which merges are learned and which id each token gets; the defaults are profile "bpetite".
-
-    pattern: a named pattern, a regex, or a tuple of them, each splitting what the one before left.
-    special_tokens: literals that get an id each and take no part in merges.
-    special_ids: "last" puts them after the last merge, "after_bytes" between bytes and merges, "first" before all.
-    byte_order: the order of the 256 byte tokens, by "value" or as in the "gpt2" byte alphabet.
-    specials_counted: whether vocab_size counts the special tokens.
-    corpus_specials: special literals in the corpus are "text", or "split" it into documents and are removed.
-    tie_break: of equally frequent pairs, "ids_least" takes the least (id, id), "bytes_greatest" the greatest
-    (left bytes, right bytes).
-    decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
-    min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
-    """
-
-    pattern: Pattern = "gpt2"
-    special_tokens: tuple[str, ...] = ("<|endoftext|>",)
-    special_ids: SpecialIds = "last"
-    byte_order: ByteOrder = "value"
-    specials_counted: bool = False
-    corpus_specials: CorpusSpecials = "text"
-    tie_break: TieBreak = "ids_least"
-    decode_errors: DecodeErrors = "strict"
-    input_errors: InputErrors = "strict"
-    min_frequency: int = 1
-    max_token_bytes: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
-        if not isinstance(self.pattern, str):
-            object.__setattr__(self, "pattern", tuple(self.pattern))
-        check_choice("special_ids", self.special_ids, get_args(SpecialIds))
-        check_choice("byte_order", self.byte_order, get_args(ByteOrder))
-        check_choice("corpus_specials", self.corpus_specials, get_args(CorpusSpecials))
-        check_choice("tie_break", self.tie_break, get_args(TieBreak))
-        check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
-        check_choice("input_errors", self.input_errors, get_args(InputErrors))
-        if not isinstance(self.specials_counted, bool):
-            raise TypeError(f"specials_counted must be a bool, not {type(self.specials_counted).__name__}")
-        check_int("min_frequency", self.min_frequency, least=1)
-        if self.max_token_bytes is not None:
-            check_int("max_token_bytes", self.max_token_bytes, least=1)
-
-    @classmethod
-    def from_profile(cls, profile: str = "bpetite", **fields: Any) -> TrainingConfig:
-        """The named profile with some fields replaced; a ValueError lists the profiles, a TypeError the fields."""
-        if not isinstance(profile, str):
-            raise TypeError(f"profile must be a str, not {type(profile).__name__}")
-        if profile not in PROFILES:
-            raise ValueError(f"unknown profile {profile!r}; choose one of {', '.join(PROFILES)}")
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(set(fields) - known):
-            raise TypeError(f"unknown training option {unknown[0]!r}; the options are {', '.join(sorted(known))}")
-        return dataclasses.replace(PROFILES[profile], **fields)
-
-    @property
-    def base_vocab_size(self) -> int:
-        """The least vocab_size: the 256 bytes, and the special tokens where they are counted."""
-        return N_BYTES + (len(self.special_tokens) if self.specials_counted else 0)
-
-    def n_merges(self, vocab_size: int) -> int:
-        """How many merges a vocabulary of `vocab_size` asks for; ValueError when it is below the base."""
-        check_int("vocab_size", vocab_size)
-        if vocab_size < self.base_vocab_size:
-            specials = f" and {len(self.special_tokens)} special tokens" if self.specials_counted else ""
-            raise ValueError(
-                f"vocab_size is {vocab_size}, but the 256 bytes{specials} already need {self.base_vocab_size}; "
-                f"pass vocab_size >= {self.base_vocab_size}"
-            )
-        return vocab_size - self.base_vocab_size
+def train_on_texts(
+    corpus: str | Iterable[str],
+    vocab_size: int,
+    config: TrainingConfig,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    max_memory: int | None = None,
+    checkpoint: PathLike | None = None,
+) -> Model:
+    """Trains on a str (one document) or an iterable of str (each a document)."""
+    config.n_merges(vocab_size)
+    if isinstance(corpus, str):
+        _warn_of_a_file_named(corpus)
+        corpus = [corpus]
+    check_texts("corpus", corpus)
+    texts = corpus
+    kept = _checkpoint(checkpoint, config, {"corpus": "texts"})
+    counts = _counted(
+        kept,
+        lambda: PretokenCounts.from_texts(
+            texts,
+            config.pattern,
+            special_tokens=config.special_tokens,
+            corpus_specials=config.corpus_specials,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        ),
+    )
+    return train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
 
 
-PROFILES: dict[str, TrainingConfig] = {
-    "bpetite": TrainingConfig(),
-    "cs336": TrainingConfig(
-        special_tokens=(),
-        special_ids="after_bytes",
-        specials_counted=True,
-        corpus_specials="split",
-        tie_break="bytes_greatest",
-        decode_errors="replace",
-    ),
-    "huggingface": TrainingConfig(
-        special_tokens=(),
-        special_ids="first",
-        byte_order="gpt2",
-        specials_counted=True,
-        decode_errors="replace",
-    ),
-}
+def _warn_of_a_file_named(text: str) -> None:
+    if len(text) < 4096 and "\n" not in text and "\0" not in text and Path(text).is_file():
+        warnings.warn(
+            f"training on the text {text!r} itself, though a file of that name exists; "
+            "use Tokenizer.train_files to train on the file",
+            stacklevel=4,
+        )
+
+
+def train_on_files(
+    paths: PathLike | Iterable[PathLike],
+    vocab_size: int,
+    config: TrainingConfig,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    max_memory: int | None = None,
+    checkpoint: PathLike | None = None,
+) -> Model:
+    """Trains on files, each a document unless corpus_specials="split" cuts it."""
+    config.n_merges(vocab_size)
+    files = check_paths(paths)
+    kept = _checkpoint(checkpoint, config, {"files": files})
+    counts = _counted(
+        kept,
+        lambda: PretokenCounts.from_files(
+            files,
+            config.pattern,
+            special_tokens=config.special_tokens,
+            corpus_specials=config.corpus_specials,
+            input_errors=config.input_errors,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        ),
+    )
+    return train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
 
 
 def train_model(
@@ -169,7 +130,7 @@ def train_model(
     return lay_out(pairs.tolist(), config)
 
 
-def checkpoint_of(
+def _checkpoint(
     path: str | os.PathLike[str] | None, config: TrainingConfig, corpus: dict[str, Any]
 ) -> Checkpoint | None:
     """The checkpoint at `path` for this configuration and corpus; vocab_size may differ, since merges are nested."""
@@ -178,7 +139,7 @@ def checkpoint_of(
     return Checkpoint(path, {**dataclasses.asdict(config), **corpus, "unicode_version": _core.UNICODE_VERSION})
 
 
-def counted(kept: Checkpoint | None, count: Callable[[], PretokenCounts]) -> PretokenCounts:
+def _counted(kept: Checkpoint | None, count: Callable[[], PretokenCounts]) -> PretokenCounts:
     """The checkpoint's counts, else what `count` gives, kept there."""
     counts = kept.counts() if kept else None
     if counts is None:

@@ -15,7 +15,7 @@ from pairloom.model import DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
-    from pairloom.training import TrainingConfig
+    from pairloom.config import TrainingConfig
 
 __all__ = ["from_bytes", "truncated", "with_special_tokens"]
 

@@ -6,9 +6,9 @@ import argparse
 import re
 from typing import Any, get_args
 
+from pairloom.config import PROFILES, TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import InputFormat
-from pairloom.training import PROFILES, TrainingConfig
 
 __all__ = ["add_corpus_options", "add_pretoken_options", "corpus_of", "count_options", "pretoken_fields"]
 
