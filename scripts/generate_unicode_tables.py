@@ -56,7 +56,7 @@ def main() -> None:
         BLOCK * blocks.setdefault(bytes(classes[start : start + BLOCK]), len(blocks))
         for start in range(0, DIRECT, BLOCK)
     ]
-    ranges: list[tuple[int, ...]] = []
+    ranges: list[list[int]] = []
     for code in range(DIRECT, 0x110000):
         if not classes[code]:
             continue
