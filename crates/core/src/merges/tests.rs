@@ -1,7 +1,13 @@
-//! The engine against the definition, on thousands of small random corpora.
+//! The engine against the definition, on thousands of small random corpora; and what the definition
+//! does not say: errors, interruption, resumption, long pretokens.
 
+use std::cell::RefCell;
+use std::time::Instant;
+
+use super::pairs::{key_of, pair_of};
+use super::queue::Queue;
 use super::*;
-use crate::monitor::Silent;
+use crate::monitor::{Silent, Stage};
 
 /// A xorshift generator: the same corpora on every machine.
 struct Random(u64);
@@ -148,4 +154,167 @@ fn worked_examples() {
     assert_eq!(learn(corpus.pretokens(), &least, &Silent).unwrap(), [(97, 98), (32, 256)]);
     let run = Corpus::of(&[("aaa", 1)]);
     assert_eq!(learn(run.pretokens(), &least, &Silent).unwrap(), [(97, 97), (256, 97)]);
+}
+
+#[test]
+fn ties_go_to_the_greatest_pair_of_bytes_not_to_the_greatest_join() {
+    let winner = |pairs: &[(usize, usize)]| {
+        let mut queue = Queue::new(&options(0, TieBreak::BytesGreatest));
+        // 257 is AB, 258 BC, 259 AB0 with a zero byte, 260 0C, 261 BA, 262 ZZ.
+        for (left, right) in [(65, 66), (66, 67), (257, 0), (0, 67), (66, 65), (90, 90)] {
+            queue.join(left, right).unwrap();
+        }
+        for &(left, right) in pairs {
+            queue.push(key_of(left, right), 7).unwrap();
+        }
+        pair_of(queue.top().unwrap().0)
+    };
+    assert_eq!(winner(&[(65, 66), (65, 67), (66, 262), (261, 65)]), (261, 65));
+    assert_eq!(winner(&[(257, 67), (65, 258)]), (257, 67));
+    assert_eq!(winner(&[(257, 260), (259, 67)]), (259, 67));
+}
+
+/// Notes all reports, and refuses the one numbered `refused`.
+struct Notes {
+    reports: RefCell<Vec<(u64, u64)>>,
+    refused: usize,
+}
+
+impl Monitor for Notes {
+    fn report(&self, stage: Stage, done: u64, total: u64) -> Result<()> {
+        assert_eq!(stage, Stage::Merge);
+        self.reports.borrow_mut().push((done, total));
+        if self.reports.borrow().len() == self.refused { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn reports_start_at_zero_and_end_where_it_stopped() {
+    let corpus = Corpus::of(&[("aaa", 1)]);
+    let notes = Notes { reports: RefCell::default(), refused: 0 };
+    learn(corpus.pretokens(), &options(9, TieBreak::IdsLeast), &notes).unwrap();
+    let reports = notes.reports.into_inner();
+    assert_eq!((reports.first(), reports.last()), (Some(&(0, 9)), Some(&(2, 9))));
+}
+
+/// A text of so many letters without much structure, from an alphabet of 64.
+fn base64(n_letters: usize) -> Vec<u8> {
+    let mut random = Random(7);
+    (0..n_letters).map(|_| b'0' + random.below(64) as u8).collect()
+}
+
+#[test]
+fn an_interrupted_run_passes_its_merges_on_and_resumes_to_the_same_result() {
+    let mut corpus = Corpus::default();
+    corpus.push(&base64(60_000), 3);
+    let options = MergeOptions { threads: 3, ..options(3000, TieBreak::BytesGreatest) };
+    let expected = learn(corpus.pretokens(), &options, &Silent).unwrap();
+    let tuning = Tuning { threshold: 10, share_from: 50, is_thrifty: true, widths: (2, 4) };
+    let (mut known, mut n_interruptions) = (Vec::new(), 0);
+    loop {
+        let notes = Notes { reports: RefCell::default(), refused: 2 + n_interruptions };
+        let already = known.clone();
+        let on_merges = &mut |new: &[Merge]| {
+            known.extend_from_slice(new);
+            Ok(())
+        };
+        match learn_tuned(corpus.pretokens(), &options, &already, Some(tuning), on_merges, &notes) {
+            Err(Error::Interrupted) => n_interruptions += 1,
+            learned => {
+                assert_eq!(learned.unwrap(), expected);
+                break;
+            }
+        }
+    }
+    assert_eq!(known, expected);
+    assert!(n_interruptions > 0);
+}
+
+#[test]
+fn the_error_of_a_sink_stops_the_work() {
+    let corpus = Corpus::of(&[("ab", 1)]);
+    let full = &mut |_: &[Merge]| Err(Error::Invalid("disk full".to_owned()));
+    let options = options(1, TieBreak::IdsLeast);
+    let stopped = learn_from(corpus.pretokens(), &options, &[], full, &Silent);
+    assert!(matches!(stopped, Err(Error::Invalid(message)) if message == "disk full"));
+}
+
+#[test]
+fn a_replay_makes_any_merges_in_order() {
+    let corpus = Corpus::of(&[("abab", 5), ("ba", 1)]);
+    let learn = |already: &[Merge], n| {
+        let options = options(n, TieBreak::IdsLeast);
+        learn_from(corpus.pretokens(), &options, already, &mut |_| Ok(()), &Silent)
+    };
+    // (b, a) is not what would be chosen, (x, y) does not occur, and a pair may be given twice.
+    let already = [(98, 97), (120, 121), (257, 257), (98, 97)];
+    assert_eq!(learn(&already, 9).unwrap(), [&already[..], &[(97, 256), (260, 98)]].concat());
+    assert_eq!(learn(&already, 2).unwrap(), already[..2]);
+    assert!(matches!(learn(&[(256, 97)], 9), Err(Error::Invalid(message)) if message.contains("merge 0")));
+    // Tokens that double in length forty times are longer than any text.
+    let doubling: Vec<Merge> =
+        (0..40).map(|rank| if rank == 0 { (1, 1) } else { (255 + rank, 255 + rank) }).collect();
+    assert_eq!(learn(&doubling, 41).unwrap()[40], (97, 98));
+}
+
+#[test]
+fn defects_of_the_input_are_errors() {
+    let options = options(9, TieBreak::IdsLeast);
+    let learn = |bytes: &[u8], ends: &[u64], counts: &[u64], options: &MergeOptions| {
+        learn(WeightedPretokens { bytes, ends, counts }, options, &Silent)
+    };
+    assert!(matches!(learn(b"ab", &[2], &[], &options), Err(Error::Invalid(_))));
+    assert!(matches!(learn(b"ab", &[3], &[1], &options), Err(Error::Invalid(_))));
+    assert!(matches!(learn(b"ab", &[2, 1], &[1, 1], &options), Err(Error::Invalid(_))));
+    assert!(matches!(learn(b"ab", &[2], &[1 << 63], &options), Err(Error::Invalid(_))));
+    assert_eq!(learn(b"ab", &[2], &[u64::MAX / 2], &options).unwrap(), [(97, 98)]);
+    assert_eq!(learn(b"", &[], &[], &options).unwrap(), []);
+    let everything = MergeOptions { n_merges: usize::MAX, ..options.clone() };
+    assert_eq!(learn(b"ab", &[2], &[1], &everything).unwrap(), [(97, 98)]);
+    let no_order = MergeOptions { byte_order: [0; 256], ..options };
+    assert!(matches!(learn(b"ab", &[2], &[1], &no_order), Err(Error::Invalid(_))));
+}
+
+/// One pretoken each: a run, a repeated pair, letters at random, unspaced Chinese.
+fn long_pretokens(n_bytes: usize) -> [Vec<u8>; 4] {
+    let mut random = Random(11);
+    let chinese = (0..n_bytes / 3).map(|_| char::from_u32(0x4E00 + (random.below(3000) as u32)).unwrap());
+    [
+        vec![b'a'; n_bytes],
+        b"ab".repeat(n_bytes / 2),
+        base64(n_bytes),
+        chinese.collect::<String>().into_bytes(),
+    ]
+}
+
+#[test]
+fn long_pretokens_agree_with_the_definition() {
+    for pretoken in long_pretokens(20_000) {
+        let mut corpus = Corpus::default();
+        corpus.push(&pretoken, 2);
+        let options = MergeOptions { threads: 2, ..options(20, TieBreak::IdsLeast) };
+        let tuning = Tuning { threshold: 100, share_from: 64, is_thrifty: false, widths: (2, 4) };
+        let sink = &mut |_: &[Merge]| Ok(());
+        let learned = learn_tuned(corpus.pretokens(), &options, &[], Some(tuning), sink, &Silent).unwrap();
+        assert_eq!(learned, naive::learn(corpus.pretokens(), &options, &Silent).unwrap());
+    }
+}
+
+#[test]
+#[ignore = "slow: run by make test-slow"]
+fn time_on_long_pretokens_grows_no_faster_than_n_log_n() {
+    let seconds = |n_bytes| {
+        long_pretokens(n_bytes).map(|pretoken| {
+            let mut corpus = Corpus::default();
+            corpus.push(&pretoken, 1);
+            let start = Instant::now();
+            learn(corpus.pretokens(), &options(32_000, TieBreak::BytesGreatest), &Silent).unwrap();
+            start.elapsed().as_secs_f64()
+        })
+    };
+    let (short, long) = (seconds(1_250_000), seconds(10_000_000));
+    for (short, long) in short.into_iter().zip(long) {
+        // Eight times the length; n log n allows 9.2, timing noise and colder caches the rest.
+        assert!(long < 25.0 * short + 0.2, "{short} s, then {long} s for eight times as much");
+    }
 }
