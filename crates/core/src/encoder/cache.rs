@@ -8,6 +8,7 @@
 //! and doubles while it fills up, so that short work stays within the nearer caches of the processor.
 //! Where memory is refused the cache stays as it is: it never fails, it only forgets.
 
+use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use memmap2::{Advice, MmapMut};
@@ -323,9 +324,12 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(super) fn inline_ids(self, key: Key, place: u32) -> Option<&'a Packed> {
         let entries = &self.bucket(place).0;
-        // Without a branch: which of the two it is cannot be foretold.
-        let is_second = entries[1].key.is(key);
-        (is_second | entries[0].key.is(key)).then_some(&entries[usize::from(is_second)].ids)
+        // Which of the two it is cannot be foretold, so that must not become a branch, whether it is one of them
+        // may. The least of the differences says the latter in one word: written as an `or` of two conditions
+        // it is compiled to two branches, at a fifth of the speed of encoding.
+        let [first, second] = [entries[0].key.difference(key), entries[1].key.difference(key)];
+        let ids = select_unpredictable(second == 0, &entries[1].ids, &entries[0].ids);
+        (first.min(second) == 0).then_some(ids)
     }
 }
 
