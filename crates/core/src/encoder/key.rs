@@ -31,16 +31,26 @@ impl Key {
     /// The key of an empty entry; no pretoken has it.
     pub(super) const EMPTY: Key = Key { lo: 0, hi: 0 };
 
-    /// Whether two keys are equal, by arithmetic instead of two branches.
+    /// Where two keys differ: 0 if they are equal.
     #[inline(always)]
-    pub(super) fn is(self, other: Key) -> bool {
-        (self.lo ^ other.lo) | (self.hi ^ other.hi) == 0
+    pub(super) fn difference(self, other: Key) -> u64 {
+        (self.lo ^ other.lo) | (self.hi ^ other.hi)
     }
 
     /// Whether equal keys may stand for different pretokens.
     #[inline(always)]
     pub(super) fn is_long(self) -> bool {
         self.hi & LONG != 0
+    }
+
+    /// The key of an entry of the same bytes whose ids are in the arena.
+    pub(super) fn spilled(self) -> Self {
+        Key { lo: self.lo, hi: self.hi | SPILLED }
+    }
+
+    /// The key of the same bytes, wherever its ids are.
+    pub(super) fn unspilled(self) -> Self {
+        Key { lo: self.lo, hi: self.hi & !SPILLED }
     }
 
     /// The key of the same bytes as a part of a pretoken.
@@ -51,6 +61,9 @@ impl Key {
 
 /// Marks the key of a part of a pretoken where it differs from that of a pretoken of the same bytes.
 const PART: u64 = 0x40 << 56;
+
+/// Marks the key of an entry whose ids are in the arena: whoever looks for ids in the entry passes by.
+const SPILLED: u64 = 0x20 << 56;
 
 /// What keeps the first n bytes of sixteen.
 const KEEP: [[u64; 2]; 16] = {

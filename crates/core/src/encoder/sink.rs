@@ -62,12 +62,15 @@ impl<I: Id> Sink for Ids<'_, I> {
         // SAFETY: By the contract there is room for all that is written: `open` counts one more than an entry
         // holds. Those that are kept are at most as many as an entry holds.
         unsafe {
-            if NARROW {
+            if !NARROW {
+                cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
+            } else if size_of::<I>() == 2 && cfg!(target_endian = "little") {
+                // As they are, in one go.
+                std::ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
+            } else {
                 cursor
                     .cast::<[I; INLINE_IDS + 1]>()
                     .write_unaligned(ids.narrow().map(|id| I::from_u32(id.into())));
-            } else {
-                cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
             }
             *cursor = cursor.add(ids.len());
         }

@@ -222,8 +222,10 @@ impl Merger {
 /// A text of which sixteen bytes can be loaded at every place, zeros past its end.
 struct Padded<'a> {
     text: &'a [u8],
-    /// Up to here sixteen bytes of the text follow; nowhere in a short text.
-    last_whole: Option<usize>,
+    /// Before here sixteen bytes of the text follow, as they do nowhere in a short text.
+    whole_end: usize,
+    /// Where `tail` begins.
+    tail_begin: usize,
     /// The text's last bytes, and zeros.
     tail: [u8; 32],
 }
@@ -232,22 +234,19 @@ impl<'a> Padded<'a> {
     #[inline]
     fn new(text: &'a [u8]) -> Self {
         let mut tail = [0; 32];
-        let last = &text[text.len().saturating_sub(16)..];
+        let tail_begin = text.len().saturating_sub(16);
+        let last = &text[tail_begin..];
         tail[..last.len()].copy_from_slice(last);
-        Padded { text, last_whole: text.len().checked_sub(16), tail }
+        Padded { text, whole_end: text.len().saturating_sub(15), tail_begin, tail }
     }
 
     #[inline(always)]
     fn load(&self, at: usize) -> [u8; 16] {
-        match self.last_whole {
-            // SAFETY: Sixteen bytes of the text begin at `last`, and so they do at every place before it.
-            Some(last) if at <= last => unsafe {
-                self.text.as_ptr().add(at).cast::<[u8; 16]>().read_unaligned()
-            },
-            last => {
-                let begin = last.map_or(at, |last| at - last);
-                self.tail.get(begin..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
-            }
+        if at < self.whole_end {
+            // SAFETY: Sixteen bytes of the text follow.
+            return unsafe { self.text.as_ptr().add(at).cast::<[u8; 16]>().read_unaligned() };
         }
+        let begin = at.saturating_sub(self.tail_begin);
+        self.tail.get(begin..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 }
