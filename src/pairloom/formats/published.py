@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pairloom.patterns import CL100K, GPT2
+from pairloom.patterns import CL100K, GPT2, LLAMA3, NANOCHAT
 
 __all__ = ["canonical_pattern"]
 
@@ -21,6 +21,11 @@ _SPELLINGS: Final = {
     # tiktoken: cl100k_base.
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s": CL100K,
+    # rustbpe and nanochat, with digits in threes and in twos.
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
+    r"|\s+(?!\S)|\s+": LLAMA3,
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
+    r"|\s+(?!\S)|\s+": NANOCHAT,
 }
 
 
