@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use super::documents::boundary_before;
 use crate::error::Result;
 use crate::pretokens::{Pretokenizer, named_pattern, names};
 use crate::special::SpecialTokens;
@@ -78,7 +79,7 @@ impl Cuts {
         }
         let longest = self.specials.longest().max(1);
         let Some(settled) = text.len().checked_sub(longest - 1) else { return Ok(None) };
-        let settled = text.floor_char_boundary(settled);
+        let settled = boundary_before(text, settled);
         let mut start = 0;
         if self.specials_split {
             let mut from = 0;

@@ -113,3 +113,9 @@ impl Documents {
         Ok(())
     }
 }
+
+/// The last character boundary of `text` at or before `at`.
+pub(super) fn boundary_before(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}

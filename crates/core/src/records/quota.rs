@@ -1,6 +1,6 @@
 //! Less of a corpus: documents cut to a length, and a length for all of them together.
 
-use super::documents::Documents;
+use super::documents::{Documents, boundary_before};
 use crate::error::Result;
 
 /// Cuts documents to `doc_cap` bytes each and `max_bytes` together, at character boundaries.
@@ -73,7 +73,7 @@ impl Quota {
         let left = usize::try_from(self.max_bytes - self.n_bytes).unwrap_or(usize::MAX);
         let most_open = self.doc_cap.saturating_sub(self.n_open);
         let most = most_open.min(left);
-        let cut = text.floor_char_boundary(most.min(text.len()));
+        let cut = boundary_before(text, most);
         kept.append(&text[..cut])?;
         self.n_bytes += cut as u64;
         if cut < text.len() && left <= most_open {
