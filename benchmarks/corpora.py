@@ -96,7 +96,14 @@ def code() -> Iterator[Source]:
         yield 0, package, lambda name: bool(CODE.search(name)) and "asic_reg" not in name
 
 
-PLANS = {"english": english, "multilingual": multilingual, "code": code, "mixed": code}
+def all_code() -> Iterator[Source]:
+    """Sources in any language, which reach 2 GB where C alone does not."""
+    any_source = re.compile(r"\.([chS]|cc|cpp|dtsi?|go|ad[bs]|f90|py|rst|exp)$")
+    for package in LISTS["code"]:
+        yield 0, package, lambda name: bool(any_source.search(name)) and "asic_reg" not in name
+
+
+PLANS = {"english": english, "multilingual": multilingual, "code": code, "mixed": all_code}
 
 
 def distinct_lines(text: str, seen: set[bytes]) -> str:
@@ -160,7 +167,7 @@ def build(name: str) -> None:
             before = spool.n_bytes
             for member, content in members(deb, wanted):
                 spool.add(tier, f"{package}/{member}", text_of(member, content), by_lines=not CODE.search(member))
-                if spool.n_bytes - before > largest // (1 if CODE.search(member) else 6):
+                if spool.n_bytes - before > largest // (1 if name in ("code", "mixed") else 6):
                     break
             print(f"  {package:<28} {(spool.n_bytes - before) / MEGA:8.1f} MB", file=sys.stderr)
         spool.places.sort()
