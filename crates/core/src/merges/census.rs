@@ -23,7 +23,7 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
     foreman.divide_field(is_long)?;
     foreman.run(Task::Count, Pairing::default(), pause)?;
     {
-        let mut lanes = foreman.lanes();
+        let mut lanes = foreman.lanes()?;
         for index in 0..WIDTH * WIDTH {
             let seen = lanes.iter().map(|lane| lane.square[index]);
             let (weight, n) = seen.fold((0, 0), |(weight, n), seen| (weight + seen.weight, n + seen.n));
@@ -32,7 +32,7 @@ pub(super) fn of_bytes<S: Cell, P: Cell>(
         }
     }
     foreman.run(Task::List, Pairing::default(), pause)?;
-    foreman.lanes().iter_mut().for_each(|lane| lane.square = Vec::new());
+    foreman.lanes()?.iter_mut().for_each(|lane| lane.square = Vec::new());
     Ok(())
 }
 

@@ -222,8 +222,11 @@ impl<S: Cell, P: Cell> Foreman<'_, '_, S, P> {
     }
 
     /// The lanes of this step.
-    pub fn lanes(&self) -> Vec<MutexGuard<'_, Lane>> {
-        self.crew.lanes[..self.n_open].iter().map(lock).collect()
+    pub fn lanes(&self) -> Result<Vec<MutexGuard<'_, Lane>>> {
+        let mut lanes = Vec::new();
+        lanes.try_reserve_exact(self.n_open).map_err(Error::out_of_memory("the hold on the lanes"))?;
+        lanes.extend(self.crew.lanes[..self.n_open].iter().map(lock));
+        Ok(lanes)
     }
 }
 

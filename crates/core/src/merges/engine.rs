@@ -177,14 +177,14 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         foreman.divide(list.start..list.start + list.len, pairing, list.len >= self.share_from)?;
         foreman.run(Task::Sweep, pairing, pause)?;
         let is_gathered = {
-            let mut lanes = foreman.lanes();
+            let mut lanes = foreman.lanes()?;
             self.n_tokens -= lanes.iter().map(|lane| lane.slots.len()).sum::<usize>();
             self.ledger.settle(pairing, &mut lanes)?
         };
         if is_gathered {
             foreman.run(Task::Gather, pairing, pause)?;
         }
-        foreman.lanes().iter_mut().for_each(|lane| lane.clear());
+        foreman.lanes()?.iter_mut().for_each(|lane| lane.clear());
         if self.is_thrifty {
             self.ledger.end(list);
         }

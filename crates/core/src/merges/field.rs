@@ -51,8 +51,10 @@ impl Extent {
                 counts.len()
             )));
         }
-        let mut extent =
-            Extent { n_positions: 1, n_tokens: 0, large: Vec::new(), small: vec![(0, 0); N_SMALL] };
+        let mut small = Vec::new();
+        small.try_reserve_exact(N_SMALL).map_err(Error::out_of_memory("the counts of counts"))?;
+        small.resize(N_SMALL, (0, 0));
+        let mut extent = Extent { n_positions: 1, n_tokens: 0, large: Vec::new(), small };
         let mut weight = 0u128;
         let mut start = 0;
         for (index, (&end, &count)) in ends.iter().zip(counts).enumerate() {
