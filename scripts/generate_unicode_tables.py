@@ -3,7 +3,7 @@
     pip install regex==2025.7.34        # the last releases that carry Unicode 16.0
     python scripts/generate_unicode_tables.py
 
-One byte of class bits per code point, in two levels: blocks of 64 code points, each distinct block stored
+One byte of class bits per code point, in two levels: blocks of 256 code points, each distinct block stored
 once. Code points from U+20000 on are few ranges, so they are kept as ranges. A Rust test compares every
 code point with the tables of regex-syntax, the engine behind unnamed patterns.
 """
@@ -23,7 +23,7 @@ CLASSES = {
     "HAN": r"\p{Script=Han}",
     "SYMBOL": r"[\p{P}\p{S}]",
 }
-BLOCK = 64
+BLOCK = 256
 DIRECT = 0x20000  # code points below are in the two-level table, those from here on in ranges
 
 
@@ -78,13 +78,13 @@ def main() -> None:
         "/// The first code point that [`RANGES`] describes instead of the blocks.",
         f"pub(super) const DIRECT: u32 = {DIRECT:#x};",
         "",
-        "/// Code point / 64 to where its block starts in [`BLOCKS`].",
+        "/// Code point / 256 to where its block starts in [`BLOCKS`].",
         "#[rustfmt::skip]",
         f"pub(super) static INDEX: [u16; {len(index)}] = [",
         *rows(index),
         "];",
         "",
-        "/// The distinct blocks of 64 class bytes, one after the other.",
+        "/// The distinct blocks of 256 class bytes, one after the other.",
         "#[rustfmt::skip]",
         f"pub(super) static BLOCKS: [u8; {len(blocks) * BLOCK}] = [",
         *rows([value for block in blocks for value in block]),

@@ -144,12 +144,15 @@ fn is_cjk_at(text: &str, at: usize) -> bool {
 /// [`is_cjk_at`] of a window's characters, by their three bytes.
 #[inline(always)]
 fn cjk<B: Block>(block: B) -> u64 {
-    let from = |byte: u8| block.at_least(byte);
-    let e9 = from(0xe9) & !from(0xea);
-    let first = from(0xe5) & !from(0xe9)
-        | from(0xe4) & !from(0xe5) & from(0xb8) >> 1
-        | e9 & !(from(0xbe) >> 1)
-        | e9 & !(from(0xbf) >> 1) & !(from(0xa6) >> 2)
-        | from(0xe3) & !from(0xe4) & (from(0x81) & !from(0x84)) >> 1;
+    let (e3, e4, e5) = (block.at_least(0xe3), block.at_least(0xe4), block.at_least(0xe5));
+    let (e9, ea) = (block.at_least(0xe9), block.at_least(0xea));
+    let (kana, behind_kana) = (block.at_least(0x81) >> 1, block.at_least(0x84) >> 1);
+    let (han, last, behind_last) =
+        (block.at_least(0xb8) >> 1, block.at_least(0xbe) >> 1, block.at_least(0xbf) >> 1);
+    let first = e5 & !e9
+        | e4 & !e5 & han
+        | e9 & !ea & !last
+        | e9 & !ea & !behind_last & !(block.at_least(0xa6) >> 2)
+        | e3 & !e4 & kana & !behind_kana;
     first | first << 1 | first << 2
 }

@@ -234,3 +234,140 @@ fn names_give_texts_that_have_scanners() {
     assert_eq!(names().count(), names().collect::<std::collections::HashSet<_>>().len());
     assert_eq!(named_pattern("no such pattern"), None);
 }
+
+/// The first promise of `is_memoryless`: from any end on, the rest is as it was.
+#[test]
+fn scanning_starts_afresh_at_any_end() {
+    for &(_, texts, _) in patterns::NAMED {
+        let mut random = Random(0x1234_5677);
+        for (level, fast) in at_every_level(texts) {
+            for _ in 0..if cfg!(debug_assertions) { 5 } else { 1000 } {
+                let text = hostile_text(&mut random, 60, 6);
+                let all = ends_of(&fast, &text);
+                for (nth, &end) in all.iter().enumerate() {
+                    let mut ends = Vec::new();
+                    fast.fill(&text, end, &mut ends).unwrap();
+                    assert_eq!(ends, all[nth + 1..][..ends.len()], "{level:?} {texts:?} {text:?} from {end}");
+                    // What came before must not matter even as text.
+                    fast.fill(&text[end..], 0, &mut ends).unwrap();
+                    let moved: Vec<_> = ends.iter().map(|moved| moved + end).collect();
+                    assert_eq!(
+                        moved,
+                        all[nth + 1..][..moved.len()],
+                        "{level:?} {texts:?} {text:?} after {end}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The second promise of `is_memoryless`: appended text changes the last two pretokens at most.
+#[test]
+fn appended_text_changes_two_pretokens_at_most() {
+    for &(_, texts, _) in patterns::NAMED {
+        let (mut random, fast) = (Random(0x7654_3211), Pretokenizer::sequence(texts).unwrap());
+        for _ in 0..if cfg!(debug_assertions) { 200 } else { 5000 } {
+            let text = hostile_text(&mut random, 20, 5);
+            let whole = ends_of(&fast, &text);
+            for (at, _) in text.char_indices() {
+                let part = ends_of(&fast, &text[..at]);
+                let n_settled = part.len().saturating_sub(2);
+                assert_eq!(part[..n_settled], whole[..n_settled], "{texts:?} {text:?} cut at {at}");
+            }
+        }
+    }
+}
+
+/// Every length from nothing to beyond two windows, and every place of a break in them.
+#[test]
+fn breaks_are_found_wherever_they_fall_in_a_window() {
+    for &(_, texts, _) in patterns::NAMED {
+        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
+        for (run, break_) in [
+            ("a", "B"),
+            ("a", "'s"),
+            (" ", "\n"),
+            ("\n", " "),
+            ("中", "A"),
+            ("ж", "."),
+            ("1", "a"),
+            (".", "\n/"),
+        ] {
+            for n_before in 0..70 {
+                for n_after in [0, 1, 2, 3, 70] {
+                    let text = [&run.repeat(n_before), break_, &run.repeat(n_after)].concat();
+                    assert_equal(&fast, &oracle, &text);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn long_pretokens_take_linear_time() {
+    let n_bytes = if cfg!(debug_assertions) { 64 << 10 } else { 4 << 20 };
+    for &(_, texts, _) in patterns::NAMED {
+        let fast = Pretokenizer::sequence(texts).unwrap();
+        for run in [
+            "a", "A", "中", "中A", "ア", " ", "\n", " \n", "\n ", "/\n", "7", ".", "\u{301}", "'", "'s",
+            "\u{200d}",
+        ] {
+            let text = run.repeat(n_bytes / run.len());
+            assert_eq!(ends_of(&fast, &text).last(), Some(&text.len()));
+        }
+    }
+}
+
+fn pretokens_of(patterns: &[&str], text: &str) -> Vec<String> {
+    let pretokenizer = Pretokenizer::by_regex(patterns).unwrap();
+    show(text, &ends_of(&pretokenizer, text))
+}
+
+#[test]
+fn gaps_are_pretokens_and_empty_matches_are_not() {
+    assert_eq!(pretokens_of(&["b+"], "aabba"), ["aa", "bb", "a"]);
+    assert_eq!(pretokens_of(&["b*"], "aabba"), ["aa", "bb", "a"]);
+    assert_eq!(pretokens_of(&["x*(?=b)"], "aéxbxxb"), ["aé", "x", "b", "xx", "b"]);
+    assert_eq!(pretokens_of(&["(?=b)"], "aéb"), ["aéb"]);
+    assert_eq!(pretokens_of(&[""], "aé"), ["aé"]);
+    assert_eq!(pretokens_of(&["a"], ""), [""; 0]);
+}
+
+#[test]
+fn each_step_of_a_sequence_sees_only_its_piece() {
+    assert_eq!(pretokens_of(&["[0-9]", r"\s+(?!\S)|\S+|\s"], "ab  12 c"), ["ab", "  ", "1", "2", " ", "c"]);
+    assert_eq!(pretokens_of(&["b", "a|ab"], "aab"), ["a", "a", "b"]);
+    assert_eq!(pretokens_of(&["[a-z]+", "^a"], "aba1ab"), ["a", "ba", "1", "a", "b"]);
+    assert!(matches!(Pretokenizer::sequence::<&str>(&[]), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn a_sequence_may_give_more_ends_than_a_fill_but_loses_none() {
+    let text = "ab".repeat(10 * ENDS_PER_FILL) + "1" + &"c".repeat(3 * ENDS_PER_FILL);
+    assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());
+}
+
+#[test]
+fn patterns_that_do_not_compile_or_give_up_are_errors() {
+    for pattern in ["(", "[a", "*", r"\p{Nonsense}", "(?<", r"\p{L}{1000}{1000}{1000}"] {
+        let made = Pretokenizer::new(pattern).and_then(|pretokenizer| pretokenizer.ends("aaaa"));
+        assert!(matches!(made, Err(Error::Pattern { .. })), "{pattern}");
+    }
+    let deep = "(".repeat(100_000);
+    assert!(Pretokenizer::new(&deep).is_err());
+    let exponential = Pretokenizer::new(r"(?:(?=a)a|a)*b(?!c)").unwrap();
+    assert!(matches!(exponential.ends(&"a".repeat(100_000)), Err(Error::Pattern { .. })));
+}
+
+/// Where the lookahead follows a repetition, the engine may give up, but must say so.
+#[test]
+fn any_pattern_takes_ten_megabytes_of_one_letter() {
+    let text = "a".repeat(10 << 20);
+    let refused = Pretokenizer::new(r"\p{L}+(?!x)|.").unwrap().ends(&text);
+    assert!(matches!(refused, Err(Error::Pattern { .. })));
+    for pattern in [r"\w+|\s+", r" ?[a-z]+|\s+(?!\S)|\s", r"[ab]?[A-Z]*[a-z]+(?i:'s)?|\s+(?!\S)"] {
+        let pretokenizer = Pretokenizer::new(pattern).unwrap();
+        assert_eq!(pretokenizer.ends(&text).unwrap(), [text.len()], "{pattern}");
+    }
+}

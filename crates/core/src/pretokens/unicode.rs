@@ -16,30 +16,29 @@ pub(super) fn class_of_code(code: u32) -> u8 {
 /// The class bits of a code point below [`DIRECT`]; of any other, something meaningless.
 #[inline(always)]
 pub(super) fn class_direct(code: u32) -> u8 {
-    class_in_block((code >> 6) as usize, code)
+    block_of(code)[(code & 255) as usize]
 }
 
-/// The class bits of the code point at `code % 64` in the `number`-th 64 code points.
+/// The class bits of the 256 code points around one below [`DIRECT`].
 #[inline(always)]
-pub(super) fn class_in_block(number: usize, code: u32) -> u8 {
-    let block = usize::from(INDEX[number % INDEX.len()]);
-    // SAFETY: every entry of INDEX leaves 64 bytes of BLOCKS behind it, as checked below.
-    unsafe { *BLOCKS.get_unchecked(block + (code & 63) as usize) }
+pub(super) fn block_of(code: u32) -> &'static [u8; 256] {
+    let start = usize::from(INDEX[(code >> 8) as usize % INDEX.len()]);
+    // SAFETY: every entry of INDEX leaves 256 bytes of BLOCKS behind it, as checked below.
+    unsafe { &*BLOCKS.as_ptr().add(start).cast() }
 }
 
-/// The class bits of all of the `number`-th 64 code points, below [`DIRECT`].
-#[cfg(target_arch = "x86_64")]
+/// The class bits of a code point below 0x800, whose blocks are the first ones.
 #[inline(always)]
-pub(super) fn row_of(number: usize) -> &'static [u8; 64] {
-    let block = usize::from(INDEX[number % INDEX.len()]);
-    // SAFETY: every entry of INDEX leaves 64 bytes of BLOCKS behind it, as checked below.
-    unsafe { &*BLOCKS.as_ptr().add(block).cast() }
+pub(super) fn class_of_first(code: u32) -> u8 {
+    const FIRST: &[u8; 0x800] = BLOCKS.first_chunk().unwrap();
+    FIRST[(code & 0x7ff) as usize]
 }
 
 const _: () = {
     let mut number = 0;
     while number < INDEX.len() {
-        assert!(INDEX[number] as usize + 64 <= BLOCKS.len());
+        assert!(INDEX[number] as usize + 256 <= BLOCKS.len());
+        assert!(number >= 8 || INDEX[number] as usize == 256 * number);
         number += 1;
     }
 };

@@ -86,21 +86,17 @@ impl<B: Block> Window<B> {
         self.leads = [two & !three, three & !four, four];
         // SAFETY: the caller's promise is the same.
         let classes = unsafe { self.block.classes(bytes, self.leads) };
-        let inner = self.high & !two;
-        let found = |class: u8| {
-            let mask = if class == 0 { 0 } else { classes.any_of(class) };
-            let mask = mask | mask << 1 & inner;
-            let mask = mask | mask << 1 & inner;
-            mask | mask << 1 & inner
-        };
-        self.letter |= found(unicode::LETTER);
-        self.number |= found(unicode::NUMBER);
-        self.space |= found(unicode::SPACE);
-        self.lower |= found(unicode::LOWER & WANTED);
-        self.upper |= found(unicode::UPPER & WANTED);
-        self.mark |= found(unicode::MARK & WANTED);
-        self.han |= found(unicode::HAN & WANTED);
-        self.symbol |= found(unicode::SYMBOL & WANTED);
+        let second = self.high & !two;
+        let third = second & second << 1;
+        let inner = [second, third, third & second << 2];
+        self.letter |= spread::<B>(classes, unicode::LETTER, inner);
+        self.number |= spread::<B>(classes, unicode::NUMBER, inner);
+        self.space |= spread::<B>(classes, unicode::SPACE, inner);
+        self.lower |= spread::<B>(classes, unicode::LOWER & WANTED, inner);
+        self.upper |= spread::<B>(classes, unicode::UPPER & WANTED, inner);
+        self.mark |= spread::<B>(classes, unicode::MARK & WANTED, inner);
+        self.han |= spread::<B>(classes, unicode::HAN & WANTED, inner);
+        self.symbol |= spread::<B>(classes, unicode::SYMBOL & WANTED, inner);
     }
 
     /// What is neither letter nor number nor white space.
@@ -135,6 +131,18 @@ impl<B: Block> Window<B> {
         let [two, three, four] = self.leads;
         (mask & !self.high) << 1 | (mask & two) << 2 | (mask & three) << 3 | (mask & four) << 4
     }
+}
+
+/// Characters whose class byte has any of the bits `class`, on all of their bytes; `inner` are their second,
+/// third and fourth ones.
+// A function and not a closure: what is not inlined into the caller loses its instructions.
+#[inline(always)]
+fn spread<B: Block>(classes: B, class: u8, inner: [u64; 3]) -> u64 {
+    if class == 0 {
+        return 0;
+    }
+    let mask = classes.any_of(class);
+    mask | mask << 1 & inner[0] | mask << 2 & inner[1] | mask << 3 & inner[2]
 }
 
 /// The first byte of each run in `mask`.

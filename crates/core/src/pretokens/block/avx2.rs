@@ -19,11 +19,36 @@ impl Avx2 {
         let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
         u64::from(low as u32) | u64::from(high as u32) << 32
     }
+}
 
-    #[inline(always)]
-    fn each(self, answer: impl Fn(__m256i) -> __m256i) -> u64 {
-        Self::gather(answer(self.0), answer(self.1))
+// Functions and not closures, here and for a whole block: what is not inlined loses its instructions.
+
+#[inline(always)]
+fn within(half: __m256i, first: u8, last: u8) -> __m256i {
+    // SAFETY: see the module.
+    unsafe {
+        let from_first = _mm256_sub_epi8(half, _mm256_set1_epi8(first as i8));
+        let clamped = _mm256_min_epu8(from_first, _mm256_set1_epi8((last - first) as i8));
+        _mm256_cmpeq_epi8(from_first, clamped)
     }
+}
+
+#[inline(always)]
+fn equal(half: __m256i, byte: u8) -> __m256i {
+    // SAFETY: see the module.
+    unsafe { _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8)) }
+}
+
+#[inline(always)]
+fn at_least(half: __m256i, least: u8) -> __m256i {
+    // SAFETY: see the module.
+    unsafe { _mm256_cmpeq_epi8(half, _mm256_max_epu8(half, _mm256_set1_epi8(least as i8))) }
+}
+
+#[inline(always)]
+fn none_of(half: __m256i, bits: u8) -> __m256i {
+    // SAFETY: see the module.
+    unsafe { _mm256_cmpeq_epi8(_mm256_and_si256(half, _mm256_set1_epi8(bits as i8)), _mm256_setzero_si256()) }
 }
 
 impl Block for Avx2 {
@@ -44,39 +69,27 @@ impl Block for Avx2 {
 
     #[inline(always)]
     fn equal(self, byte: u8) -> u64 {
-        // SAFETY: see the module.
-        self.each(|half| unsafe { _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8)) })
+        Self::gather(equal(self.0, byte), equal(self.1, byte))
     }
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        // SAFETY: see the module.
-        self.each(|half| unsafe {
-            let from_first = _mm256_sub_epi8(half, _mm256_set1_epi8(first as i8));
-            let clamped = _mm256_min_epu8(from_first, _mm256_set1_epi8((last - first) as i8));
-            _mm256_cmpeq_epi8(from_first, clamped)
-        })
+        Self::gather(within(self.0, first, last), within(self.1, first, last))
     }
 
     #[inline(always)]
     fn high(self) -> u64 {
-        self.each(|half| half)
+        Self::gather(self.0, self.1)
     }
 
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
-        // SAFETY: see the module.
-        self.each(|half| unsafe {
-            _mm256_cmpeq_epi8(half, _mm256_max_epu8(half, _mm256_set1_epi8(least as i8)))
-        })
+        Self::gather(at_least(self.0, least), at_least(self.1, least))
     }
 
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
-        // SAFETY: see the module.
-        !self.each(|half| unsafe {
-            _mm256_cmpeq_epi8(_mm256_and_si256(half, _mm256_set1_epi8(bits as i8)), _mm256_setzero_si256())
-        })
+        !Self::gather(none_of(self.0, bits), none_of(self.1, bits))
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //! Enters: 64 bytes of UTF-8 and where their characters start. Leaves: 64 class bytes. Cost: about four
 //! cycles a character, in one loop per length so that no branch depends on the text's mixture.
 
-use super::super::unicode::{class_in_block, class_of_code};
+use super::super::unicode::{class_direct, class_of_code, class_of_first};
 
 /// See [`super::Block::classes`], and for its safety.
 #[inline(always)]
@@ -12,12 +12,12 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     for_each(leads[0], |at| {
         // SAFETY: at < 64, and two bytes are readable there.
         let word = u32::from(unsafe { bytes.add(at).cast::<u16>().read_unaligned() }.to_le());
-        classes[at] = class_in_block((word & 0x1f) as usize, word >> 8);
+        classes[at] = class_of_first((word & 0x1f) << 6 | word >> 8 & 0x3f);
     });
     for_each(leads[1], |at| {
         // SAFETY: at < 64, and four bytes are readable there.
         let word = unsafe { bytes.add(at).cast::<u32>().read_unaligned() }.to_le();
-        classes[at] = class_in_block(((word & 0xf) << 6 | word >> 8 & 0x3f) as usize, word >> 16);
+        classes[at] = class_direct((word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f);
     });
     // SAFETY: the caller's promise is the same.
     for_each(leads[2], |at| classes[at] = unsafe { class_of_four(bytes.add(at)) });

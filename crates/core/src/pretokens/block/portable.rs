@@ -12,17 +12,15 @@ const TOPS: u64 = 0x8080_8080_8080_8080;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Words([u64; 8]);
 
-impl Words {
-    /// Gathers the top bit of every byte of what `answer` makes of each word.
-    #[inline(always)]
-    fn gather(self, answer: impl Fn(u64) -> u64) -> u64 {
-        let mut mask = 0;
-        for (at, &word) in self.0.iter().enumerate() {
-            let bits = (answer(word) & TOPS) >> 7;
-            mask |= (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
-        }
-        mask
+/// Gathers the top bits of the bytes of all words, which are `answers`.
+#[inline(always)]
+fn gather(answers: [u64; 8]) -> u64 {
+    let mut mask = 0;
+    for (at, answer) in answers.iter().enumerate() {
+        let bits = (answer & TOPS) >> 7;
+        mask |= (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
     }
+    mask
 }
 
 impl Block for Words {
@@ -48,31 +46,27 @@ impl Block for Words {
         // With the top bits out of the way, adding 0x80 - x sets the top bit of bytes >= x, with no carry.
         let from = ONES * u64::from(0x80 - first);
         let beyond = ONES * u64::from(0x7f - last);
-        self.gather(|word| {
+        gather(self.0.map(|word| {
             let low = word & !TOPS;
             (low + from) & !(low + beyond) & !word
-        })
+        }))
     }
 
     #[inline(always)]
     fn high(self) -> u64 {
-        self.gather(|word| word)
+        gather(self.0)
     }
 
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
         let from = ONES * u64::from(0x80 - (least & 0x7f));
-        self.gather(|word| ((word & !TOPS) + from) & word)
+        gather(self.0.map(|word| ((word & !TOPS) + from) & word))
     }
 
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
         let bits = ONES * u64::from(bits);
-        let sevens = !TOPS;
-        self.gather(|word| {
-            let word = word & bits;
-            ((word & sevens) + sevens) | word
-        })
+        gather(self.0.map(|word| ((word & bits & !TOPS) + !TOPS) | (word & bits)))
     }
 
     #[inline(always)]
