@@ -138,18 +138,13 @@ impl Vocabulary {
         if merges.len() > MAX_RANKS {
             return Err(Error::Invalid(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
         }
-        vocabulary.pairs = PairTable::new(merges.len(), merges.len())?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
         vocabulary.made = Made::by_rank(&merges)?;
         for (rank, &merge) in merges.iter().enumerate() {
             vocabulary.check_merge(rank, merge)?;
+            vocabulary.add_pair(merge[0], merge[1], rank as u32);
         }
         vocabulary.rule = Rule::Merges { list: merges, whole_first };
-        for rank in 0..vocabulary.merges().len() {
-            let [left, right, _] = vocabulary.merges()[rank];
-            if vocabulary.pair_rank(left, right) == NONE {
-                vocabulary.add_pair(left, right, rank as u32);
-            }
-        }
         Ok(vocabulary)
     }
 
@@ -179,7 +174,7 @@ impl Vocabulary {
         }
         vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = ranks::pairs(&vocabulary)?;
-        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), pairs.len())?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), vocabulary.slots.len(), pairs.len())?;
         for [left, right, made] in pairs {
             vocabulary.add_pair(left, right, made);
         }
@@ -221,7 +216,7 @@ impl Vocabulary {
             ids,
             hasher,
             byte_ids: Box::new([NONE; 256]),
-            pairs: PairTable::new(0, 0)?,
+            pairs: PairTable::new(0, 0, 0)?,
             made: Made::From(0),
             reach: Reach::default(),
             rule: Rule::Merges { list: Vec::new(), whole_first: false },
@@ -319,33 +314,17 @@ impl Vocabulary {
 
     /// The rank at which two neighbours merge, and the id that they make.
     pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
+        if left as usize >= self.slots.len() || right as usize >= self.slots.len() {
+            return None;
+        }
         let rank = self.pair_rank(left, right);
         (rank != NONE).then(|| (rank, self.made(rank)))
     }
 
     /// The rank at which two neighbours merge, or [`NONE`].
-    pub(crate) fn pair_rank(&self, left: u32, right: u32) -> u32 {
-        let mut ranks = self.pairs.candidates(left, right);
-        ranks.find(|&rank| self.is_pair(left, right, rank)).unwrap_or(NONE)
-    }
-
-    /// A claim about the rank at which two neighbours merge: it is never larger, but must be checked by
-    /// [`is_pair`](Self::is_pair).
     #[inline(always)]
-    pub(crate) fn claimed_rank(&self, left: u32, right: u32) -> u32 {
-        self.pairs.claim(left, right)
-    }
-
-    /// Whether these two neighbours merge at this rank, which some pair has.
-    #[inline]
-    pub(crate) fn is_pair(&self, left: u32, right: u32, rank: u32) -> bool {
-        match &self.rule {
-            Rule::Merges { list, .. } => list[rank as usize][..2] == [left, right],
-            Rule::Ranks { .. } => match (self.token(left), self.token(right), self.token(rank)) {
-                (Some(left), Some(right), Some(made)) => made.strip_prefix(left) == Some(right),
-                _ => false,
-            },
-        }
+    pub(crate) fn pair_rank(&self, left: u32, right: u32) -> u32 {
+        self.pairs.rank(left, right)
     }
 
     /// The rank at which two neighbouring bytes merge, or [`NONE`].

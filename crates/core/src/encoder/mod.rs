@@ -13,13 +13,14 @@ mod file;
 mod heap;
 mod key;
 pub mod naive;
+mod pool;
 mod scan;
 mod sink;
 mod spans;
 mod stream;
 mod worker;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -27,6 +28,7 @@ use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
+use pool::Pool;
 use sink::{Counter, Ids};
 use worker::Worker;
 
@@ -81,7 +83,7 @@ pub struct Encoder {
     vocabulary: Arc<Vocabulary>,
     pretokenizer: Arc<Pretokenizer>,
     specials: SpecialTokens,
-    workers: Mutex<Vec<Worker>>,
+    workers: Pool<Worker>,
     options: EncoderOptions,
 }
 
@@ -93,7 +95,7 @@ impl Encoder {
         specials: SpecialTokens,
         options: EncoderOptions,
     ) -> Result<Self> {
-        Ok(Encoder { vocabulary, pretokenizer, specials, workers: Mutex::default(), options })
+        Ok(Encoder { vocabulary, pretokenizer, specials, workers: Pool::new(), options })
     }
 
     /// The ordinary tokens.
@@ -159,15 +161,12 @@ impl Encoder {
 
     /// Runs `work` with a worker of the pool, or a new one where all are busy.
     fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
-        let idle = self.workers.try_lock().ok().and_then(|mut workers| workers.pop());
-        let mut worker = match idle {
+        let mut worker = match self.workers.take() {
             Some(worker) => worker,
-            None => Worker::new(self.options, self.vocabulary.n_ids())?,
+            None => Box::new(Worker::new(self.options, self.vocabulary.n_ids())?),
         };
         let done = work(&mut worker);
-        if let Ok(mut workers) = self.workers.try_lock() {
-            workers.push(worker);
-        }
+        self.workers.put(worker);
         done
     }
 }

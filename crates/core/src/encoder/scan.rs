@@ -2,9 +2,8 @@
 //!
 //! Enters: at most [`MOST_BYTES`] bytes. Leaves: their ids. A symbol stays at the place of its first byte and a
 //! bit says whether it is still there, so that nothing moves and the neighbours are two bit scans away. A
-//! pair is its claimed rank and its place in one word: the least word is the lowest rank, leftmost. A claim is
-//! checked when it is the least; if it fails the pair's own rank takes its place, which cannot be lower, so
-//! that nothing was merged out of turn. Quadratic, but at these lengths cheaper than any queue.
+//! pair is its rank and its place in one word: the least word is the lowest rank, leftmost. Quadratic, but at
+//! these lengths cheaper than any queue.
 
 use crate::error::{Error, Result};
 use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
@@ -91,25 +90,21 @@ fn merge_portable(
         if least == NONE {
             break;
         }
-        let (rank, place) = (least >> PLACE_BITS, (least & ((1 << PLACE_BITS) - 1)) as usize);
+        let place = (least & ((1 << PLACE_BITS) - 1)) as usize;
+        let made = vocabulary.made(least >> PLACE_BITS);
         let right = next(there, place);
-        if !vocabulary.is_pair(ids[place], ids[right], rank) {
-            pairs[place] = at_place(vocabulary.pair_rank(ids[place], ids[right]), place as u32);
-            continue;
-        }
-        let made = vocabulary.made(rank);
         there &= !(1 << right);
         ids[place] = made;
         pairs[right] = NONE;
         let after = next(there, place);
         pairs[place] = match after {
             64 => NONE,
-            after => at_place(vocabulary.claimed_rank(made, ids[after]), place as u32),
+            after => at_place(vocabulary.pair_rank(made, ids[after]), place as u32),
         };
         let before = there & ((1 << place) - 1);
         if before != 0 {
             let before = 63 - before.leading_zeros() as usize;
-            pairs[before] = at_place(vocabulary.claimed_rank(ids[before], made), before as u32);
+            pairs[before] = at_place(vocabulary.pair_rank(ids[before], made), before as u32);
         }
     }
     out.try_reserve(n).map_err(Error::out_of_memory("ids"))?;

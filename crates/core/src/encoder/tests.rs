@@ -79,6 +79,31 @@ fn long_pretokens_encode_as_defined() {
 }
 
 #[test]
+fn huge_pretokens_take_no_quadratic_time() {
+    let mut random = Random(7);
+    // Learned merges of the alphabet of "a" and "b", among others.
+    let encoder = Setting::new(&mut random, PATTERNS[0]).encoder(EncoderOptions::default());
+    let n = 300_000;
+    let letters = ["a", "b", "中", "文", "z"];
+    let texts = [
+        "a".repeat(n),
+        "ab".repeat(n / 2),
+        " ".repeat(n),
+        "中文".repeat(n / 6),
+        (0..n).map(|_| random.pick(&letters)).collect(),
+    ];
+    let begun = std::time::Instant::now();
+    for text in &texts {
+        let mut ids = Vec::<u32>::new();
+        encoder.encode(text, SpecialPolicy::None, &mut ids).unwrap();
+        let n_bytes: usize = ids.iter().map(|&id| encoder.vocabulary.token(id).unwrap().len()).sum();
+        assert_eq!(n_bytes, text.len());
+    }
+    // A quadratic way takes minutes.
+    assert!(begun.elapsed().as_secs() < 30);
+}
+
+#[test]
 fn batches_do_not_depend_on_threads() {
     for (setting, mut random) in settings().take(6) {
         let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
