@@ -134,27 +134,28 @@ impl<'a> Json<'a> {
     }
 
     /// Reads an integer that is not negative.
-    #[inline]
+    #[inline(always)]
     pub fn integer(&mut self) -> Result<u64> {
         self.peek();
-        let start = self.at;
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let mut value: u64 = 0;
-        while let Some(digit @ b'0'..=b'9') = self.byte(self.at) {
-            let Some(next) = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0')))
-            else {
-                self.at = start;
-                return self.unexpected("a smaller number");
-            };
-            value = next;
-            self.at += 1;
+        let mut n_digits = 0;
+        for byte in rest {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            n_digits += 1;
         }
-        let n_digits = self.at - start;
-        let ends = !matches!(self.byte(self.at), Some(b'.' | b'e' | b'E'));
-        if n_digits == 1 && ends || n_digits > 1 && ends && self.byte(start) != Some(b'0') {
+        let follows = rest.get(n_digits).copied().unwrap_or_default();
+        let is_integer = n_digits == 1 || n_digits > 1 && rest.first() != Some(&b'0');
+        // Nineteen digits always fit.
+        if is_integer && n_digits <= 19 && !matches!(follows, b'.' | b'e' | b'E') {
+            self.at += n_digits;
             return Ok(value);
         }
-        self.at = start;
-        self.unexpected("an integer of 0 or more")
+        self.unexpected(if n_digits > 19 { "a smaller number" } else { "an integer of 0 or more" })
     }
 
     /// Reads true or false.
@@ -171,12 +172,13 @@ impl<'a> Json<'a> {
     }
 
     /// Reads a string.
+    #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>> {
-        let (start, end) = self.string_span()?;
+        let (start, end, has_escapes) = self.string_span()?;
         let Some(inside) = self.text.get(start..end) else {
             return self.unexpected("a string");
         };
-        if !inside.contains('\\') {
+        if !has_escapes {
             return Ok(Cow::Borrowed(inside));
         }
         match unescape(inside) {
@@ -185,22 +187,28 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Reads past a string and gives the span between its quotes.
-    fn string_span(&mut self) -> Result<(usize, usize)> {
+    /// Reads past a string; gives the span between its quotes and whether it holds escapes.
+    #[inline]
+    fn string_span(&mut self) -> Result<(usize, usize, bool)> {
         if self.peek() != Some(b'"') {
             return self.unexpected("a string");
         }
         let start = self.at + 1;
         let mut at = start;
+        let mut has_escapes = false;
         loop {
+            let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+            at += rest.iter().take_while(|byte| **byte >= b' ' && !matches!(**byte, b'"' | b'\\')).count();
             match self.byte(at) {
                 Some(b'"') => break,
-                Some(b'\\') => at += 2,
-                Some(control @ ..b' ') => {
+                Some(b'\\') => {
+                    has_escapes = true;
+                    at += 2;
+                }
+                Some(control) => {
                     let message = format!("control character 0x{control:02x} in a string at byte {at}");
                     return Err(Error::Model(message));
                 }
-                Some(_) => at += 1,
                 None => {
                     let message =
                         format!("the string at byte {} has no end; the file may be cut short", self.at);
@@ -209,14 +217,20 @@ impl<'a> Json<'a> {
             }
         }
         self.at = at + 1;
-        Ok((start, at))
+        Ok((start, at, has_escapes))
     }
 
     /// Reads past one value, whatever it is; only brackets and strings are looked at.
     pub fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
-            match self.peek() {
+            self.peek();
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let passes = if depth == 0 { Kind::Plain } else { Kind::Between };
+            let n_passed = rest.iter().take_while(|byte| KINDS[usize::from(**byte)] <= passes).count();
+            self.at += n_passed;
+            match rest.get(n_passed) {
+                _ if depth == 0 && n_passed > 0 => {}
                 Some(b'"') => {
                     self.string_span()?;
                 }
@@ -231,14 +245,6 @@ impl<'a> Json<'a> {
                     depth -= 1;
                     self.at += 1;
                 }
-                Some(b',' | b':') if depth > 0 => self.at += 1,
-                Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'+' | b'.') => {
-                    while let Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'+' | b'.') =
-                        self.byte(self.at)
-                    {
-                        self.at += 1;
-                    }
-                }
                 _ => return self.unexpected("a value"),
             }
             if depth == 0 {
@@ -247,6 +253,31 @@ impl<'a> Json<'a> {
         }
     }
 }
+
+/// What a byte is to [`Json::skip`].
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Kind {
+    /// Part of a number or of a word.
+    Plain,
+    /// White space, a comma, a colon: between values.
+    Between,
+    /// A bracket, a quote, or what has no place outside of strings.
+    Other,
+}
+
+const KINDS: [Kind; 256] = {
+    let mut kinds = [Kind::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = match byte as u8 {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'+' | b'.' => Kind::Plain,
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => Kind::Between,
+            _ => Kind::Other,
+        };
+        byte += 1;
+    }
+    kinds
+};
 
 /// The text of a string's inside; the fault when an escape is none.
 fn unescape(inside: &str) -> std::result::Result<String, String> {

@@ -3,8 +3,8 @@
 //! Enters: the bytes of a schema 1 or 2 file (docs/formats.md states both). Leaves: [`ModelColumns`], of which all of
 //! this holds: ids ascend; tokens are not empty and distinct in bytes; every merge's parts and result are tokens and
 //! its bytes are those of its parts; no pair stands twice; special tokens are distinct in text and id, and one that
-//! shares an id with a token shares its bytes. Cost: two passes over the text (the first finds the keys), memory
-//! linear in the file. Never recurses, never panics.
+//! shares an id with a token shares its bytes. Cost: one pass over a file as it is saved, two over any other, the first
+//! to find the keys; memory linear in the file. Never recurses, never panics.
 
 mod base64;
 mod json;
@@ -67,7 +67,15 @@ pub struct ModelColumns {
 }
 
 /// Where the values of an object's keys begin and end.
-type Keys<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
+type Spans<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
+
+/// How the value of a key is found.
+enum Keys<'a> {
+    /// By reading on: the keys are asked for in the order in which a saved file has them, with nothing between them.
+    Sorted(Json<'a>),
+    /// By a pass that found them all, in whatever order.
+    Found(Spans<'a>),
+}
 
 /// Reads a model file, which messages call `name`.
 ///
@@ -81,26 +89,32 @@ fn read_text(data: &[u8]) -> Result<ModelColumns> {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
-    let keys = find_keys(text)?;
-    let mut file = File { text, keys, version: 0 };
-    if !file.keys.contains_key("schema_version") {
-        return Err(Error::MissingKey(
-            "key 'schema_version' is missing; is this a pairloom tokenizer?".into(),
-        ));
+    // A file as it is saved is read in one pass. Any other is read again to find what, if anything, is wrong with it.
+    let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
+    for read in [schema1::read, schema2::read] {
+        if let Ok(columns) = read(&mut sorted) {
+            return Ok(columns);
+        }
+        sorted.keys = Keys::Sorted(Json::new(text, 0));
     }
-    file.version = file.value("schema_version", |json| json.integer())?;
-    let version = file.version;
-    match version {
-        1 => schema1::read(&file),
-        2 => schema2::read(&file),
-        _ => Err(Error::Model(format!(
+    let mut file = File { text, keys: Keys::Found(find_keys(text)?), version: 0 };
+    file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
+        Error::MissingKey(_) => {
+            Error::MissingKey("key 'schema_version' is missing; is this a pairloom tokenizer?".into())
+        }
+        other => other,
+    })?;
+    match file.version {
+        1 => schema1::read(&mut file),
+        2 => schema2::read(&mut file),
+        version => Err(Error::Model(format!(
             "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
         ))),
     }
 }
 
-fn find_keys(text: &str) -> Result<Keys<'_>> {
-    let mut keys = Keys::new();
+fn find_keys(text: &str) -> Result<Spans<'_>> {
+    let mut keys = Spans::new();
     let mut json = Json::new(text, 0);
     if json.peek() != Some(b'{') {
         return json.unexpected("a JSON object, which a tokenizer file is,");
@@ -122,7 +136,7 @@ fn find_keys(text: &str) -> Result<Keys<'_>> {
     Ok(keys)
 }
 
-/// A file whose keys have been found.
+/// A file, its keys, and its schema where that is known already.
 struct File<'a> {
     text: &'a str,
     keys: Keys<'a>,
@@ -132,16 +146,14 @@ struct File<'a> {
 impl<'a> File<'a> {
     /// The keys must be exactly `expected`.
     fn check_keys(&self, expected: &[&str]) -> Result<()> {
-        for key in expected {
-            if !self.keys.contains_key(*key) {
-                let message = format!("key '{key}' is missing; save the tokenizer again");
-                return Err(Error::MissingKey(message));
-            }
+        let Keys::Found(spans) = &self.keys else {
+            return Ok(());
+        };
+        if let Some(key) = expected.iter().find(|key| !spans.contains_key(**key)) {
+            return Err(missing(key));
         }
-        let mut extra: Vec<&str> =
-            self.keys.keys().map(|key| key.as_ref()).filter(|key| !expected.contains(key)).collect();
-        extra.sort_unstable();
-        match extra.first() {
+        let extra = spans.keys().map(|key| key.as_ref()).filter(|key| !expected.contains(key)).min();
+        match extra {
             None => Ok(()),
             Some(key) => Err(Error::Model(format!(
                 "key {:?} does not belong to schema {}; remove it",
@@ -152,17 +164,43 @@ impl<'a> File<'a> {
     }
 
     /// Reads the whole value of `key`.
-    fn value<T>(&self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
-        let Some(&(start, end)) = self.keys.get(key) else {
-            return Err(Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again")));
-        };
-        let mut json = Json::new(self.text, start);
-        let value = read(&mut json).within(|| key.to_string())?;
-        if json.offset() != end {
-            return json.unexpected("',' or '}'").within(|| key.to_string());
+    fn value<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
+        match &mut self.keys {
+            Keys::Sorted(json) => {
+                let opening = if json.offset() == 0 { b'{' } else { b',' };
+                json.expect(opening, "the next key")?;
+                if json.string()? != key {
+                    return Err(missing(key));
+                }
+                json.expect(b':', "':'")?;
+                read(json)
+            }
+            Keys::Found(spans) => {
+                let Some(&(start, end)) = spans.get(key) else {
+                    return Err(missing(key));
+                };
+                let mut json = Json::new(self.text, start);
+                let value = read(&mut json).within(|| key.to_string())?;
+                if json.offset() != end {
+                    return json.unexpected("',' or '}'").within(|| key.to_string());
+                }
+                Ok(value)
+            }
         }
-        Ok(value)
     }
+
+    /// All values have been read: nothing may follow.
+    fn end(&mut self) -> Result<()> {
+        match &mut self.keys {
+            Keys::Sorted(json) => json.expect(b'}', "the end of the object").and_then(|()| json.expect_end()),
+            Keys::Found(_) => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn missing(key: &str) -> Error {
+    Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again"))
 }
 
 /// A text as a message shows it.
@@ -171,7 +209,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Reads an id.
-#[inline]
+#[inline(always)]
 fn read_id(json: &mut Json<'_>) -> Result<u32> {
     let value = json.integer()?;
     match u32::try_from(value) {
@@ -207,7 +245,7 @@ fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
 }
 
 /// Appends to a column whose length the file decides.
-#[inline]
+#[inline(always)]
 fn push<T>(column: &mut Vec<T>, value: T, what: &'static str) -> Result<()> {
     if column.len() == column.capacity() {
         column.try_reserve(column.len().max(64)).map_err(Error::out_of_memory(what))?;

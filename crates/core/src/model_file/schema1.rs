@@ -10,25 +10,31 @@ const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
 const SPECIAL: &str = "<|endoftext|>";
 
-/// Reads a file of schema 1.
-pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
+/// Reads a file of schema 1; asks for its keys in the order in which a saved file has them.
+pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     file.check_keys(&KEYS)?;
+    let size = file.value("mergeable_vocab_size", |json| json.integer())?;
+    let merges = file.value("merges", read_merges)?;
+    let n_merges = merges.len() / 3;
+    let n = 256 + n_merges;
+    if size != n as u64 {
+        return Err(Error::Model(format!(
+            "mergeable_vocab_size is {size}, not 256 + {n_merges} merges = {n}; a merge is lost"
+        )));
+    }
     let pattern = file.value("pretokenizer_pattern", |json| Ok(json.string()?.into_owned()))?;
     if pattern != GPT2_PATTERN {
         return Err(Error::Model(
             "pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2".into(),
         ));
     }
-    let merges = file.value("merges", read_merges)?;
-    let n_merges = merges.len() / 3;
-    let n = 256 + n_merges;
-    let size = file.value("mergeable_vocab_size", |json| json.integer())?;
-    if size != n as u64 {
-        return Err(Error::Model(format!(
-            "mergeable_vocab_size is {size}, not 256 + {n_merges} merges = {n}; a merge is lost"
-        )));
-    }
+    let version = file.value("schema_version", |json| json.integer())?;
+    let special_tokens = file.value("special_tokens", read_specials)?;
     let tokens = file.value("vocab", |json| read_vocab(json, n))?;
+    file.end()?;
+    if version != 1 {
+        return Err(Error::Model(format!("schema_version is {version}, not 1")));
+    }
     for byte in 0..=255u8 {
         if tokens.bytes(usize::from(byte)) != [byte] {
             return Err(Error::Model(format!(
@@ -48,7 +54,6 @@ pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
     }
     // With it no pair can stand twice either: its two results would be equal.
     tokens.check_distinct()?;
-    let special_tokens = file.value("special_tokens", read_specials)?;
     match special_tokens.as_slice() {
         [(text, id)] if text == SPECIAL && *id as usize == n => {}
         _ => return Err(Error::Model(format!("special_tokens must be exactly {{\"{SPECIAL}\": {n}}}"))),

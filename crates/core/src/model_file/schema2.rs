@@ -29,18 +29,9 @@ const UNICODE_VERSION: &str = "16.0.0";
 /// A longer token is listed though a merge makes it: else forty doublings would ask for a terabyte.
 const LONGEST_DERIVED: usize = 256;
 
-/// Reads a file of schema 2.
-pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
+/// Reads a file of schema 2; asks for its keys in the order in which a saved file has them.
+pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     file.check_keys(&KEYS)?;
-    let unicode_version = file.value("unicode_version", |json| json.string())?;
-    if unicode_version != UNICODE_VERSION {
-        return Err(Error::Model(format!(
-            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION} and might give other ids: use \
-             the version that saved the file",
-            shown(&unicode_version)
-        )));
-    }
-    let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
     let decode_errors = file.value("decode_errors", |json| {
         let choices = [
             ("strict", DecodeErrors::Strict),
@@ -49,24 +40,42 @@ pub(super) fn read(file: &File<'_>) -> Result<ModelColumns> {
         ];
         choice(json, &choices)
     })?;
-    let whole_first = file.value("whole_first", |json| json.boolean())?;
-    let pattern = file.value("pattern", read_pattern)?;
-    let special_tokens = file.value("special_tokens", read_specials)?;
-    let mut tokens = read_listed(file)?;
+    let made_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
+    let pattern = file.value("pattern", read_pattern)?;
+    let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
+    let version = file.value("schema_version", |json| json.integer())?;
+    let special_tokens = file.value("special_tokens", read_specials)?;
+    let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
+    let token_runs = file.value("token_ids", numbers)?;
+    let lengths = file.value("token_lengths", numbers)?;
+    let unicode_version = file.value("unicode_version", |json| json.string())?;
+    let whole_first = file.value("whole_first", |json| json.boolean())?;
+    file.end()?;
+    if version != 2 {
+        return Err(Error::Model(format!("schema_version is {version}, not 2")));
+    }
+    if unicode_version != UNICODE_VERSION {
+        return Err(Error::Model(format!(
+            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION} and might give other ids: use \
+             the version that saved the file",
+            shown(&unicode_version)
+        )));
+    }
+    let mut tokens = listed(blob, &token_runs, &lengths)?;
     if ranks && !flat.is_empty() {
         return Err(Error::Model(format!(
             "merges holds {} numbers, but rule \"ranks\" has no merges; empty the list",
             flat.len()
         )));
     }
-    if flat.len() % 2 != 0 {
+    if !flat.len().is_multiple_of(2) {
         return Err(Error::Model(format!(
             "merges holds {} numbers; it takes two for each merge",
             flat.len()
         )));
     }
-    let made = file.value("made_ids", |json| read_runs(json, flat.len() / 2))?;
+    let made = expand(&made_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
     let index = derive(&mut tokens, &flat, &made)?;
     tokens.check_distinct()?;
@@ -132,9 +141,8 @@ fn numbers(json: &mut Json<'_>) -> Result<Vec<u32>> {
 }
 
 /// Runs (first, count, ...) as the `n` ids that they must hold; nothing is expanded before that is known.
-fn read_runs(json: &mut Json<'_>, n: usize) -> Result<Vec<u32>> {
-    let runs = numbers(json)?;
-    if runs.len() % 2 != 0 {
+fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
+    if !runs.len().is_multiple_of(2) {
         return Err(Error::Model(format!("holds {} numbers; it takes two for each run", runs.len())));
     }
     let mut n_left = n;
@@ -162,31 +170,28 @@ fn read_runs(json: &mut Json<'_>, n: usize) -> Result<Vec<u32>> {
 }
 
 /// The tokens whose bytes the file gives, ids ascending.
-fn read_listed(file: &File<'_>) -> Result<Tokens> {
-    let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
+fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     let mut spans = Vec::new();
     let mut start = 0;
-    file.value("token_lengths", |json| {
-        json.list(|json, index| {
-            let length = json.integer()?;
-            let n_left = blob.len() - start;
-            match usize::try_from(length) {
-                Ok(length) if length >= 1 && length <= n_left => {
-                    push(&mut spans, (start, start + length), "token lengths")?;
-                    start += length;
-                    Ok(())
-                }
-                _ => Err(Error::Model(format!("[{index}] is {length}, where {n_left} bytes are left"))),
-            }
-        })
-    })?;
+    spans.try_reserve_exact(lengths.len()).map_err(Error::out_of_memory("token lengths"))?;
+    for (index, &length) in lengths.iter().enumerate() {
+        let n_left = blob.len() - start;
+        let length = length as usize;
+        if length == 0 || length > n_left {
+            return Err(Error::Model(format!(
+                "token_lengths[{index}] is {length}, where {n_left} bytes are left"
+            )));
+        }
+        spans.push((start, start + length));
+        start += length;
+    }
     if start != blob.len() {
         return Err(Error::Model(format!(
             "token_bytes has {} bytes, but token_lengths add up to {start}",
             blob.len()
         )));
     }
-    let ids = file.value("token_ids", |json| read_runs(json, spans.len()))?;
+    let ids = expand(runs, spans.len()).within(|| "token_ids".into())?;
     if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
         return Err(Error::Model(format!("token_ids has {} after {}; ids ascend", pair[1], pair[0])));
     }
