@@ -46,6 +46,11 @@ impl Cuts {
         Cuts { pretokenizer, specials, specials_split, has_letter_rule }
     }
 
+    /// The length in bytes of the longest special token.
+    pub fn longest_special(&self) -> usize {
+        self.specials.longest()
+    }
+
     /// A cut at or some way before `wished`, found without scanning.
     pub fn near(&self, text: &str, wished: usize) -> Option<Cut> {
         if !self.has_letter_rule {

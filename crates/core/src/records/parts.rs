@@ -11,6 +11,20 @@ use crate::error::{Error, Result};
 /// A document longer than this is cut in parts, so that all threads have work.
 const PART_BYTES: usize = 1 << 18;
 
+/// How much of a text is joined with what was kept of the block before, about.
+const JOIN_BYTES: usize = 1 << 16;
+
+/// How a text ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With its document.
+    Document,
+    /// At a cut.
+    Cut,
+    /// In the middle of what comes with the next block.
+    Open,
+}
+
 /// What is kept between blocks.
 pub(super) struct Parts {
     cuts: Cuts,
@@ -41,28 +55,31 @@ impl Parts {
         let n = documents.len() + documents.text.len() / PART_BYTES + 2;
         texts.texts.try_reserve(n).map_err(Error::out_of_memory(BLOCK))?;
         texts.is_end.try_reserve(n).map_err(Error::out_of_memory(BLOCK))?;
-        let mut rest = documents.iter();
+        let mut rest =
+            documents.iter().map(|text| (text, End::Document)).chain([(documents.open_text(), End::Open)]);
         let mut first = std::mem::take(&mut self.tail);
-        let is_whole = if first.is_empty() {
-            false
-        } else {
-            let next = rest.next();
-            let more = next.unwrap_or(documents.open_text());
-            first.try_reserve(more.len()).map_err(Error::out_of_memory(BLOCK))?;
-            first.push_str(more);
-            next.is_some()
-        };
         let mut tail = "";
-        if is_whole {
-            self.add(&first, true, &mut texts)?;
-        } else if !first.is_empty() {
-            tail = self.add(&first, false, &mut texts)?;
-        }
-        if is_whole || first.is_empty() {
-            for document in rest {
-                self.add(document, true, &mut texts)?;
+        if !first.is_empty()
+            && let Some((text, end)) = rest.next()
+        {
+            // Only the begin of a long text is joined with what was kept.
+            let head = match self.cuts.near(text, JOIN_BYTES) {
+                Some(cut) if text.len() > 2 * JOIN_BYTES && cut.at >= self.cuts.longest_special() => cut.at,
+                _ => text.len(),
+            };
+            let (head, more) = text.split_at(head);
+            first.try_reserve(head.len()).map_err(Error::out_of_memory(BLOCK))?;
+            first.push_str(head);
+            if more.is_empty() {
+                tail = self.add(&first, end, &mut texts)?;
+            } else {
+                self.n_cuts += 1;
+                self.add(&first, End::Cut, &mut texts)?;
+                tail = self.add(more, end, &mut texts)?;
             }
-            tail = self.add(documents.open_text(), false, &mut texts)?;
+        }
+        for (text, end) in rest {
+            tail = self.add(text, end, &mut texts)?;
         }
         let done = work(&texts)?;
         self.tail.try_reserve(tail.len()).map_err(Error::out_of_memory(BLOCK))?;
@@ -70,10 +87,10 @@ impl Parts {
         Ok(done)
     }
 
-    /// Adds a document in parts; gives what must be kept if it goes on (unless `is_whole`).
-    fn add<'a>(&mut self, mut text: &'a str, is_whole: bool, texts: &mut Texts<'a>) -> Result<&'a str> {
+    /// Adds a text in parts; gives what must be kept of one that goes on unseen.
+    fn add<'a>(&mut self, mut text: &'a str, end: End, texts: &mut Texts<'a>) -> Result<&'a str> {
         let mut tail = "";
-        if !is_whole {
+        if end == End::Open {
             let cut = if text.is_empty() { None } else { self.cuts.last(text)? };
             let Some(Cut { at, is_boundary }) = cut else { return Ok(text) };
             self.n_cuts += u64::from(!is_boundary);
@@ -87,7 +104,7 @@ impl Parts {
             self.n_cuts += 1;
             text = rest;
         }
-        push(texts, text, is_whole)?;
+        push(texts, text, end == End::Document)?;
         Ok(tail)
     }
 }

@@ -6,11 +6,13 @@
 
 use memchr::memmem::Finder;
 
-use super::documents::{Documents, Mending};
+use super::documents::{BLOCK, Documents, Mending};
 use crate::error::{Error, Result};
 
 /// How many bytes of a file's begin are kept for telling what the file is.
 const HINT_BYTES: usize = 64;
+/// How many bytes a character has after its first, at most.
+const MOST_CONTINUED: usize = 3;
 
 /// Reads the documents of one file of plain text.
 pub struct PlainText {
@@ -57,17 +59,23 @@ impl PlainText {
         Ok(documents)
     }
 
-    fn read(&mut self, bytes: &[u8], is_last: bool) -> Result<Documents> {
-        let mut joined = std::mem::take(&mut self.held);
-        let bytes = if joined.is_empty() {
-            bytes
-        } else {
-            joined.try_reserve(bytes.len()).map_err(Error::out_of_memory("a block of a file"))?;
-            joined.extend_from_slice(bytes);
-            &joined
-        };
+    fn read(&mut self, block: &[u8], is_last: bool) -> Result<Documents> {
         let mut documents = Documents::default();
-        documents.text.try_reserve(bytes.len()).map_err(Error::out_of_memory("a block of a file"))?;
+        documents.text.try_reserve(self.held.len() + block.len()).map_err(Error::out_of_memory(BLOCK))?;
+        let mut joined = std::mem::take(&mut self.held);
+        let mut bytes = block;
+        if self.is_character(&joined) && bytes.len() > MOST_CONTINUED {
+            // Only the character is put together, and not the whole block.
+            let n_more = bytes.iter().take(MOST_CONTINUED).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+            joined.extend_from_slice(&bytes[..n_more]);
+            self.append(&mut documents, &joined, 0, true)?;
+            self.offset += joined.len() as u64;
+            bytes = &bytes[n_more..];
+        } else if !joined.is_empty() {
+            joined.try_reserve(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
+            joined.extend_from_slice(bytes);
+            bytes = &joined;
+        }
         let mut start = 0;
         let mut n_held = 0;
         if let Some(separator) = self.separator.take() {
@@ -76,15 +84,24 @@ impl PlainText {
                 self.end(&mut documents)?;
                 start = found + separator.needle().len();
             }
-            n_held = if is_last { 0 } else { (bytes.len() - start).min(separator.needle().len() - 1) };
+            if !is_last {
+                n_held = n_begun(&bytes[start..], separator.needle());
+            }
             self.separator = Some(separator);
         }
         let n_used =
             start + self.append(&mut documents, &bytes[start..bytes.len() - n_held], start, is_last)?;
-        self.held.try_reserve(bytes.len() - n_used).map_err(Error::out_of_memory("a block of a file"))?;
+        self.held.try_reserve(bytes.len() - n_used).map_err(Error::out_of_memory(BLOCK))?;
         self.held.extend_from_slice(&bytes[n_used..]);
         self.offset += n_used as u64;
         Ok(documents)
+    }
+
+    /// Whether what is held is the begin of a character and not that of a separator.
+    fn is_character(&self, held: &[u8]) -> bool {
+        let separator = self.separator.as_ref().and_then(|separator| separator.needle().first());
+        held.len() <= MOST_CONTINUED
+            && held.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
     }
 
     /// Appends the text of `bytes`, all of it or (unless `is_whole`) what comes before a character that is cut
@@ -126,6 +143,12 @@ impl PlainText {
     fn end(&mut self, documents: &mut Documents) -> Result<()> {
         if std::mem::take(&mut self.has_text) { documents.end() } else { Ok(()) }
     }
+}
+
+/// How many bytes at the end of `bytes` may begin a separator.
+fn n_begun(bytes: &[u8], separator: &[u8]) -> usize {
+    let most = bytes.len().min(separator.len() - 1);
+    (1..=most).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
 }
 
 /// What a file that begins like this and is not UTF-8 likely is, and the remedy.

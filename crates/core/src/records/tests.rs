@@ -196,42 +196,98 @@ fn count(
     counter.finish().unwrap()
 }
 
+/// (pretokens, documents, special literals) of blocks, as an engine finds them that takes each text on its own.
+fn found(
+    blocks: &[Documents],
+    pretokenizer: &Arc<Pretokenizer>,
+    specials: &Arc<SpecialTokens>,
+    split: bool,
+) -> (Vec<String>, u64, u64) {
+    let mut parts = parts::Parts::new(Cuts::new(Arc::clone(pretokenizer), Arc::clone(specials), split));
+    let (mut pretokens, mut n_documents, mut n_literals) = (Vec::new(), 0, 0);
+    let mut document = |text: &str| {
+        let ends = pretokenizer.ends(text).unwrap();
+        pretokens.extend(
+            std::iter::once(0).chain(ends.iter().copied()).zip(&ends).map(|(a, &b)| text[a..b].to_owned()),
+        );
+        n_documents += u64::from(!text.is_empty());
+    };
+    for block in blocks {
+        let taken = parts.with(block, |texts| {
+            for text in &texts.texts {
+                let (mut start, mut from) = (0, 0);
+                while let Some(special) = specials.find(text.as_bytes(), from) {
+                    n_literals += 1;
+                    from = special.end;
+                    if split {
+                        document(&text[start..special.start]);
+                        start = special.end;
+                    }
+                }
+                document(&text[start..]);
+            }
+            Ok(texts.is_end.iter().filter(|&&is_end| is_end).count())
+        });
+        assert_eq!(taken.unwrap(), block.len());
+    }
+    (pretokens, n_documents - parts.n_cuts, n_literals)
+}
+
 #[test]
 fn a_document_in_any_blocks_has_the_same_pretokens() {
     let specials = special_tokens(&["<|a|>", "<|a|> b c", "x y", " "]);
     let few = special_tokens(&["<|end of it|>"]);
     let none = special_tokens(&[]);
     let text = "it's a test  of<|a|> b 東京 の   <|a|> b c x y zz<|end of it|>12345678 <|end of it|\n\n \n a b c d'll \u{3000}e";
-    for (pattern, split) in ["gpt2", "cl100k", "o200k", r"\S+|\s+", r"(?<=a)b|."]
-        .iter()
-        .flat_map(|pattern| [(*pattern, false), (*pattern, true)])
-    {
-        let pattern = &Arc::new(Pretokenizer::new(named_pattern(pattern).unwrap_or(pattern)).unwrap());
-        for specials in [&specials, &few, &none] {
-            let whole = count(&[Documents::from_texts(&[text]).unwrap()], pattern, specials, split);
+    for pattern in ["gpt2", "cl100k", "o200k", r"\S+|\s+", r"(?<=a)b|."] {
+        let pretokenizer = Arc::new(Pretokenizer::new(named_pattern(pattern).unwrap_or(pattern)).unwrap());
+        for (specials, split) in [&specials, &few, &none].iter().flat_map(|s| [(*s, false), (*s, true)]) {
+            let whole = found(&[Documents::from_texts(&[text]).unwrap()], &pretokenizer, specials, split);
             for (at, _) in text.char_indices() {
                 let (left, right) = text.split_at(at);
                 let blocks = [
                     Documents { text: left.into(), ends: vec![] },
                     Documents { text: right.into(), ends: vec![right.len()] },
                 ];
-                let parts = count(&blocks, pattern, specials, split);
-                let sorted = |counts: &PretokenCounts| {
-                    counts
-                        .sorted()
-                        .unwrap()
-                        .iter()
-                        .map(|(pretoken, n)| (pretoken.to_vec(), n))
-                        .collect::<Vec<_>>()
-                };
-                assert_eq!(sorted(&parts), sorted(&whole), "{} {split} at {at}", pattern.pattern());
-                assert_eq!(
-                    (parts.n_documents(), parts.n_bytes(), parts.n_special_literals()),
-                    (whole.n_documents(), whole.n_bytes(), whole.n_special_literals()),
-                    "{} {split} at {at}",
-                    pattern.pattern()
-                );
+                let parts = found(&blocks, &pretokenizer, specials, split);
+                assert_eq!(parts, whole, "{pattern} {split} at {at}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_long_document_in_parts_has_the_same_pretokens() {
+    let specials = special_tokens(&["<|end of it|>", "x y"]);
+    let sentence = "the quick brown x y fox, <|end of it|> 12 times over\n\n  a lazy 犬; ";
+    let text = sentence.repeat(12_000);
+    let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
+    for split in [false, true] {
+        let whole = count(&[Documents::from_texts(&[&text[..]]).unwrap()], &pretokenizer, &specials, split);
+        let sum: u64 = whole.iter().map(|(pretoken, n)| pretoken.len() as u64 * n).sum();
+        let once = count(&[Documents::from_texts(&[sentence]).unwrap()], &pretokenizer, &specials, split);
+        assert!(sum <= text.len() as u64 && whole.n_special_literals() == 12_000 * once.n_special_literals());
+        for step in [300_001, 77_777] {
+            let mut blocks = Vec::new();
+            let mut start = 0;
+            while start < text.len() {
+                let end = documents::boundary_before(&text, start + step);
+                let ends = if end == text.len() { vec![end - start] } else { vec![] };
+                blocks.push(Documents { text: text[start..end].into(), ends });
+                start = end;
+            }
+            let parts = count(&blocks, &pretokenizer, &specials, split);
+            let sorted = |counts: &PretokenCounts| {
+                counts
+                    .sorted()
+                    .unwrap()
+                    .iter()
+                    .map(|(pretoken, n)| (pretoken.to_vec(), n))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(sorted(&parts), sorted(&whole));
+            assert_eq!(parts.n_documents(), whole.n_documents(), "{split} {step}");
+            assert_eq!(parts.n_special_literals(), whole.n_special_literals());
         }
     }
 }
