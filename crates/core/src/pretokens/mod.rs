@@ -6,6 +6,7 @@
 //! The exact text of a named pattern is scanned by hand-written code (memory speed); any other pattern by
 //! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
 
+mod alternatives;
 mod block;
 mod cl100k;
 mod deepseek;
@@ -76,17 +77,27 @@ impl Pretokenizer {
         }
         match patterns::family_of(patterns) {
             Some(family) => Ok(Self::with_engine(patterns, Engine::Named(family, level))),
-            None => Self::by_regex(patterns),
+            None => Self::with_steps(patterns, RegexScanner::new),
         }
     }
 
-    /// Like [`Pretokenizer::sequence`], but by the regex engine even where there is a hand-written scanner.
+    /// Like [`Pretokenizer::sequence`], but by the backtracking regex engine whatever the patterns are.
     ///
-    /// For tests and measurements: both give the same pretokens.
+    /// For tests and measurements: it gives the same pretokens.
     pub fn by_regex<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
+        Self::with_steps(patterns, RegexScanner::backtracking)
+    }
+
+    fn with_steps<S: AsRef<str>>(
+        patterns: &[S],
+        compile: impl Fn(&str) -> Result<RegexScanner>,
+    ) -> Result<Self> {
         let engine = match patterns {
-            [pattern] => Engine::Regex(RegexScanner::new(pattern.as_ref())?),
-            patterns => Engine::Sequence(Sequence::new(patterns)?),
+            [pattern] => Engine::Regex(compile(pattern.as_ref())?),
+            patterns => {
+                let steps = patterns.iter().map(|pattern| compile(pattern.as_ref()));
+                Engine::Sequence(Sequence::new(steps.collect::<Result<_>>()?)?)
+            }
         };
         Ok(Self::with_engine(patterns, engine))
     }

@@ -2,35 +2,49 @@
 //!
 //! Enters: a document. Leaves: the ends of its pretokens: the matches, found one after the other, and the
 //! text between them, each gap a pretoken of its own. Empty matches make no pretokens.
-//! Cost: linear for patterns without lookaround or backreferences, which run as automata. Others
-//! backtrack, up to a limit behind which a text is refused instead of taking for ever.
+//! Cost: linear for patterns that are automata, see [`super::alternatives`]. Others backtrack, up to a limit
+//! behind which a text is refused instead of taking for ever.
 
 use fancy_regex::Regex;
 
 use super::ENDS_PER_FILL;
+use super::alternatives::Alternatives;
 use crate::error::{Error, Result};
 
 /// A pattern run by a general regex engine.
 pub(super) struct RegexScanner {
-    regex: Regex,
+    pattern: String,
+    engine: Engine,
+}
+
+enum Engine {
+    Automaton(Alternatives),
+    Backtracking(Box<Regex>),
 }
 
 impl RegexScanner {
-    /// Compiles `pattern`.
+    /// Compiles `pattern`, as an automaton if it can be one.
     pub fn new(pattern: &str) -> Result<Self> {
-        let regex = Regex::new(pattern)
-            .map_err(|error| Error::Pattern { pattern: pattern.to_owned(), message: error.to_string() })?;
-        Ok(RegexScanner { regex })
+        match Alternatives::new(pattern) {
+            Some(found) => Ok(RegexScanner { pattern: pattern.to_owned(), engine: Engine::Automaton(found) }),
+            None => Self::backtracking(pattern),
+        }
+    }
+
+    /// Compiles `pattern` for the engine that reads all of its syntax.
+    pub fn backtracking(pattern: &str) -> Result<Self> {
+        let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+        Ok(RegexScanner { pattern: pattern.to_owned(), engine: Engine::Backtracking(Box::new(regex)) })
     }
 
     /// The first match from `from` on that is not empty: its start and end.
     pub fn find(&self, text: &str, mut from: usize) -> Result<Option<(usize, usize)>> {
+        let regex = match &self.engine {
+            Engine::Automaton(alternatives) => return Ok(alternatives.find(text, from)),
+            Engine::Backtracking(regex) => regex,
+        };
         loop {
-            let found = self.regex.find_from_pos(text, from).map_err(|error| Error::Pattern {
-                pattern: self.regex.as_str().to_owned(),
-                message: error.to_string(),
-            })?;
-            match found {
+            match regex.find_from_pos(text, from).map_err(|error| refusal(&self.pattern, &error))? {
                 None => return Ok(None),
                 Some(found) if found.end() > found.start() => return Ok(Some((found.start(), found.end()))),
                 Some(found) => match text.get(found.end()..).and_then(|rest| rest.chars().next()) {
@@ -58,4 +72,8 @@ impl RegexScanner {
         }
         Ok(())
     }
+}
+
+fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
+    Error::Pattern { pattern: pattern.to_owned(), message: error.to_string() }
 }

@@ -15,13 +15,11 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Compiles `patterns`, of which there must be one at least.
-    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
-        if patterns.is_empty() {
+    /// The steps in order, of which there must be one at least.
+    pub fn new(steps: Vec<RegexScanner>) -> Result<Self> {
+        if steps.is_empty() {
             return Err(Error::Invalid("a sequence of patterns needs one pattern at least".to_owned()));
         }
-        let steps =
-            patterns.iter().map(|pattern| RegexScanner::new(pattern.as_ref())).collect::<Result<_>>()?;
         Ok(Sequence { steps })
     }
 

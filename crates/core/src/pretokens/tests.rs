@@ -319,9 +319,35 @@ fn long_pretokens_take_linear_time() {
     }
 }
 
+/// The texts of named patterns, run as if they were anybody's.
+#[test]
+fn automata_equal_the_backtracking_regex() {
+    let others: &[&[&str]] = &[
+        &[r"\p{L}+|\s+(?!\S)"],
+        &[r"\s+(?!\S)|.x?"],
+        &[r"a|\s+(?!\S)|\s*b"],
+        &[r"\s+(?!\S)|\s+|a*"],
+        &[r"(?:a|\p{Lu})+?|[^\s&&[^\n]]{2,3}|[a-z]*"],
+    ];
+    let mut n_automata = 0;
+    for texts in patterns::NAMED.iter().map(|&(_, texts, _)| texts).chain(others.iter().copied()) {
+        let compiled = Pretokenizer::with_steps(texts, RegexScanner::new).unwrap();
+        let (compiled, oracle) = ([(Level::Portable, compiled)], Pretokenizer::by_regex(texts).unwrap());
+        n_automata += usize::from(texts.iter().all(|text| alternatives::Alternatives::new(text).is_some()));
+        let mut random = Random(0x0BAD_5EED);
+        for _ in 0..if cfg!(debug_assertions) { 100 } else { 5000 } {
+            assert_equal(&compiled, &oracle, &hostile_text(&mut random, 30, 8));
+        }
+    }
+    assert!(n_automata >= 15, "{n_automata}");
+}
+
 fn pretokens_of(patterns: &[&str], text: &str) -> Vec<String> {
     let pretokenizer = Pretokenizer::by_regex(patterns).unwrap();
-    show(text, &ends_of(&pretokenizer, text))
+    let pretokens = show(text, &ends_of(&pretokenizer, text));
+    let compiled = Pretokenizer::with_steps(patterns, RegexScanner::new).unwrap();
+    assert_eq!(show(text, &ends_of(&compiled, text)), pretokens);
+    pretokens
 }
 
 #[test]
