@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::crew::{Crew, Job, share};
+use super::crew::{Clock, Crew, Job, share};
 use super::partitions::Partitions;
 use super::ranges::{Plan, Totals};
 use super::seams::{Counted, Seams};
@@ -129,12 +129,13 @@ impl Counter {
         counted.sort_unstable();
         let n_bytes = crew.n_bytes();
         if let Some(tally) = self.tallies.first_mut() {
+            let mut clock = Clock::start();
             let mut seams = Seams {
                 options: &self.options,
                 plan: &plan,
                 partitions: &self.partitions,
                 tally,
-                pulse: &mut || report(n_bytes),
+                pulse: &mut || if clock.is_due() { report(n_bytes) } else { Ok(()) },
             };
             for ranges in counted.chunk_by(|a, b| a.source == b.source) {
                 seams.join(ranges, || crew.open(sources[ranges[0].source], Buffers::default()))?;

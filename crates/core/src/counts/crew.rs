@@ -29,6 +29,38 @@ use crate::threads;
 /// How often the monitor is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
+/// How many calls there are between two looks at the clock, which cost as much as counting ten pretokens.
+const CALLS_PER_LOOK: u32 = 16;
+
+/// Says when the monitor is due.
+pub(super) struct Clock {
+    n_calls: u32,
+    reported: Instant,
+}
+
+impl Clock {
+    /// Due after [`REPORT_EVERY`], not at once.
+    pub(super) fn start() -> Self {
+        Clock { n_calls: 0, reported: Instant::now() }
+    }
+
+    /// Whether it is time, now and then; if so, the next time is later.
+    pub(super) fn is_due(&mut self) -> bool {
+        self.n_calls += 1;
+        self.n_calls >= CALLS_PER_LOOK && self.is_due_now()
+    }
+
+    /// Whether it is time; if so, the next time is later.
+    fn is_due_now(&mut self) -> bool {
+        self.n_calls = 0;
+        let is_due = self.reported.elapsed() >= REPORT_EVERY;
+        if is_due {
+            self.reported = Instant::now();
+        }
+        is_due
+    }
+}
+
 /// What one thread does before it takes the next job.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
@@ -122,21 +154,17 @@ impl<'s> Crew<'s> {
                 }
             }
             drop(sender);
-            let mut reported = Instant::now();
-            let mut pulse = || {
-                if reported.elapsed() < REPORT_EVERY {
-                    return self.check();
-                }
-                reported = Instant::now();
-                report(self.n_bytes())
-            };
+            let mut clock = Clock::start();
+            let mut pulse = || if clock.is_due() { report(self.n_bytes()) } else { self.check() };
             outcomes.push(self.take_jobs(own, &mut pulse));
             loop {
                 match finished.recv_timeout(REPORT_EVERY) {
                     Ok(outcome) => outcomes.push(outcome),
                     Err(RecvTimeoutError::Disconnected) => break,
                     Err(RecvTimeoutError::Timeout) => {
-                        if let Err(error) = pulse() {
+                        if clock.is_due_now()
+                            && let Err(error) = report(self.n_bytes())
+                        {
                             self.fail(usize::MAX, error);
                         }
                     }

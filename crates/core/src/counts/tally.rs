@@ -55,7 +55,7 @@ impl Tally {
     /// Counts the pretokens of `text` that follow `start` and end at `ends`.
     ///
     /// `ends` ascends from above `start` to at most `text.len()`. Bytes of `text` past the last end are
-    /// read but make no difference; where there are none, the last pretokens take a slower road.
+    /// read but make no difference.
     pub(super) fn add_spans(
         &mut self,
         partitions: &Partitions,
@@ -74,9 +74,34 @@ impl Tally {
         } else {
             (ends.partition_point(|&end| end <= safe) + 1).min(ends.len())
         };
+        self.add_loadable(partitions, text, start, &ends[..n_loaded])?;
+        let rest = &ends[n_loaded..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        // The others start in the last LOAD - 1 bytes of the text: they are copied to where more follows.
+        let at = if n_loaded == 0 { start } else { ends[n_loaded - 1] };
+        let mut padded = [0; 2 * LOAD];
+        let mut moved = [0; LOAD];
+        for (moved, &end) in moved.iter_mut().zip(rest) {
+            *moved = end - at;
+        }
+        padded[..last - at].copy_from_slice(&text[at..last]);
+        self.add_loadable(partitions, &padded, 0, &moved[..rest.len()])
+    }
+
+    /// [`Tally::add_spans`] where [`LOAD`] bytes of `text` follow each start.
+    #[inline]
+    fn add_loadable(
+        &mut self,
+        partitions: &Partitions,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) -> Result<()> {
         let mut at = start;
-        for ends in ends[..n_loaded].chunks(GROUP) {
-            // SAFETY: ends ascend; LOAD bytes follow each start of the first `n_loaded` pretokens.
+        for ends in ends.chunks(GROUP) {
+            // SAFETY: ends ascend, and the callers saw to the bytes after each start.
             unsafe { self.group.count(&partitions.hashing, &mut self.hot, text, at, ends) };
             for &(key, count) in self.group.out() {
                 self.batches.add(partitions, key, count)?;
@@ -86,10 +111,6 @@ impl Tally {
                 self.add_long(partitions, &text[start..end], 1)?;
             }
             at = ends.last().copied().unwrap_or(at);
-        }
-        for &end in &ends[n_loaded..] {
-            self.add(partitions, &text[at..end], 1)?;
-            at = end;
         }
         Ok(())
     }
