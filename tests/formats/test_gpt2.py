@@ -88,11 +88,11 @@ DAMAGE: list[tuple[object, str, str]] = [
     ({"a": 1e3}, "", "vocab.json: .*integer"),
     ({"a": 10**12}, "", "vocab.json: .*outside"),
     ({"a": 10**30}, "", "vocab.json: .*outside"),
-    ({"": 0}, "", "vocab.json: .*empty"),
+    ({"": 0}, "", "vocab.json: .*no text"),
     ({"a": 0, "b": 0}, "", "vocab.json: id 0 .*distinct"),
-    ({"\ud800": 0}, "", "vocab.json: .*surrogate"),
+    ({"\ud800": 0}, "", "vocab.json: .*no text"),
     ({"a": 0, "b": 1}, "a b\n", "merges.txt: line 1 .*'ab'"),
-    ({"a": 0, "b": 1, "ab": 2}, "a b\na b\n", "twice|already"),
+    ({"a": 0, "b": 1, "ab": 2}, "a b\na b\n", "line 2 .*already"),
     ({"a": 0, "b": 1, "ab": 2}, "ab\n", "merges.txt: line 1"),
 ]
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from pairloom.arguments import check_special_tokens
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
-from pairloom.formats.json_text import is_text, parse, shown, take_id
-from pairloom.formats.special_entries import check_entries
-from pairloom.model import Model, Pattern
+from pairloom.formats.byte_alphabet import to_alphabet
+from pairloom.formats.json_text import parse, shown
+from pairloom.formats.special_entries import with_special_tokens
+from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
+from pairloom.model import Model, Pattern, assign_special_ids
 from pairloom.patterns import GPT2
-from pairloom.vocabulary import from_bytes
 
 __all__ = ["read", "read_pair", "sniff", "write"]
 
@@ -54,61 +54,60 @@ def read_pair(
 ) -> Model:
     """The Model of the two files; a special token takes its entry's id, else the next past the largest."""
     vocab_path, merges_path = Path(vocab_path), Path(merges_path)
-    entries = _entries(vocab_path.read_bytes(), str(vocab_path))
-    pairs = _pairs(merges_path.read_bytes(), str(merges_path), entries)
-    literals = frozenset(special_tokens or ())
-    tokens = {i: text.encode() if text in literals else _bytes_of(text) for text, i in entries.items()}
+    entries = check_entries(parse(vocab_path.read_bytes(), str(vocab_path)), str(vocab_path))
+    lefts, rights, lines = _pairs(merges_path.read_bytes(), str(merges_path), entries)
+    rows = merge_rows(lefts, rights, entries, lambda rank: f"{merges_path}: line {lines[rank]}")
     try:
-        model = from_bytes(tokens, pairs, special_tokens, pattern=GPT2, decode_errors="replace")
-    except FormatError:
-        raise
+        specials = _special_ids(entries, special_tokens or {})
     except ValueError as error:
-        raise FormatError(f"{vocab_path} with {merges_path}: {error}") from error
-    return model if pattern is None else replace(model, pattern=pattern)
+        raise FormatError(f"{vocab_path}: {error}") from error
+    ordinary = ordinary_entries(entries, specials, rows, str(vocab_path))
+    return Model(
+        **token_columns(ordinary, str(vocab_path)),
+        merges=rows,
+        rule="pairs",
+        whole_first=False,
+        special_tokens=specials,
+        pattern=GPT2 if pattern is None else pattern,
+        decode_errors="replace",
+    )
 
 
-def _entries(data: bytes, name: str) -> dict[str, int]:
-    """vocab.json: token -> id, both distinct."""
-    entries = parse(data, name)
-    if type(entries) is not dict:
-        raise FormatError(f"{name}: a vocab.json is an object of tokens and ids, not {shown(entries)}")
-    text_of: dict[int, str] = {}
-    for text, token_id in entries.items():
-        take_id(token_id, f"{name}: entry {shown(text)}")
-        if not text:
-            raise FormatError(f"{name}: id {token_id} is an empty token; remove the entry")
-        if not is_text(text):
-            raise FormatError(f"{name}: entry {shown(text)} holds half of a surrogate pair, which is not text")
-        if token_id in text_of:
-            raise FormatError(
-                f"{name}: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}; ids are distinct"
-            )
-        text_of[token_id] = text
-    return entries
+def _special_ids(entries: Mapping[str, int], special_tokens: Specials) -> dict[str, int]:
+    """A special token of a list takes the id of the entry that is its text, or else its bytes, or else the next id."""
+    found = {max(entries.values(), default=-1): b""} if entries else {}
+    for literal in check_special_tokens(special_tokens):
+        token_id = entries.get(literal, entries.get(to_alphabet(literal.encode())))
+        if token_id is not None:
+            found[token_id] = literal.encode()
+    return assign_special_ids(found, special_tokens)
 
 
-def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> list[tuple[bytes, bytes]]:
-    """merges.txt: the pairs in rank order."""
+def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str], list[str], Sequence[int]]:
+    """merges.txt: the left and the right tokens in rank order, and the lines on which they stand."""
     try:
-        lines = data.decode().split("\n")
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-    first = 1 if lines[0].startswith("#version") else 0
-    pairs: list[tuple[bytes, bytes]] = []
-    for number, line in enumerate(lines[first:], start=first + 1):
-        line = line.removesuffix("\r")
-        if not line:
-            continue
-        left, _, right = line.partition(" ")
-        if not left or not right or " " in right:
-            left, right = _cut(line, entries, f"{name}: line {number}")
-        if left + right not in entries:
-            raise FormatError(
-                f"{name}: line {number} merges {shown(left)} and {shown(right)}, but {shown(left + right)} is not in"
-                " the vocabulary; do the two files belong together?"
-            )
-        pairs.append((_bytes_of(left), _bytes_of(right)))
-    return pairs
+    first = 1
+    if text.startswith("#version"):
+        text = text.partition("\n")[2]
+        first = 2
+    fields = text.split()
+    lefts, rights = fields[::2], fields[1::2]
+    # The file as it should be: two tokens a line. Only in any other is each line looked at.
+    if len(lefts) == len(rights) and "".join(map("%s %s\n".__mod__, zip(lefts, rights, strict=True))) == text:
+        return lefts, rights, range(first, first + len(lefts))
+    lefts, rights, lines = [], [], []
+    for number, line in enumerate(text.split("\n"), start=first):
+        if line := line.removesuffix("\r"):
+            left, _, right = line.partition(" ")
+            if not left or not right or " " in right:
+                left, right = _cut(line, entries, f"{name}: line {number}")
+            lefts.append(left)
+            rights.append(right)
+            lines.append(number)
+    return lefts, rights, lines
 
 
 def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
@@ -119,11 +118,6 @@ def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
     if len(cuts) != 1:
         raise FormatError(f"{where} is {shown(line)}, not two tokens of the vocabulary with a space between them")
     return cuts[0]
-
-
-def _bytes_of(text: str) -> bytes:
-    shown_bytes = from_alphabet(text)
-    return text.encode() if shown_bytes is None else shown_bytes
 
 
 def write(model: Model) -> dict[str, bytes]:
@@ -143,7 +137,7 @@ def write(model: Model) -> dict[str, bytes]:
         )
     tokens = model.tokens()
     text_of = {token_id: to_alphabet(token) for token_id, token in tokens.items()}
-    vocab = check_entries(text_of, model.special_tokens, "GPT-2's vocab.json")
+    vocab = with_special_tokens(text_of, model.special_tokens, "GPT-2's vocab.json")
     lines = [f"{text_of[left]} {text_of[right]}" for left, right, _ in model.merges.tolist()]
     ordered = dict(sorted(vocab.items(), key=lambda entry: entry[1]))
     return {

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
 from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
-from pairloom.formats.json_text import is_text, parse, shown, take, take_id
-from pairloom.formats.special_entries import check_entries
+from pairloom.formats.json_text import parse, shown, take
+from pairloom.formats.special_entries import with_special_tokens
 from pairloom.formats.splitters import read_splitters, write_splitters
+from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model
 
 if TYPE_CHECKING:
@@ -48,41 +50,30 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     bpe = take(file, "model", dict, name)
     _check_model(bpe, name)
     _check_around(file, name)
-    vocab = _vocab(bpe, name)
+    where = f"{name}: model"
+    vocab = check_entries(take(bpe, "vocab", dict, where), where)
     specials = read_added_tokens(file.get("added_tokens") or [], name)
     check_assigned(specials, vocab, name)
-    rows = _merges(bpe, vocab, name)
+    rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
     whole_first = bpe.get("ignore_merges", False)
     if type(whole_first) is not bool:
-        raise FormatError(f"{name}: model: ignore_merges must be true or false, not {shown(whole_first)}")
-    merged = frozenset(np.unique(np.array(rows, dtype=np.uint32)).tolist())
-    tokens: dict[int, bytes] = {}
-    id_of: dict[bytes, int] = {}
-    for text, token_id in vocab.items():
-        token = from_alphabet(text)
-        if specials.get(text) == token_id and token_id not in merged and (token is None or len(token) > 1):
-            continue
-        if token is None:
-            if whole_first or token_id in merged:
-                raise FormatError(f"{name}: model: token {shown(text)} is not written in the GPT-2 byte alphabet")
-            token = text.encode()  # never met in a text; this is what decoding gives
-        if token in id_of:
-            raise FormatError(f"{name}: model: ids {id_of[token]} and {token_id} both stand for {shown(token)}")
-        tokens[token_id] = token
-        id_of[token] = token_id
-    for literal, token_id in specials.items():
-        if tokens.get(token_id, literal.encode()) != literal.encode():
-            raise FormatError(
-                f"{name}: added token {shown(literal)} has id {token_id}, which the vocabulary gives to the bytes"
-                f" {shown(tokens[token_id])}"
-            )
+        raise FormatError(f"{where}: ignore_merges must be true or false, not {shown(whole_first)}")
+    ordinary = ordinary_entries(vocab, specials, rows, where)
+    columns = token_columns(ordinary, where)
+    if whole_first:
+        # A token that is not written in the alphabet is never met in a text there, and its own text would be here.
+        foreign = next((text for text in ordinary if from_alphabet(text) is None), None)
+        if foreign is not None:
+            raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
     return ranks.one_form(
-        Model.from_tokens(
-            tokens,
-            rows,
+        Model(
+            **columns,
+            merges=rows,
+            rule="pairs",
             whole_first=whole_first,
             special_tokens=specials,
             pattern=read_splitters(file.get("pre_tokenizer"), name),
+            decode_errors="replace",
         )
     )
 
@@ -114,37 +105,14 @@ def _check_around(file: dict[str, Any], name: str) -> None:
         raise FormatError(f"{name}: decoder {shown(decoder)} is not ByteLevel, which byte-level BPE is decoded by")
 
 
-def _vocab(bpe: dict[str, Any], name: str) -> dict[str, int]:
-    vocab = take(bpe, "vocab", dict, f"{name}: model")
-    text_of: dict[int, str] = {}
-    for text, token_id in vocab.items():
-        take_id(token_id, f"{name}: model: vocab[{shown(text)}]")
-        if token_id in text_of:
-            raise FormatError(
-                f"{name}: model: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}"
-            )
-        if not text or not is_text(text):
-            raise FormatError(f"{name}: model: id {token_id} is {shown(text)}, which is no text; remove the entry")
-        text_of[token_id] = text
-    return vocab
-
-
-def _merges(bpe: dict[str, Any], vocab: dict[str, int], name: str) -> list[tuple[int, int, int]]:
-    rows: dict[tuple[int, int], int] = {}
-    for rank, merge in enumerate(take(bpe, "merges", list, f"{name}: model")):
-        where = f"{name}: model: merges[{rank}]"
-        pair = merge.split(" ") if type(merge) is str else merge
+def _merges(merges: list[Any], vocab: dict[str, int], where: str) -> npt.NDArray[np.uint32]:
+    """The rows of merges that are written "left right" or [left, right]."""
+    pairs = [merge.split(" ") if type(merge) is str else merge for merge in merges]
+    for rank, pair in enumerate(pairs):
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
-            raise FormatError(f"{where} must be two tokens, not {shown(merge)}")
-        left, right = pair
-        try:
-            parts, made = (vocab[left], vocab[right]), vocab[left + right]
-        except KeyError as error:
-            raise FormatError(f"{where}: the vocabulary lacks {shown(error.args[0])}") from None
-        if parts in rows:
-            raise FormatError(f"{where} is the pair {shown(merge)}, which stands before it already; keep one")
-        rows[parts] = made
-    return [(left, right, made) for (left, right), made in rows.items()]
+            raise FormatError(f"{where}[{rank}] must be two tokens, not {shown(merges[rank])}")
+    lefts, rights = [left for left, _ in pairs], [right for _, right in pairs]
+    return merge_rows(lefts, rights, vocab, lambda rank: f"{where}[{rank}]")
 
 
 def write(model: Model) -> bytes:
@@ -152,7 +120,7 @@ def write(model: Model) -> bytes:
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
     added, entries = write_added_tokens(model.special_tokens, text_of)
-    vocab = check_entries(text_of, entries, _WHAT)
+    vocab = with_special_tokens(text_of, entries, _WHAT)
     file = {
         "version": "1.0",
         "truncation": None,

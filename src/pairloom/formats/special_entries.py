@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pairloom.errors import FormatError
 from pairloom.formats.json_text import shown
 
-__all__ = ["check_entries"]
+__all__ = ["with_special_tokens"]
 
 
-def check_entries(text_of: Mapping[int, str], special_tokens: Mapping[str, int], what: str) -> dict[str, int]:
+def with_special_tokens(text_of: Mapping[int, str], special_tokens: Mapping[str, int], what: str) -> dict[str, int]:
     """All entries, token -> id; raises FormatError where a special token's string is an ordinary token's.
 
     text_of: the ordinary tokens in the byte alphabet.

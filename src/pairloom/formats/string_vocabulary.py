@@ -1,0 +1,125 @@
+"""A vocabulary of strings in the GPT-2 byte alphabet, and merges of such strings, as the columns of a Model.
+
+Enters: token -> id and pairs of tokens, as vocab.json with merges.txt and tokenizer.json hold them. Leaves: columns,
+checked. Cost: a few passes of the interpreter's own loops over all tokens; only a vocabulary that some check finds
+wrong is gone through one by one, to say where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom.errors import FormatError
+from pairloom.formats.byte_alphabet import from_alphabet
+from pairloom.formats.json_text import is_text, shown, take_id
+from pairloom.model import LARGEST_ID, Model
+
+__all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
+
+Rows = npt.NDArray[np.uint32]
+
+
+def check_entries(entries: Any, where: str) -> dict[str, int]:
+    """`entries`, if they are tokens that are text with distinct ids; else FormatError."""
+    if type(entries) is not dict:
+        raise FormatError(f"{where}: a vocabulary is an object of tokens and ids, not {shown(entries)}")
+    ids = entries.values()
+    sound = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and "" not in entries
+    if sound and is_text("".join(entries)) and (not ids or (min(ids) >= 0 and max(ids) <= LARGEST_ID)):
+        return entries
+    text_of: dict[int, str] = {}
+    for text, token_id in entries.items():
+        take_id(token_id, f"{where}: vocab[{shown(text)}]")
+        if not text or not is_text(text):
+            raise FormatError(f"{where}: id {token_id} is {shown(text)}, which is no text; remove the entry")
+        if token_id in text_of:
+            raise FormatError(
+                f"{where}: id {token_id} is given to {shown(text_of[token_id])} and to {shown(text)}; ids are distinct"
+            )
+        text_of[token_id] = text
+    return entries
+
+
+def merge_rows(
+    lefts: Sequence[str], rights: Sequence[str], entries: Mapping[str, int], place: Callable[[int], str]
+) -> Rows:
+    """Rows (left, right, made) of ids; `place` says where the merge of a rank stands."""
+    look_up = entries.get
+    joined = map(str.__add__, lefts, rights)
+    columns = [list(map(look_up, lefts)), list(map(look_up, rights)), list(map(look_up, joined))]
+    for column in columns:
+        if None in column:
+            rank = column.index(None)
+            left, right = lefts[rank], rights[rank]
+            lacking = next(text for text in (left, right, left + right) if text not in entries)
+            raise FormatError(
+                f"{place(rank)} merges {shown(left)} and {shown(right)}, but the vocabulary lacks {shown(lacking)};"
+                " do the two belong together?"
+            )
+    rows = np.array(columns, dtype=np.uint32).reshape(3, -1).T
+    pairs = rows[:, 0].astype(np.uint64) << np.uint64(32) | rows[:, 1]
+    ordered = np.argsort(pairs, kind="stable")
+    equal = np.flatnonzero(pairs[ordered][1:] == pairs[ordered][:-1])
+    if len(equal):
+        first, second = int(ordered[equal[0]]), int(ordered[equal[0] + 1])
+        raise FormatError(
+            f"{place(second)} merges {shown(lefts[first])} and {shown(rights[first])}, as merge {first} does already;"
+            " keep the first"
+        )
+    return np.ascontiguousarray(rows)
+
+
+def ordinary_entries(entries: dict[str, int], specials: Mapping[str, int], rows: Rows, where: str) -> dict[str, int]:
+    """The entries without those that are special tokens and nothing else.
+
+    An entry stays that a merge uses or makes, or that is a byte: it is a token of its own then, of the same bytes.
+    """
+    if not specials:
+        return entries
+    text_of = dict(zip(entries.values(), entries, strict=True))
+    merged = frozenset(np.unique(rows).tolist())
+    ordinary = dict(entries)
+    for literal, token_id in specials.items():
+        text = text_of.get(token_id)
+        if text is None:
+            continue
+        token = from_alphabet(text)
+        same = token == literal.encode()
+        if text != literal and not same:
+            raise FormatError(
+                f"{where}: special token {shown(literal)} has id {token_id}, which the vocabulary gives to"
+                f" {shown(text)}"
+            )
+        if token_id not in merged and not (same and len(literal) == 1):
+            del ordinary[text]
+        elif not same:
+            raise FormatError(
+                f"{where}: special token {shown(literal)} has id {token_id}, by which merges mean {shown(token)}"
+            )
+    return ordinary
+
+
+def token_columns(entries: Mapping[str, int], where: str) -> dict[str, Any]:
+    """token_ids, token_bytes and token_ends of a Model. A token not written in the alphabet stands for its own text."""
+    order = sorted(entries, key=entries.__getitem__)
+    blob = from_alphabet("".join(order))
+    if blob is None:
+        tokens = {entries[text]: from_alphabet(text) or text.encode() for text in order}
+        if len(set(tokens.values())) < len(tokens):
+            id_of: dict[bytes, int] = {}
+            for token_id, token in tokens.items():
+                if token in id_of:
+                    raise FormatError(f"{where}: ids {id_of[token]} and {token_id} both stand for {shown(token)}")
+                id_of[token] = token_id
+        listed = Model.from_tokens(tokens, pattern="")
+        return {name: getattr(listed, name) for name in ("token_ids", "token_bytes", "token_ends")}
+    lengths = np.fromiter(map(len, order), dtype=np.uint64, count=len(order))
+    return {
+        "token_ids": np.fromiter(map(entries.__getitem__, order), dtype=np.uint32, count=len(order)),
+        "token_bytes": blob,
+        "token_ends": np.cumsum(lengths, dtype=np.uint64),
+    }
