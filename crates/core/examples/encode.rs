@@ -1,6 +1,6 @@
 //! Times encoding, counting and decoding with a GPT-2 vocabulary.
 //!
-//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL]`
+//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]`
 //!
 //! Each figure is the best of as many rounds as fit the time given. Cold: an encoder that has seen nothing.
 
@@ -109,9 +109,15 @@ fn option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
 fn main() -> Result<(), Failure> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let seconds = option(&mut arguments, "--seconds").map_or(Ok(2.0), |seconds| seconds.parse())?;
+    let cache_bytes = match option(&mut arguments, "--cache-mb") {
+        Some(n) => n.parse::<usize>()? << 20,
+        None => EncoderOptions::default().cache_bytes,
+    };
     let bench = Bench { seconds, only: option(&mut arguments, "--only") };
     let [vocab, merges, texts @ ..] = arguments.as_slice() else {
-        return Err("usage: encode VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL]".into());
+        return Err(
+            "usage: encode VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]".into(),
+        );
     };
     let (tokens, list) = load(vocab, merges)?;
     let ms = |time: f64| format!("{:8.2} ms", time * 1e3);
@@ -123,7 +129,7 @@ fn main() -> Result<(), Failure> {
     let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN)?);
     let specials = SpecialTokens::new(vec![("<|endoftext|>".into(), 50256)])?;
     let encoder = || {
-        let options = EncoderOptions::default();
+        let options = EncoderOptions { cache_bytes };
         Encoder::new(Arc::clone(&vocabulary), Arc::clone(&pretokenizer), specials.clone(), options)
     };
     let warm = encoder()?;

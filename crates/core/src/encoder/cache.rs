@@ -2,17 +2,17 @@
 //!
 //! Enters: pretokens and their ids. Leaves: the ids of a pretoken that was seen before, mostly. A bucket is a
 //! cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one line.
-//! More ids than that, and the bytes of pretokens too long to be their own key, lie in an arena. A new entry
-//! takes the first place of its bucket, the one there moves to the second, the second is forgotten; a full
-//! arena is emptied as a whole, and entries of an earlier generation no longer count. The table starts small
-//! and doubles while it fills up, so that short work stays within the nearer caches of the processor.
-//! Where memory is refused the cache stays as it is: it never fails, it only forgets.
+//! More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`]. A new entry
+//! takes the first place of its bucket, the one there moves to the second, the second is forgotten. The table
+//! starts small and doubles while it fills up, so that short work stays within the nearer caches of the
+//! processor. Where memory is refused the cache stays as it is: it never fails, it only forgets.
 
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use memmap2::{Advice, MmapMut};
 
+use super::arena::Arena;
 use super::key::{Hasher, Key};
 use crate::error::{Error, Result};
 
@@ -56,7 +56,7 @@ impl Packed {
     }
 
     /// Says where in the arena the ids are.
-    fn spilled(n_ids: u32, at: u32, generation: u32) -> Self {
+    pub(super) fn spilled(n_ids: u32, at: u32, generation: u32) -> Self {
         let mut bytes = [0; 16];
         for (place, word) in bytes.chunks_exact_mut(4).zip([n_ids, at, generation]) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -85,7 +85,7 @@ impl Packed {
     }
 
     #[inline(always)]
-    fn words(&self) -> [u32; 4] {
+    pub(super) fn words(&self) -> [u32; 4] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
         [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
     }
@@ -104,26 +104,23 @@ pub(super) struct Cache {
     most_buckets: usize,
     /// Entries written to the table, forgotten ones included.
     n_written: usize,
-    /// Ids, and before them, for a long pretoken, its bytes padded to whole words.
-    arena: Vec<u32>,
-    most_words: usize,
-    generation: u32,
+    arena: Arena,
 }
 
 impl Cache {
     /// An empty cache, of at most about `n_bytes`, for ids below `n_ids`.
     pub(super) fn new(n_bytes: usize, n_ids: usize) -> Result<Self> {
+        // The table's share is rounded down, the arena has the rest.
         let fitting = (n_bytes / 4 * 3 / size_of::<Bucket>()).max(1);
         let most_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
+        let is_narrow = n_ids <= 1 << 16;
         Ok(Cache {
             hasher: Hasher::new(),
-            is_narrow: n_ids <= 1 << 16,
+            is_narrow,
             table: Table::new(most_buckets.min(FIRST_BUCKETS))?,
             most_buckets,
             n_written: 0,
-            arena: Vec::new(),
-            most_words: n_bytes / 4 / size_of::<u32>(),
-            generation: 0,
+            arena: Arena::new(n_bytes.saturating_sub(most_buckets * size_of::<Bucket>()), is_narrow),
         })
     }
 
@@ -136,35 +133,17 @@ impl Cache {
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(super) fn append_ids(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         let view = self.table.view();
-        if let Some(packed) = view.inline_ids(key, place) {
-            if self.is_narrow {
-                ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
-            } else {
-                ids.extend(packed.wide().iter().take(packed.len()));
-            }
-            return true;
+        if let Some(packed) = view.inline_ids(key.spilled(), place) {
+            let own = if key.is_long() { pretoken } else { &[] };
+            return self.arena.load(packed, own, ids);
         }
-        let spilled =
-            view.inline_ids(key.spilled(), place).and_then(|place| self.spilled(key, place, pretoken));
-        ids.extend_from_slice(spilled.unwrap_or_default());
-        spilled.is_some()
-    }
-
-    /// The ids in the arena, if they are still there.
-    fn spilled(&self, key: Key, place: &Packed, pretoken: &[u8]) -> Option<&[u32]> {
-        let [n, at, generation, _] = place.words();
-        let mut words = self.arena.get(at as usize..)?;
-        if generation != self.generation {
-            return None;
+        let Some(packed) = view.inline_ids(key, place) else { return false };
+        if self.is_narrow {
+            ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
+        } else {
+            ids.extend(packed.wide().iter().take(packed.len()));
         }
-        if key.is_long() {
-            let (bytes, ids) = words.split_at_checked(n_words(pretoken))?;
-            if !words_of(pretoken).eq(bytes.iter().copied()) {
-                return None;
-            }
-            words = ids;
-        }
-        words.get(..n as usize)
+        true
     }
 
     /// Remembers the ids of `pretoken`, whose key and place these are.
@@ -173,7 +152,8 @@ impl Cache {
         let entry = match inline {
             Some(ids) => Entry { key, ids },
             None => {
-                let Some(ids) = self.spill(key, pretoken, ids) else { return };
+                let own = if key.is_long() { pretoken } else { &[] };
+                let Some(ids) = self.arena.store(own, ids) else { return };
                 Entry { key: key.spilled(), ids }
             }
         };
@@ -182,36 +162,6 @@ impl Cache {
         }
         self.n_written += 1;
         self.table.insert(place, entry);
-    }
-
-    /// Writes to the arena; says where, or nothing where there is no room at all.
-    fn spill(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) -> Option<Packed> {
-        let n_key_words = if key.is_long() { n_words(pretoken) } else { 0 };
-        let needed = n_key_words + ids.len();
-        if needed > self.most_words {
-            return None;
-        }
-        if self.arena.capacity() - self.arena.len() < needed && !self.widen_arena(needed) {
-            self.arena.clear();
-            self.generation = self.generation.checked_add(1)?;
-            if self.arena.capacity() < needed {
-                return None;
-            }
-        }
-        let at = u32::try_from(self.arena.len()).ok()?;
-        if n_key_words > 0 {
-            self.arena.extend(words_of(pretoken));
-        }
-        self.arena.extend_from_slice(ids);
-        Some(Packed::spilled(ids.len() as u32, at, self.generation))
-    }
-
-    /// Makes room for `needed` more words, if the bound and the system allow it.
-    #[cold]
-    fn widen_arena(&mut self, needed: usize) -> bool {
-        let (len, capacity) = (self.arena.len(), self.arena.capacity());
-        let wanted = (capacity * 2).max(len + needed).max(1 << 10).min(self.most_words);
-        wanted >= len + needed && self.arena.try_reserve_exact(wanted - len).is_ok()
     }
 
     /// Moves all entries to a table of twice the size, if there is memory for it.
@@ -233,20 +183,6 @@ impl Cache {
         }
         self.table = larger;
     }
-}
-
-/// How many words hold the bytes of a pretoken.
-fn n_words(pretoken: &[u8]) -> usize {
-    pretoken.len().div_ceil(4)
-}
-
-/// The bytes of a pretoken as words, the last one padded with zeros.
-fn words_of(pretoken: &[u8]) -> impl Iterator<Item = u32> {
-    let (words, rest) = pretoken.as_chunks::<4>();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = (!rest.is_empty()).then_some(last);
-    words.iter().copied().chain(last).map(u32::from_le_bytes)
 }
 
 /// A power of two of buckets, in memory of their own, huge pages where the system has them.
@@ -282,6 +218,7 @@ impl Table {
         View { buckets: self.memory.as_ptr().cast(), mask: self.byte_mask(), table: PhantomData }
     }
 
+    /// Puts an entry first in its bucket; the others make room.
     fn insert(&mut self, place: u32, entry: Entry) {
         let Bucket([first, _]) = *self.view().bucket(place);
         let offset = (place & self.byte_mask()) as usize;
@@ -340,7 +277,8 @@ mod tests {
     fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
         let key = cache.hasher.key(pretoken);
         let mut ids = Vec::new();
-        cache.append_ids(key, cache.hasher.place(key) as u32, pretoken, &mut ids).then_some(ids)
+        let place = cache.hasher.place(key) as u32;
+        cache.append_ids(key, place, pretoken, &mut ids).then_some(ids)
     }
 
     fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
@@ -379,7 +317,7 @@ mod tests {
                 }
             }
             assert!(n_bytes < 1 << 24 || n_found > 18_000, "{n_found} found with {n_bytes}");
-            assert!(cache.table.memory.len() + cache.arena.capacity() * 4 <= n_bytes.max(64) * 5 / 4);
+            assert!(cache.table.memory.len() + cache.arena.n_bytes() <= n_bytes.max(64));
         }
     }
 

@@ -5,6 +5,7 @@
 //! mergeable pair of lowest rank, leftmost first, until none is left ([`naive`] says it in ten lines).
 //! Nothing is looked up twice: what was merged once is found again in a bounded cache.
 
+mod arena;
 mod batch;
 mod blocks;
 mod cache;

@@ -1,0 +1,71 @@
+//! What does not fit the entries of the cache: many ids, and the bytes of long pretokens.
+//!
+//! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes
+//! each where they fit. A full arena is emptied as a whole; a record is known by its generation to be gone.
+
+use super::cache::Packed;
+
+/// Records within a bound of memory.
+pub(super) struct Arena {
+    bytes: Vec<u8>,
+    most_bytes: usize,
+    generation: u32,
+    is_narrow: bool,
+}
+
+impl Arena {
+    /// An empty arena that will hold at most `most_bytes`.
+    pub(super) fn new(most_bytes: usize, is_narrow: bool) -> Self {
+        let most_bytes = most_bytes.min(u32::MAX as usize);
+        Arena { bytes: Vec::new(), most_bytes, generation: 0, is_narrow }
+    }
+
+    /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room at all.
+    pub(super) fn store(&mut self, own: &[u8], ids: &[u32]) -> Option<Packed> {
+        let needed = own.len() + ids.len() * if self.is_narrow { 2 } else { 4 };
+        if self.bytes.capacity() - self.bytes.len() < needed && !self.widen(needed) {
+            self.bytes.clear();
+            self.generation = self.generation.checked_add(1)?;
+            if self.bytes.capacity() < needed {
+                return None;
+            }
+        }
+        let at = u32::try_from(self.bytes.len()).ok()?;
+        self.bytes.extend_from_slice(own);
+        if self.is_narrow {
+            self.bytes.extend(ids.iter().flat_map(|&id| (id as u16).to_le_bytes()));
+        } else {
+            self.bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        }
+        Some(Packed::spilled(ids.len() as u32, at, self.generation))
+    }
+
+    /// Appends the ids of the record at `place` to `ids`, if it is still there and begins with `own`.
+    pub(super) fn load(&self, place: &Packed, own: &[u8], ids: &mut Vec<u32>) -> bool {
+        let [n_ids, at, generation, _] = place.words();
+        let record = self.bytes.get(at as usize..).and_then(|bytes| bytes.strip_prefix(own));
+        let Some(bytes) = record.filter(|_| generation == self.generation) else { return false };
+        if self.is_narrow {
+            let (stored, _) = bytes.as_chunks::<2>();
+            ids.extend(stored.iter().take(n_ids as usize).map(|&id| u32::from(u16::from_le_bytes(id))));
+        } else {
+            let (stored, _) = bytes.as_chunks::<4>();
+            ids.extend(stored.iter().take(n_ids as usize).map(|&id| u32::from_le_bytes(id)));
+        }
+        true
+    }
+
+    /// Makes room for `needed` more bytes, if the bound and the system allow it.
+    #[cold]
+    fn widen(&mut self, needed: usize) -> bool {
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let wanted = (capacity * 2).max(len + needed).max(1 << 12).min(self.most_bytes);
+        wanted >= len + needed && self.bytes.try_reserve_exact(wanted - len).is_ok()
+    }
+
+    /// How many bytes of memory it holds.
+    #[cfg(test)]
+    pub(super) fn n_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
