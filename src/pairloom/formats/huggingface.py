@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
-from pairloom.formats.byte_alphabet import from_alphabet, to_alphabet
+from pairloom.formats.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.formats.json_text import parse, shown, take
 from pairloom.formats.special_entries import with_special_tokens
 from pairloom.formats.splitters import read_splitters, write_splitters
@@ -62,7 +62,8 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     columns = token_columns(ordinary, where)
     if whole_first:
         # A token that is not written in the alphabet is never met in a text there, and its own text would be here.
-        foreign = next((text for text in ordinary if from_alphabet(text) is None), None)
+        characters = frozenset(ALPHABET)
+        foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
         if foreign is not None:
             raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
     return ranks.one_form(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.json_text import shown, take_id
-from pairloom.model import Model, Pattern
+from pairloom.model import LARGEST_ID, Model, Pattern
 
 __all__ = ["one_form", "pairs", "read", "write"]
 
@@ -26,6 +26,23 @@ def read(
     ranks: Mapping[bytes, int], *, pattern: Pattern, special_tokens: Mapping[str, int], name: str = "rank list"
 ) -> Model:
     """The Model of a rank list; `name` is what messages call it."""
+    tokens = _by_id(ranks, name)
+    for literal, token_id in special_tokens.items():
+        if tokens.get(token_id, literal.encode()) != literal.encode():
+            raise FormatError(
+                f"{name}: special token {shown(literal)} has id {token_id}, the rank of {shown(tokens[token_id])}"
+            )
+    return one_form(
+        Model.from_tokens(tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern)
+    )
+
+
+def _by_id(ranks: Mapping[bytes, int], name: str) -> dict[int, bytes]:
+    """rank -> bytes, once the tokens are known to be bytes and the ranks to be distinct ids."""
+    values = ranks.values()
+    sound = set(map(type, ranks)) <= {bytes} and set(map(type, values)) <= {int} and b"" not in ranks
+    if sound and ranks and min(values) >= 0 and max(values) <= LARGEST_ID and len(set(values)) == len(ranks):
+        return dict(zip(values, ranks, strict=True))
     tokens: dict[int, bytes] = {}
     for token, rank in ranks.items():
         if type(token) is not bytes or not token:
@@ -36,14 +53,7 @@ def read(
                 f"{name}: rank {rank} is given to {shown(tokens[rank])} and to {shown(token)}; ranks are distinct"
             )
         tokens[rank] = token
-    for literal, token_id in special_tokens.items():
-        if tokens.get(token_id, literal.encode()) != literal.encode():
-            raise FormatError(
-                f"{name}: special token {shown(literal)} has id {token_id}, the rank of {shown(tokens[token_id])}"
-            )
-    return one_form(
-        Model.from_tokens(tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern)
-    )
+    return tokens
 
 
 def one_form(model: Model) -> Model:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import from_alphabet
+from pairloom.formats.byte_alphabet import ALPHABET, from_alphabet
 from pairloom.formats.json_text import is_text, shown, take_id
 from pairloom.model import LARGEST_ID, Model
 
@@ -81,7 +81,8 @@ def ordinary_entries(entries: dict[str, int], specials: Mapping[str, int], rows:
     if not specials:
         return entries
     text_of = dict(zip(entries.values(), entries, strict=True))
-    merged = frozenset(np.unique(rows).tolist())
+    ids = np.array(list(specials.values()), dtype=np.uint32)
+    merged = frozenset(ids[np.isin(ids, rows)].tolist())
     ordinary = dict(entries)
     for literal, token_id in specials.items():
         text = text_of.get(token_id)
@@ -108,7 +109,9 @@ def token_columns(entries: Mapping[str, int], where: str) -> dict[str, Any]:
     order = sorted(entries, key=entries.__getitem__)
     blob = from_alphabet("".join(order))
     if blob is None:
-        tokens = {entries[text]: from_alphabet(text) or text.encode() for text in order}
+        characters = frozenset(ALPHABET)
+        shown_bytes = {text: from_alphabet(text) if characters.issuperset(text) else text.encode() for text in order}
+        tokens = {entries[text]: token for text, token in shown_bytes.items() if token is not None}
         if len(set(tokens.values())) < len(tokens):
             id_of: dict[bytes, int] = {}
             for token_id, token in tokens.items():

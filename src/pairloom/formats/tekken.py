@@ -7,7 +7,6 @@ that lists no special tokens (versions to v7) has those that mistral-common supp
 
 from __future__ import annotations
 
-import base64
 import binascii
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ def read(data: bytes, name: str = "tekken.json") -> Model:
 
 def _token(text: str, where: str) -> bytes:
     try:
-        return base64.b64decode(text.encode("ascii", "replace"), validate=True)
+        return binascii.a2b_base64(text.encode("ascii", "replace"), strict_mode=True)
     except binascii.Error as error:
         raise FormatError(f"{where}: token_bytes {shown(text)} is not base64 ({error})") from None
 

@@ -47,20 +47,9 @@ def read(
             f"{name}: a .tiktoken file does not say how text is split; pass pattern=, a regular expression or one of"
             f" {', '.join(map(repr, PATTERNS))}"
         )
-    found: dict[bytes, int] = {}
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        fields = line.split()
-        if not fields:
-            continue
-        where = f"{name}: line {number}"
-        if len(fields) != 2:
-            raise FormatError(f"{where} is {shown(line)}, not a token in base64, a space and a rank")
-        token = _token(fields[0], where)
-        if not fields[1].isdigit() or len(fields[1]) > 10 or (rank := int(fields[1])) > LARGEST_ID:
-            raise FormatError(f"{where}: rank {shown(fields[1])} is not a number of 0 to {LARGEST_ID}")
-        if token in found:
-            raise FormatError(f"{where}: token {shown(token)} stands on an earlier line with rank {found[token]}")
-        found[token] = rank
+    found = _as_written(data)
+    if found is None:
+        found = _line_by_line(data, name)
     if not found:
         raise FormatError(f"{name}: holds no token; the file is empty")
     by_id = {rank: token for token, rank in found.items()}
@@ -72,11 +61,42 @@ def read(
     return ranks.read(found, pattern=pattern, special_tokens=specials, name=name)
 
 
-def _token(field: bytes, where: str) -> bytes:
+def _as_written(data: bytes) -> dict[bytes, int] | None:
+    """The tokens and ranks of a file in the form in which `write` makes it; None for any other."""
+    fields = data.split()
+    coded, numbers = fields[::2], fields[1::2]
+    if len(coded) != len(numbers) or b"".join(map(b"%s %s\n".__mod__, zip(coded, numbers, strict=True))) != data:
+        return None
+    if not b"".join(numbers).isdigit() or len(max(numbers, key=len)) > 10:
+        return None
     try:
-        return base64.b64decode(field, validate=True)
-    except binascii.Error as error:
-        raise FormatError(f"{where}: {shown(field)} is not base64 ({error})") from None
+        tokens = [binascii.a2b_base64(token, strict_mode=True) for token in coded]
+    except binascii.Error:
+        return None
+    found = dict(zip(tokens, map(int, numbers), strict=True))
+    return found if len(found) == len(tokens) and max(found.values()) <= LARGEST_ID else None
+
+
+def _line_by_line(data: bytes, name: str) -> dict[bytes, int]:
+    """The same, of any file, saying where it is damaged."""
+    found: dict[bytes, int] = {}
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        fields = line.split()
+        if not fields:
+            continue
+        where = f"{name}: line {number}"
+        if len(fields) != 2:
+            raise FormatError(f"{where} is {shown(line)}, not a token in base64, a space and a rank")
+        try:
+            token = binascii.a2b_base64(fields[0], strict_mode=True)
+        except binascii.Error as error:
+            raise FormatError(f"{where}: {shown(fields[0])} is not base64 ({error})") from None
+        if not fields[1].isdigit() or len(fields[1]) > 10 or (rank := int(fields[1])) > LARGEST_ID:
+            raise FormatError(f"{where}: rank {shown(fields[1])} is not a number of 0 to {LARGEST_ID}")
+        if token in found:
+            raise FormatError(f"{where}: token {shown(token)} stands on an earlier line with rank {found[token]}")
+        found[token] = rank
+    return found
 
 
 def write(model: Model) -> bytes:
