@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::errors::exception;
 use crate::ids::{Ids, id};
-use crate::lists::ReadyInts;
+use crate::lists::{CollectorPaused, ReadyInts};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
 use crate::text::Utf8;
@@ -195,14 +195,18 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
         let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
-        let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-            self.encoder.encode_batch::<u32>(&texts, policy(specials), threads, monitor)
-        })?;
-        let lists = PyList::empty(py);
-        for ends in offsets.windows(2) {
-            lists.append(self.ints.list(py, &ids[ends[0] as usize..ends[1] as usize])?)?;
+        let mut lists = Vec::with_capacity(texts.len());
+        let _paused = CollectorPaused::new(py);
+        // A stretch at a time, so that its ids are read where they were written: in the cache.
+        for stretch in stretches(&texts, threads) {
+            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
+                self.encoder.encode_batch::<u32>(stretch, policy(specials), threads, monitor)
+            })?;
+            for ends in offsets.windows(2) {
+                lists.push(self.ints.list(py, &ids[ends[0] as usize..ends[1] as usize])?);
+            }
         }
-        Ok(lists)
+        PyList::new(py, lists)
     }
 
     fn encode_batch_to_numpy<'py>(
@@ -326,6 +330,24 @@ impl Encoder {
         let ids = 0..self.encoder.n_ids() as u32;
         PyArray1::from_iter(py, ids.map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)))
     }
+}
+
+/// Cuts texts into runs of about a megabyte for each thread.
+fn stretches<'a>(texts: &'a [&'a str], threads: usize) -> impl Iterator<Item = &'a [&'a str]> {
+    let threads =
+        if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    let (wanted, mut rest) = (threads << 20, texts);
+    std::iter::from_fn(move || {
+        let mut n_bytes = 0;
+        let enough = |text: &&str| {
+            n_bytes += text.len();
+            n_bytes >= wanted
+        };
+        let n_texts = rest.iter().position(enough).map_or(rest.len(), |last| last + 1);
+        let (stretch, after) = rest.split_at(n_texts);
+        rest = after;
+        (!stretch.is_empty()).then_some(stretch)
+    })
 }
 
 fn errors_named(name: &str) -> PyResult<DecodeErrors> {

@@ -44,3 +44,27 @@ impl ReadyInts {
         Ok(unsafe { list.cast_into_unchecked() })
     }
 }
+
+/// Keeps the cyclic garbage collector from running while many lists are made; it would look through each of them
+/// again and again, and lists of int hold no cycle.
+pub struct CollectorPaused<'py> {
+    was_enabled: bool,
+    _attached: Python<'py>,
+}
+
+impl<'py> CollectorPaused<'py> {
+    /// Pauses the collector until this is dropped.
+    pub fn new(py: Python<'py>) -> Self {
+        // SAFETY: the interpreter is attached.
+        CollectorPaused { was_enabled: unsafe { ffi::PyGC_Disable() } == 1, _attached: py }
+    }
+}
+
+impl Drop for CollectorPaused<'_> {
+    fn drop(&mut self) {
+        if self.was_enabled {
+            // SAFETY: `_attached` says that the interpreter is attached again when this is dropped.
+            unsafe { ffi::PyGC_Enable() };
+        }
+    }
+}
