@@ -36,18 +36,25 @@ impl Alternatives {
             None => None,
         };
         let behind = match behind {
-            Some(behind) => Some(Regex::new_many(behind).ok()?),
+            Some(behind) => Some(compile(behind)?),
             None => None,
         };
-        Some(Alternatives { all: Regex::new_many(&plain).ok()?, spaces, behind })
+        Some(Alternatives { all: compile(&plain)?, spaces, behind })
     }
 
     /// The first match from `from` on that is not empty: its start and end.
     pub fn find(&self, text: &str, mut from: usize) -> Option<(usize, usize)> {
         loop {
-            let found = self.all.search(&Input::new(text).range(from..))?;
-            let (start, mut end) = (found.start(), found.end());
-            if Some(found.pattern().as_usize()) == self.spaces && end < text.len() {
+            // Most matches start where the last one ended: looked for there, they need no way back.
+            let here = Input::new(text).range(from..).anchored(Anchored::Yes);
+            let (pattern, start, mut end) = match self.all.search_half(&here) {
+                Some(found) => (found.pattern(), from, found.offset()),
+                None => {
+                    let found = self.all.search(&Input::new(text).range(from..))?;
+                    (found.pattern(), found.start(), found.end())
+                }
+            };
+            if Some(pattern.as_usize()) == self.spaces && end < text.len() {
                 let last = text.get(start..end)?.char_indices().next_back()?.0;
                 end = if last > 0 { start + last } else { self.behind_spaces(text, start) };
             }
@@ -61,9 +68,17 @@ impl Alternatives {
     /// The end of the match at `start` of the alternatives behind the lookahead; `start` if there is none.
     fn behind_spaces(&self, text: &str, start: usize) -> usize {
         let input = Input::new(text).range(start..).anchored(Anchored::Yes);
-        let found = self.behind.as_ref().and_then(|behind| behind.search(&input));
-        found.map_or(start, |found| found.end())
+        let found = self.behind.as_ref().and_then(|behind| behind.search_half(&input));
+        found.map_or(start, |found| found.offset())
     }
+}
+
+/// An automaton for `patterns`, of which the first that matches wins.
+fn compile(patterns: &[&str]) -> Option<Regex> {
+    // With the usual 2 MB, classes of letters by case in many scripts overflow it again and again, and
+    // o200k's pattern runs at 1 MB/s.
+    let config = Regex::config().hybrid_cache_capacity(16 << 20);
+    Regex::builder().configure(config).build_many(patterns).ok()
 }
 
 /// The alternatives of a pattern, if all of them but [`SPACES`] are written in what both engines read alike:
