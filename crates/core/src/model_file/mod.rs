@@ -60,6 +60,8 @@ pub struct ModelColumns {
     pub whole_first: bool,
     /// Special tokens in the order of the file.
     pub special_tokens: Vec<(String, u32)>,
+    /// Those special tokens that HuggingFace counts as text, ascending.
+    pub plain_specials: Vec<String>,
     /// How text is split.
     pub pattern: PatternText,
     /// What malformed bytes give on decoding.
