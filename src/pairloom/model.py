@@ -20,7 +20,7 @@ DecodeErrors = Literal["strict", "replace", "ignore"]
 MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
 
-LARGEST_ID = 2**32 - 2
+LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 __all__ = ["LARGEST_ID", "DecodeErrors", "MergeRule", "Model", "Pattern", "assign_special_ids"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairloom.arguments import check_choice, check_int
-from pairloom.model import DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def _checked_vocab(vocab: Any) -> dict[int, bytes]:
         raise TypeError(f"vocab must be a dict from int to bytes, not {type(vocab).__name__}")
     for token_id, token in vocab.items():
         check_int("a vocab id", token_id, least=0)
-        if token_id > 0xFFFF_FFFE:
-            raise ValueError(f"vocab id {token_id} is too large; ids must be below 2**32 - 1")
+        if token_id > LARGEST_ID:
+            raise ValueError(f"vocab id {token_id} is too large; the largest is {LARGEST_ID}")
         if not isinstance(token, bytes):
             raise TypeError(f"vocab[{token_id}] must be bytes, not {type(token).__name__}")
         if not token:

@@ -18,10 +18,11 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
+use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
 /// The largest id that a token can have.
-pub const LARGEST_ID: u32 = u32::MAX - 1;
+pub const LARGEST_ID: u32 = MAX_IDS as u32 - 1;
 
 /// What malformed bytes give on decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

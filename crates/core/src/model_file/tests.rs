@@ -97,7 +97,7 @@ fn every_damage_is_told_with_its_place() {
 #[test]
 fn schema_2_damage_is_told() {
     let cases = [
-        ("\"token_ids\":[1,2]", "\"token_ids\":[1,4000000000]", "2 are left"),
+        ("\"token_ids\":[1,2]", "\"token_ids\":[1,16000000]", "2 are left"),
         ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids ascend"),
         ("YWI=", "YWJ=", "canonical"),
         ("YWI=", "YW I", "not base64 at character 2"),
