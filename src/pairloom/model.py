@@ -7,7 +7,7 @@ what the core would otherwise stumble over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ DecodeErrors = Literal["strict", "replace", "ignore"]
 MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
 
-LARGEST_ID = 2**32 - 2
+LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 __all__ = ["LARGEST_ID", "DecodeErrors", "MergeRule", "Model", "Pattern", "assign_special_ids"]
@@ -39,6 +39,7 @@ class Model:
     ignore_merges).
     special_tokens: literal -> id; kept apart from the tokens, since their bytes may be equal.
     pattern: the text of the pretoken pattern, or a tuple of patterns, each splitting what the one before left.
+    plain_specials: those of special_tokens that HuggingFace counts as text: decoding there never skips them.
     """
 
     token_ids: npt.NDArray[np.uint32]
@@ -50,6 +51,7 @@ class Model:
     special_tokens: dict[str, int]
     pattern: Pattern
     decode_errors: DecodeErrors
+    plain_specials: frozenset[str] = frozenset()
 
     @classmethod
     def from_tokens(
@@ -62,6 +64,7 @@ class Model:
         special_tokens: Mapping[str, int] | None = None,
         pattern: Pattern,
         decode_errors: DecodeErrors = "replace",
+        plain_specials: Iterable[str] = (),
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, made)."""
         ids = sorted(tokens)
@@ -76,6 +79,7 @@ class Model:
             special_tokens=dict(special_tokens or {}),
             pattern=pattern,
             decode_errors=decode_errors,
+            plain_specials=frozenset(plain_specials),
         )
 
     def tokens(self) -> dict[int, bytes]:
@@ -96,6 +100,7 @@ class Model:
             and self.special_tokens == other.special_tokens
             and self.pattern == other.pattern
             and self.decode_errors == other.decode_errors
+            and self.plain_specials == other.plain_specials
             and self.token_bytes == other.token_bytes
             and np.array_equal(self.token_ids, other.token_ids)
             and np.array_equal(self.token_ends, other.token_ends)

@@ -6,12 +6,13 @@ Enters: a map of bytes, or a Model. Leaves: a new Model; nothing is changed in p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairloom.arguments import check_choice, check_int
-from pairloom.model import DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _checked_vocab(vocab: Any) -> dict[int, bytes]:
         raise TypeError(f"vocab must be a dict from int to bytes, not {type(vocab).__name__}")
     for token_id, token in vocab.items():
         check_int("a vocab id", token_id, least=0)
-        if token_id > 0xFFFF_FFFE:
-            raise ValueError(f"vocab id {token_id} is too large; ids must be below 2**32 - 1")
+        if token_id > LARGEST_ID:
+            raise ValueError(f"vocab id {token_id} is too large; the largest is {LARGEST_ID}")
         if not isinstance(token, bytes):
             raise TypeError(f"vocab[{token_id}] must be bytes, not {type(token).__name__}")
         if not token:
@@ -127,6 +128,7 @@ def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> M
         special_tokens={text: i - n_removed if text in after else i for text, i in specials.items()},
         pattern=model.pattern,
         decode_errors=model.decode_errors,
+        plain_specials=model.plain_specials,
     )
 
 
@@ -140,14 +142,4 @@ def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
             raise ValueError(f"special token {text!r} exists already, with id {model.special_tokens[text]}")
         if token_id in taken and taken[token_id] != text.encode():
             raise ValueError(f"id {token_id} for special token {text!r} is taken by {taken[token_id]!r}")
-    return Model(
-        token_ids=model.token_ids,
-        token_bytes=model.token_bytes,
-        token_ends=model.token_ends,
-        merges=model.merges,
-        rule=model.rule,
-        whole_first=model.whole_first,
-        special_tokens={**model.special_tokens, **added},
-        pattern=model.pattern,
-        decode_errors=model.decode_errors,
-    )
+    return replace(model, special_tokens={**model.special_tokens, **added})

@@ -60,4 +60,5 @@ def random_model(seed: int) -> Model:
         special_tokens=specials,
         pattern=rng.choice(patterns),
         decode_errors=rng.choice(["strict", "replace", "ignore"]),
+        plain_specials=rng.sample(sorted(specials), rng.randrange(len(specials) + 1)),
     )

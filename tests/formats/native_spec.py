@@ -151,6 +151,12 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
     _check_distinct(tokens, rows, name)
     specials = take(file, "special_tokens", dict, name)
     _check_specials(specials, tokens, name)
+    added = take(file, "plain_specials", list, name)
+    for literal in added:
+        if type(literal) is not str or literal not in specials:
+            raise FormatError(f"{name}: plain_specials holds {shown(literal)}, which is no special token")
+    if added != sorted(set(added)):
+        raise FormatError(f"{name}: plain_specials must ascend, each once")
     return Model.from_tokens(
         tokens,
         rows,
@@ -159,6 +165,7 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         special_tokens=specials,
         pattern=_pattern(file["pattern"], name),
         decode_errors=cast(DecodeErrors, decode_errors),
+        plain_specials=added,
     )
 
 

@@ -35,6 +35,7 @@ def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
         {"special_tokens": {}},
         {"special_tokens": {"<a>": 259, "<b>": 260}},
         {"special_tokens": {"<b>": 300, "<a> x": 400}},
+        {"plain_specials": frozenset((ENDOFTEXT,))},
         {"special_tokens": {"ab": 300}, "merges": MODEL.merges[:0]},
         {"pattern": CL100K},
         {"pattern": O200K},
@@ -58,6 +59,8 @@ def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str,
     for literal, token_id in model.special_tokens.items():
         assert library.token_to_id(literal) == token_id
         assert library.encode(f"x{literal}x").ids == [120, token_id, 120]
+        skipped = "xx" if literal not in model.plain_specials else f"x{literal}x"
+        assert library.decode([120, token_id, 120], skip_special_tokens=True) == skipped
 
 
 def test_the_library_gives_the_same_ids() -> None:

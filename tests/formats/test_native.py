@@ -52,6 +52,7 @@ def test_schema_1_is_canonical_and_complete() -> None:
         {"whole_first": True},
         {"special_tokens": {}},
         {"special_tokens": {ENDOFTEXT: 300}},
+        {"plain_specials": frozenset((ENDOFTEXT,))},
         {"special_tokens": {ENDOFTEXT: 258, "<|pad|>": 259}},
     ],
 )

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
 use pairloom_core::ranks;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
 
 use crate::errors::exception;
 
@@ -26,6 +26,7 @@ pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bou
     columns.set_item("rule", if read.ranks { "ranks" } else { "pairs" })?;
     columns.set_item("whole_first", read.whole_first)?;
     columns.set_item("special_tokens", specials)?;
+    columns.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
     match read.pattern {
         PatternText::One(text) => columns.set_item("pattern", PyString::new(py, &text))?,
         PatternText::Several(texts) => columns.set_item("pattern", PyTuple::new(py, texts)?)?,

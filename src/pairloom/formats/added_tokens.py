@@ -6,7 +6,7 @@ of entries, whatever the file says: both directions here work out what it will d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pairloom.errors import FormatError
@@ -16,13 +16,17 @@ from pairloom.formats.json_text import shown, take, take_id
 __all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
 
 
-def read_added_tokens(entries: Any, name: str) -> dict[str, int]:
-    """The literals and ids of `added_tokens`; refuses flags that change where a literal is recognised."""
+def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozenset[str]]:
+    """The literals and ids of `added_tokens`, and which literals are not called special.
+
+    Refuses flags that change where a literal is recognised.
+    """
     if type(entries) is not list:
         raise FormatError(f"{name}: added_tokens must be a list, not {shown(entries)}")
     ids: dict[str, int] = {}
     text_of: dict[int, str] = {}
     normalized: dict[bool, list[str]] = {True: [], False: []}
+    plain: list[str] = []
     for place, entry in enumerate(entries):
         where = f"{name}: added_tokens[{place}]"
         if type(entry) is not dict:
@@ -39,9 +43,12 @@ def read_added_tokens(entries: Any, name: str) -> dict[str, int]:
             raise FormatError(f"{where}: {shown(literal)} with id {token_id} is empty or stands before it already")
         ids[literal] = token_id
         text_of[token_id] = literal
-        normalized[entry.get("normalized", not entry.get("special", False)) is True].append(literal)
+        special = take(entry, "special", bool, where)
+        normalized[entry.get("normalized", not special) is True].append(literal)
+        if not special:
+            plain.append(literal)
     _check_one_pass(normalized[False], normalized[True], name)
-    return ids
+    return ids, frozenset(plain)
 
 
 def _check_one_pass(first: list[str], second: list[str], name: str) -> None:
@@ -80,7 +87,7 @@ def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> Iterator
 
 
 def write_added_tokens(
-    specials: Mapping[str, int], text_of: Mapping[int, str]
+    specials: Mapping[str, int], plain: Collection[str], text_of: Mapping[int, str]
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids."""
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
@@ -95,6 +102,9 @@ def write_added_tokens(
                     f"a tokenizer.json cannot express the special token {shown(literal)} with id {token_id}: in its"
                     f" vocabulary that string is the token {shown(token)}; save as 'pairloom'"
                 )
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    added = [{"id": token_id, "content": literal, **flags} for literal, token_id in ordered.items()]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    added = [
+        {"id": token_id, "content": literal, **flags, "special": literal not in plain}
+        for literal, token_id in ordered.items()
+    ]
     return added, entries

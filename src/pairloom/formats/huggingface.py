@@ -1,7 +1,7 @@
 """HuggingFace's tokenizer.json, for byte-level BPE. What cannot be expressed exactly is refused with the reason.
 
 The ids are those of `encode(text, add_special_tokens=False)`: what a post_processor puts around a text is no part of
-the model, nor is decode_errors. Added tokens become special tokens whether or not the file calls them special.
+the model, nor is decode_errors. Added tokens become special tokens, those that the file does not call special too.
 The bridges to the library `tokenizers` are here as well.
 """
 
@@ -52,7 +52,7 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     _check_around(file, name)
     where = f"{name}: model"
     vocab = check_entries(take(bpe, "vocab", dict, where), where)
-    specials = read_added_tokens(file.get("added_tokens") or [], name)
+    specials, plain = read_added_tokens(file.get("added_tokens") or [], name)
     check_assigned(specials, vocab, name)
     rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
     whole_first = bpe.get("ignore_merges", False)
@@ -75,6 +75,7 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
             special_tokens=specials,
             pattern=read_splitters(file.get("pre_tokenizer"), name),
             decode_errors="replace",
+            plain_specials=plain,
         )
     )
 
@@ -120,7 +121,7 @@ def write(model: Model) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
-    added, entries = write_added_tokens(model.special_tokens, text_of)
+    added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of)
     vocab = with_special_tokens(text_of, entries, _WHAT)
     file = {
         "version": "1.0",

@@ -30,6 +30,7 @@ def expresses(model: Model) -> bool:
         model.rule == "pairs"
         and not model.whole_first
         and model.decode_errors == "strict"
+        and not model.plain_specials
         and model.pattern == GPT2
         and model.special_tokens == {SPECIAL: n}
         and np.array_equal(model.token_ids, np.arange(n))

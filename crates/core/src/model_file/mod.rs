@@ -18,10 +18,11 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
+use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
 /// The largest id that a token can have.
-pub const LARGEST_ID: u32 = u32::MAX - 1;
+pub const LARGEST_ID: u32 = MAX_IDS as u32 - 1;
 
 /// What malformed bytes give on decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct ModelColumns {
     pub whole_first: bool,
     /// Special tokens in the order of the file.
     pub special_tokens: Vec<(String, u32)>,
+    /// Those special tokens that HuggingFace counts as text, ascending.
+    pub plain_specials: Vec<String>,
     /// How text is split.
     pub pattern: PatternText,
     /// What malformed bytes give on decoding.

@@ -67,6 +67,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         ranks: false,
         whole_first: false,
         special_tokens,
+        plain_specials: Vec::new(),
         pattern: PatternText::One(pattern),
         decode_errors: DecodeErrors::Strict,
     })

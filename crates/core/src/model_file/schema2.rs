@@ -10,11 +10,12 @@ use super::{
     shown,
 };
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "decode_errors",
     "made_ids",
     "merges",
     "pattern",
+    "plain_specials",
     "rule",
     "schema_version",
     "special_tokens",
@@ -43,6 +44,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     let made_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
     let pattern = file.value("pattern", read_pattern)?;
+    let plain_specials = file.value("plain_specials", texts)?;
     let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
     let version = file.value("schema_version", |json| json.integer())?;
     let special_tokens = file.value("special_tokens", read_specials)?;
@@ -91,6 +93,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
             )));
         }
     }
+    check_plain(&plain_specials, &special_tokens)?;
     let merges = rows(&flat, &made)?;
     let mut order: Vec<usize> = Vec::new();
     order.try_reserve_exact(tokens.ids.len()).map_err(Error::out_of_memory("token order"))?;
@@ -105,6 +108,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         ranks,
         whole_first,
         special_tokens,
+        plain_specials,
         pattern,
         decode_errors,
     })
@@ -125,12 +129,33 @@ fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
     if json.peek() != Some(b'[') {
         return Ok(PatternText::One(json.string()?.into_owned()));
     }
-    let mut texts = Vec::new();
-    json.list(|json, _| push(&mut texts, json.string()?.into_owned(), "patterns"))?;
+    let texts = texts(json)?;
     if texts.is_empty() {
         return Err(Error::Model("the list is empty; give at least one pattern".into()));
     }
     Ok(PatternText::Several(texts))
+}
+
+/// A list of strings.
+fn texts(json: &mut Json<'_>) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    json.list(|json, _| push(&mut texts, json.string()?.into_owned(), "texts"))?;
+    Ok(texts)
+}
+
+/// Plain ones are special tokens, ascending.
+fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
+    let known: HashSet<&str> = specials.iter().map(|(text, _)| text.as_str()).collect();
+    if let Some(text) = plain.iter().find(|text| !known.contains(text.as_str())) {
+        return Err(Error::Model(format!(
+            "plain_specials holds {:?}, which is no special token",
+            shown(text)
+        )));
+    }
+    match plain.windows(2).find(|pair| pair[0] >= pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::Model(format!("plain_specials has {:?} out of order", shown(&pair[1])))),
+    }
 }
 
 /// A list of numbers, each an id.

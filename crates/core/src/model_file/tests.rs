@@ -23,7 +23,7 @@ fn schema1(merges: &[(u32, u32)]) -> String {
     )
 }
 
-const SCHEMA2: &str = r#"{"decode_errors":"replace","made_ids":[10,1],"merges":[1,2],"pattern":["\\S","\\s"],"rule":"pairs","schema_version":2,"special_tokens":{"\u00e9\ud83d\ude00":99},"token_bytes":"YWI=","token_ids":[1,2],"token_lengths":[1,1],"unicode_version":"16.0.0","whole_first":true}"#;
+const SCHEMA2: &str = r#"{"decode_errors":"replace","made_ids":[10,1],"merges":[1,2],"pattern":["\\S","\\s"],"plain_specials":[],"rule":"pairs","schema_version":2,"special_tokens":{"\u00e9\ud83d\ude00":99},"token_bytes":"YWI=","token_ids":[1,2],"token_lengths":[1,1],"unicode_version":"16.0.0","whole_first":true}"#;
 
 fn message(text: &str) -> String {
     read(text.as_bytes()).expect_err("the file is damaged").to_string()
@@ -97,7 +97,7 @@ fn every_damage_is_told_with_its_place() {
 #[test]
 fn schema_2_damage_is_told() {
     let cases = [
-        ("\"token_ids\":[1,2]", "\"token_ids\":[1,4000000000]", "2 are left"),
+        ("\"token_ids\":[1,2]", "\"token_ids\":[1,16000000]", "2 are left"),
         ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids ascend"),
         ("YWI=", "YWJ=", "canonical"),
         ("YWI=", "YW I", "not base64 at character 2"),
@@ -105,6 +105,7 @@ fn schema_2_damage_is_told() {
         ("\"merges\":[1,2]", "\"merges\":[1,7]", "neither listed nor made"),
         ("\"merges\":[1,2]", "\"merges\":[1,2,1,2]", "1 ids where 2"),
         ("\\ude00", "", "surrogate"),
+        ("[]", "[\"x\"]", "no special token"),
         ("99", "10", "which the vocabulary gives to other bytes"),
         ("16.0.0", "15.0.0", "unicode_version"),
         ("true", "1", "true or false"),
