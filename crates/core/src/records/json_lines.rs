@@ -10,7 +10,8 @@ use std::fmt;
 use memchr::memchr;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use super::documents::{BLOCK, Documents, Mending};
+use super::buffers::Buffers;
+use super::documents::{Documents, Mending};
 use crate::error::{Error, Result};
 
 /// How many messages of records that were left out are kept.
@@ -28,6 +29,7 @@ pub struct JsonLines {
     n_lines: u64,
     n_skipped: u64,
     messages: Vec<String>,
+    buffers: Buffers,
 }
 
 impl JsonLines {
@@ -46,13 +48,14 @@ impl JsonLines {
             n_lines: 0,
             n_skipped: 0,
             messages: Vec::new(),
+            buffers: Buffers::default(),
         })
     }
 
     /// Takes the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
-        let mut documents = Documents::default();
-        documents.text.try_reserve(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
+        let text = self.buffers.take(bytes.len())?;
+        let mut documents = Documents { text, ends: Vec::new() };
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &bytes[start..]) {
             let line = &bytes[start..start + length];
@@ -97,14 +100,14 @@ impl JsonLines {
             return Ok(());
         }
         let start = documents.text.len();
-        let mut read = extract(line, &self.field, &mut documents.text);
+        let mut read = extract(line, &self.field, documents.text.as_string());
         if read.is_err() && self.mending.replaces && std::str::from_utf8(line).is_err() {
-            documents.text.truncate(start);
+            documents.text.as_string().truncate(start);
             let replaced = String::from_utf8_lossy(line);
-            read = extract(replaced.as_bytes(), &self.field, &mut documents.text);
+            read = extract(replaced.as_bytes(), &self.field, documents.text.as_string());
         }
         let Err(error) = read else { return documents.end() };
-        documents.text.truncate(start);
+        documents.text.as_string().truncate(start);
         let error = Error::Record {
             place: format!("{}: line {}", self.name, self.n_lines),
             message: message(&error, line, &self.field),

@@ -6,6 +6,7 @@
 //! document becomes an object of its own. Memory: one block, whatever the size of the corpus: a document that
 //! is longer than a block is handed on in parts and cut where no cut can show ([`Cuts`]).
 
+mod buffers;
 mod columns;
 mod counting;
 mod cuts;

@@ -6,6 +6,7 @@
 
 use memchr::memmem::Finder;
 
+use super::buffers::Buffers;
 use super::documents::{BLOCK, Documents, Mending};
 use crate::error::{Error, Result};
 
@@ -25,6 +26,7 @@ pub struct PlainText {
     offset: u64,
     begin: Vec<u8>,
     has_text: bool,
+    buffers: Buffers,
 }
 
 impl PlainText {
@@ -41,6 +43,7 @@ impl PlainText {
             offset: 0,
             begin: Vec::new(),
             has_text: false,
+            buffers: Buffers::default(),
         })
     }
 
@@ -60,8 +63,8 @@ impl PlainText {
     }
 
     fn read(&mut self, block: &[u8], is_last: bool) -> Result<Documents> {
-        let mut documents = Documents::default();
-        documents.text.try_reserve(self.held.len() + block.len()).map_err(Error::out_of_memory(BLOCK))?;
+        let text = self.buffers.take(self.held.len() + block.len())?;
+        let mut documents = Documents { text, ends: Vec::new() };
         let mut joined = std::mem::take(&mut self.held);
         let mut bytes = block;
         if self.is_character(&joined) && bytes.len() > MOST_CONTINUED {
