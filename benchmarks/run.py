@@ -70,11 +70,12 @@ def _written(path: Path, data: bytes, name: str) -> Corpus:
     return Corpus(name, path)
 
 
-def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str]) -> Setup:
-    """All sizes of all corpora, built where they are not there."""
-    sized = {name: [corpus(name, size) for size in SIZES[name]] for name in LANGUAGES}
+def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str], *, small_only: bool) -> Setup:
+    """All sizes of all corpora, or the smaller of each, built where they are not there."""
     small, large = (
-        [Corpus(f"{LANGUAGES[name]}, {SIZES[name][place]} MB", paths[place]) for name, paths in sized.items()]
+        [Corpus(f"{LANGUAGES[name]}, {SIZES[name][place]} MB", corpus(name, SIZES[name][place])) for name in LANGUAGES]
+        if not (place and small_only)
+        else []
         for place in (0, 1)
     )
     growing = []
@@ -173,6 +174,7 @@ def main() -> int:
     """The command line; 1 when a target was missed and --strict was given."""
     parser = argparse.ArgumentParser(description="pairloom against its peers")
     parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
+    parser.add_argument("--small", action="store_true", help="leave out the larger size of each corpus")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
     parser.add_argument("--threads", type=int, default=peers.machine()["cores"])
@@ -191,7 +193,7 @@ def main() -> int:
         setup = (
             quick_setup(options.threads, folder, n_turns)
             if options.quick
-            else full_setup(options.threads, folder, n_turns, wanted)
+            else full_setup(options.threads, folder, n_turns, wanted, small_only=options.small)
         )
         sections = [measure(section, setup) for section in wanted]
     if not options.quick:
