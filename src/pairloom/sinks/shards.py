@@ -30,7 +30,7 @@ FORMATS = tuple(_MODULES)
 """What shards can be written as."""
 
 _OURS = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
-_HASH_BYTES = 4 << 20
+_HASH_BYTES = 1 << 18
 
 
 class Batch(NamedTuple):
