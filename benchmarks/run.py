@@ -12,6 +12,7 @@ beginnings of corpora that are there, or else the standard library's sources, on
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import importlib
 import json
@@ -175,6 +176,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="pairloom against its peers")
     parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
     parser.add_argument("--small", action="store_true", help="leave out the larger size of each corpus")
+    parser.add_argument("--fast-rivals", action="store_true", help="train against the slow peers on little or nothing")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
     parser.add_argument("--threads", type=int, default=peers.machine()["cores"])
@@ -195,6 +197,7 @@ def main() -> int:
             if options.quick
             else full_setup(options.threads, folder, n_turns, wanted, small_only=options.small)
         )
+        setup = dataclasses.replace(setup, fast_rivals=options.fast_rivals)
         sections = [measure(section, setup) for section in wanted]
     if not options.quick:
         write_readme(write_record(sections, n_turns))

@@ -98,6 +98,7 @@ class Setup:
     growing: list[Corpus]
     """One mixed corpus from 100 MB to 2 GB; smaller when quick."""
     folder: Path
+    fast_rivals: bool = False
     """Where answers and models are put while measuring."""
 
     @property

@@ -29,7 +29,9 @@ def measure(setup: Setup) -> Section:
     )
     section.tables.append(times)
     for corpus in setup.corpora:
-        slow = SLOW if corpus in setup.small else ("tokenizers",)
+        slow: tuple[str, ...] = SLOW if corpus in setup.small else ("tokenizers",)
+        if setup.fast_rivals:
+            slow = ("tokenizers",) if corpus in setup.small else ()
         job = {"task": "train", "path": str(corpus.path), "vocab_size": VOCAB_SIZE, "threads": setup.n_threads}
         calls: dict[str, Call] = {peer: (peer, job) for peer in ("pairloom", *FAST, *slow)}
         results = turns(calls, setup.n_turns)
