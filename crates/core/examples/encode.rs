@@ -166,6 +166,9 @@ fn main() -> Result<(), Failure> {
             bench.measure(&format!("file, cold, threads {threads}"), rate, || {
                 Ok(encoder()?.encode_file::<u16>(Path::new(path), threads, &Silent)?)
             })?;
+            bench.measure(&format!("file, warm, threads {threads}"), rate, || {
+                Ok(warm.encode_file::<u16>(Path::new(path), threads, &Silent)?)
+            })?;
         }
         let blocks: Vec<&str> = text.split_inclusive("\n\n").collect();
         for threads in [1, 2] {

@@ -11,10 +11,12 @@ pub mod ids;
 pub mod merges;
 pub mod model_file;
 pub mod monitor;
+mod pages;
 pub mod pretokens;
 pub mod ranks;
 pub mod records;
 pub mod special;
+pub mod text;
 mod threads;
 pub mod vocabulary;
 

@@ -15,7 +15,7 @@ use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
 use crate::records::Documents;
-use crate::text::Utf8;
+use crate::text::utf8;
 
 /// Distinct pretokens with their counts, frozen.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -132,8 +132,8 @@ impl Counter {
     }
 
     fn count_texts(&mut self, py: Python<'_>, texts: Vec<Bound<'_, PyString>>) -> PyResult<()> {
-        let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
+        let texts = texts.iter().map(utf8).collect::<PyResult<Vec<_>>>()?;
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
         let report = self.report.as_ref().map(|report| report.clone_ref(py));
         let counter = self.open()?;
         PyMonitor::run(py, report.as_ref(), |monitor| counter.count_texts(&texts, monitor))

@@ -18,7 +18,7 @@ use crate::ids::{Ids, id};
 use crate::lists::{CollectorPaused, ReadyInts};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
-use crate::text::Utf8;
+use crate::text::{characters, utf8};
 
 /// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
 const SHORT: usize = 4096;
@@ -78,8 +78,7 @@ impl Encoder {
         text: &Bound<'py, PyString>,
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let text = Utf8::of(text)?;
-        let text = text.as_str();
+        let text = &*utf8(text)?;
         let mut ids = Vec::<u32>::new();
         self.over(py, text, || self.encoder.encode(text, policy, &mut ids))?;
         self.ints.list(py, &ids)
@@ -173,8 +172,7 @@ impl Encoder {
         text: &Bound<'py, PyString>,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let text = Utf8::of(text)?;
-        let text = text.as_str();
+        let text = &*utf8(text)?;
         if self.is_narrow() {
             let mut ids = Vec::<u16>::new();
             self.over(py, text, || self.encoder.encode(text, policy(specials), &mut ids))?;
@@ -193,19 +191,22 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
-        let mut lists = Vec::with_capacity(texts.len());
+        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
+        let mut lists: Vec<Py<PyList>> = Vec::with_capacity(texts.len());
         let _paused = CollectorPaused::new(py);
-        // A stretch at a time, so that its ids are read where they were written: in the cache.
-        for stretch in stretches(&texts, threads) {
-            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<u32>(stretch, policy(specials), threads, monitor)
-            })?;
-            for ends in offsets.windows(2) {
-                lists.push(self.ints.list(py, &ids[ends[0] as usize..ends[1] as usize])?);
-            }
-        }
+        PyMonitor::run(py, None, |monitor| {
+            self.encoder.encode_each::<u32>(&texts, policy(specials), threads, monitor, |ids, counts| {
+                monitor.call(|py| {
+                    let mut rest = ids;
+                    for &n_ids in counts {
+                        let (ids, after) = rest.split_at(n_ids);
+                        lists.push(self.ints.list(py, ids)?.unbind());
+                        rest = after;
+                    }
+                    Ok(())
+                })
+            })
+        })?;
         PyList::new(py, lists)
     }
 
@@ -216,8 +217,7 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
-        let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
+        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
         if self.is_narrow() {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u16>(&texts, policy(specials), threads, monitor)
@@ -256,8 +256,7 @@ impl Encoder {
         limit: Option<usize>,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<usize> {
-        let text = Utf8::of(text)?;
-        let text = text.as_str();
+        let text = &*utf8(text)?;
         self.over(py, text, || self.encoder.count(text, policy(specials), limit))
     }
 
@@ -267,8 +266,7 @@ impl Encoder {
         texts: Vec<Bound<'py, PyString>>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
+        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
         let counts = PyMonitor::run(py, None, |monitor| {
             self.encoder.count_batch(&texts, Policy::All, threads, monitor)
         })?;
@@ -332,24 +330,6 @@ impl Encoder {
     }
 }
 
-/// Cuts texts into runs of about a megabyte for each thread.
-fn stretches<'a>(texts: &'a [&'a str], threads: usize) -> impl Iterator<Item = &'a [&'a str]> {
-    let threads =
-        if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
-    let (wanted, mut rest) = (threads << 20, texts);
-    std::iter::from_fn(move || {
-        let mut n_bytes = 0;
-        let enough = |text: &&str| {
-            n_bytes += text.len();
-            n_bytes >= wanted
-        };
-        let n_texts = rest.iter().position(enough).map_or(rest.len(), |last| last + 1);
-        let (stretch, after) = rest.split_at(n_texts);
-        rest = after;
-        (!stretch.is_empty()).then_some(stretch)
-    })
-}
-
 fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     match name {
         "strict" => Ok(DecodeErrors::Strict),
@@ -371,8 +351,7 @@ pub struct StreamEncoder {
 #[pymethods]
 impl StreamEncoder {
     fn push<'py>(&mut self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
-        let text = Utf8::of(text)?;
-        let text = text.as_str();
+        let text = &*utf8(text)?;
         let mut ids = Vec::<u32>::new();
         let done = if text.len() < SHORT {
             self.inner.push(text, &mut ids)

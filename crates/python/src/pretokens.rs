@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::errors::exception;
-use crate::text::Utf8;
+use crate::text::utf8;
 
 /// A pattern: one regex, or several that each split what the one before left.
 #[derive(FromPyObject)]
@@ -43,8 +43,7 @@ pub fn pretokenize<'py>(
     pattern: Pattern,
 ) -> PyResult<Bound<'py, PyList>> {
     let pretokenizer = pattern.compile(py)?;
-    let text = Utf8::of(text)?;
-    let text = text.as_str();
+    let text = &*utf8(text)?;
     let ends = py.detach(|| pretokenizer.ends(text)).map_err(|error| exception(py, error))?;
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let pretokens = starts.zip(&ends).map(|(start, &end)| PyBytes::new(py, &text.as_bytes()[start..end]));

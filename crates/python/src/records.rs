@@ -11,7 +11,7 @@ use pyo3::types::PyString;
 use crate::encoder::Encoder;
 use crate::errors::exception;
 use crate::monitor::PyMonitor;
-use crate::text::Utf8;
+use crate::text::utf8;
 
 /// A block of documents, frozen.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -29,8 +29,8 @@ impl Documents {
 impl Documents {
     #[staticmethod]
     fn from_texts(py: Python<'_>, texts: Vec<Bound<'_, PyString>>) -> PyResult<Self> {
-        let texts = texts.iter().map(Utf8::of).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(Utf8::as_str).collect();
+        let texts = texts.iter().map(utf8).collect::<PyResult<Vec<_>>>()?;
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
         Documents::of(py, py.detach(|| records::Documents::from_texts(&texts)))
     }
 

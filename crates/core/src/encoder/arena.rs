@@ -3,7 +3,7 @@
 //! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes
 //! each where they fit. A full arena is emptied as a whole; a record is known by its generation to be gone.
 
-use super::cache::Packed;
+use super::cache::{Packed, prefetch};
 
 /// Records within a bound of memory.
 pub(super) struct Arena {
@@ -38,6 +38,15 @@ impl Arena {
             self.bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
         }
         Some(Packed::spilled(ids.len() as u32, at, self.generation))
+    }
+
+    /// Starts loading the record at `place`.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, place: &Packed) {
+        let [_, at, _, _] = place.words();
+        if let Some(first) = self.bytes.get(at as usize) {
+            prefetch(first);
+        }
     }
 
     /// Appends the ids of the record at `place` to `ids`, if it is still there and begins with `own`.

@@ -11,6 +11,8 @@ use super::{Encoder, SpecialPolicy, Worker};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
+use crate::pages;
+use crate::text::Text;
 
 /// How much text a thread takes at a time.
 const STRETCH_BYTES: usize = 1 << 19;
@@ -19,11 +21,13 @@ const STRETCH_BYTES: usize = 1 << 19;
 struct Piece<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
+    /// The text at hand in UTF-8, where it is not that already.
+    buffer: String,
 }
 
 impl<I> Default for Piece<I> {
     fn default() -> Self {
-        Piece { ids: Vec::new(), counts: Vec::new() }
+        Piece { ids: Vec::new(), counts: Vec::new(), buffer: String::new() }
     }
 }
 
@@ -31,42 +35,56 @@ impl Encoder {
     /// The ids of all texts, one after the other, and n + 1 offsets: text i has `ids[offsets[i]..offsets[i + 1]]`.
     pub fn encode_batch<I: Id>(
         &self,
-        texts: &[&str],
+        texts: &[impl Text],
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<(Vec<I>, Vec<i64>)> {
-        self.check_width::<I>()?;
         let mut offsets = Vec::new();
         offsets.try_reserve_exact(texts.len() + 1).map_err(Error::out_of_memory("offsets"))?;
         offsets.push(0i64);
         let (mut all, mut end) = (Vec::new(), 0);
+        // Hardly any text has more than an id for two bytes.
+        pages::reserve(&mut all, texts.iter().map(Text::n_bytes).sum::<usize>() / 2);
+        self.encode_each(texts, specials, threads, monitor, |ids, counts| {
+            all.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
+            all.extend_from_slice(ids);
+            offsets.extend(counts.iter().map(|&n| {
+                end += n as i64;
+                end
+            }));
+            Ok(())
+        })?;
+        all.shrink_to_fit();
+        Ok((all, offsets))
+    }
+
+    /// Gives the ids of all texts to `take`, many texts at a time: their ids, one after the other, and how many each
+    /// text has.
+    ///
+    /// `take` is called in the order of the texts and by the calling thread, while others encode what follows.
+    pub fn encode_each<I: Id>(
+        &self,
+        texts: &[impl Text],
+        specials: SpecialPolicy<'_>,
+        threads: usize,
+        monitor: &dyn Monitor,
+        mut take: impl FnMut(&[I], &[usize]) -> Result<()>,
+    ) -> Result<()> {
+        self.check_width::<I>()?;
         let encode = |worker: &mut Worker, text: &str, ids: &mut Vec<I>| {
             specials.check(text)?;
             let before = ids.len();
             worker.encode(self, text, self.recognised(specials), &mut Ids(ids))?;
             Ok(ids.len() - before)
         };
-        self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| {
-            if all.is_empty() {
-                std::mem::swap(&mut all, &mut piece.ids);
-            } else {
-                all.try_reserve(piece.ids.len()).map_err(Error::out_of_memory("ids"))?;
-                all.extend_from_slice(&piece.ids);
-            }
-            offsets.extend(piece.counts.iter().map(|&n| {
-                end += n as i64;
-                end
-            }));
-            Ok(())
-        })?;
-        Ok((all, offsets))
+        self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| take(&piece.ids, &piece.counts))
     }
 
     /// How many ids each text has.
     pub fn count_batch(
         &self,
-        texts: &[&str],
+        texts: &[impl Text],
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
@@ -89,15 +107,14 @@ impl Encoder {
     /// Runs `encode` over all texts and `join` over the pieces, in the order of the texts.
     fn for_all<I: Id>(
         &self,
-        texts: &[&str],
+        texts: &[impl Text],
         threads: usize,
         monitor: &dyn Monitor,
         encode: impl Fn(&mut Worker, &str, &mut Vec<I>) -> Result<usize> + Sync,
-        join: impl FnMut(&mut Piece<I>) -> Result<()> + Send,
+        join: impl FnMut(&mut Piece<I>) -> Result<()>,
     ) -> Result<()> {
-        let stretch_bytes = if threads == 1 { usize::MAX } else { STRETCH_BYTES };
-        let stretches = stretches(texts, stretch_bytes)?;
-        let n_bytes = texts.iter().map(|text| text.len() as u64).sum();
+        let stretches = stretches(texts, STRETCH_BYTES)?;
+        let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
         let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
             let texts =
                 stretches.get(number).and_then(|stretch| texts.get(stretch.clone())).unwrap_or_default();
@@ -107,8 +124,9 @@ impl Encoder {
             self.with_worker(|worker| {
                 let mut n_bytes = 0;
                 for text in texts {
-                    piece.counts.push(encode(worker, text, &mut piece.ids)?);
-                    n_bytes += text.len();
+                    let utf8 = text.utf8(&mut piece.buffer)?;
+                    piece.counts.push(encode(worker, utf8, &mut piece.ids)?);
+                    n_bytes += text.n_bytes();
                     if n_bytes >= STRETCH_BYTES {
                         pulse(std::mem::take(&mut n_bytes))?;
                     }
@@ -121,11 +139,11 @@ impl Encoder {
 }
 
 /// Cuts the texts into stretches of about equal length.
-fn stretches(texts: &[&str], stretch_bytes: usize) -> Result<Vec<Range<usize>>> {
+fn stretches(texts: &[impl Text], stretch_bytes: usize) -> Result<Vec<Range<usize>>> {
     let mut stretches = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
-        n_bytes += text.len();
+        n_bytes += text.n_bytes();
         if n_bytes >= stretch_bytes || index + 1 == texts.len() {
             stretches.try_reserve(1).map_err(Error::out_of_memory("a batch"))?;
             stretches.push(start..index + 1);

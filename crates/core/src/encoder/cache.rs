@@ -130,6 +130,14 @@ impl Cache {
         self.table.view()
     }
 
+    /// Starts loading the record of a pretoken in the arena, if there is one.
+    #[inline(always)]
+    pub(super) fn prefetch_record(&self, key: Key, place: u32) {
+        if let Some(packed) = self.table.view().inline_ids(key.spilled(), place) {
+            self.arena.prefetch(packed);
+        }
+    }
+
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(super) fn append_ids(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         let view = self.table.view();
@@ -247,14 +255,7 @@ impl<'a> View<'a> {
     /// Starts loading the bucket that belongs to `place`.
     #[inline(always)]
     pub(super) fn prefetch(self, place: u32) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: A prefetch reads nothing; the address is within the mapping besides.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(self.bucket(place)).cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = place;
+        prefetch(self.bucket(place));
     }
 
     /// The ids of a pretoken, if it is known and they lie in its entry.
@@ -268,6 +269,19 @@ impl<'a> View<'a> {
         let ids = select_unpredictable(second == 0, &entries[1].ids, &entries[0].ids);
         (first.min(second) == 0).then_some(ids)
     }
+}
+
+/// Starts loading the first cache line of `wanted`.
+#[inline(always)]
+pub(super) fn prefetch<T: ?Sized>(wanted: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: A prefetch changes nothing, wherever the address is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(wanted).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = wanted;
 }
 
 #[cfg(test)]

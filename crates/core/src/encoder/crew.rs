@@ -1,17 +1,18 @@
 //! Work in numbered jobs over all threads, joined in order.
 //!
 //! Enters: how many jobs there are, what one does, how its product joins those before it. Threads take the
-//! next job from one atomic number; whoever finishes the job that the join waits for joins it, and all that
-//! follow it and are finished, while the others go on. What was joined is handed out again to be filled anew,
-//! so that products are few however many jobs there are. The calling thread works too and alone calls the
-//! monitor; where a thread cannot be started the others do its work. No thread outlives the call.
+//! next job from one atomic number. The calling thread works too; it alone joins products, as soon as their
+//! turn has come and before it takes another job, and it alone calls the monitor: so both may do what only
+//! that thread may. A thread that is far ahead of the joining waits. What was joined is handed out again to be
+//! filled anew, so that products are few however many jobs there are. Where a thread cannot be started the others
+//! do its work. No thread outlives the call.
 //!
 //! The error that is returned is that of the first job that failed, in the order of the jobs: those before it
 //! are finished, those after it are not begun.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ use crate::threads;
 
 /// How often the monitor is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// Products that may wait for their turn, for each thread.
+const WAITING_PER_THREAD: usize = 3;
 
 /// What a job calls now and then with the bytes of text it has done since; on an error it ends.
 pub(super) type Pulse<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
@@ -36,22 +40,22 @@ pub(super) struct Crew<'a> {
 }
 
 /// The products that wait for their turn, and those to be used again.
-struct Joint<P, J> {
-    next: usize,
+struct Products<P> {
     waiting: Vec<(usize, Result<P>)>,
     spare: Vec<P>,
-    join: J,
-    failure: Option<Error>,
 }
 
 /// What all threads see.
-struct Board<'a, P, J> {
+struct Board<P> {
     next_job: AtomicUsize,
     /// Jobs from this number on are not begun.
     wanted: AtomicUsize,
     stop: AtomicBool,
     done_bytes: AtomicU64,
-    joint: &'a Mutex<Joint<P, J>>,
+    products: Mutex<Products<P>>,
+    /// Signalled when products were joined.
+    joined: Condvar,
+    most_waiting: usize,
 }
 
 impl Crew<'_> {
@@ -59,45 +63,53 @@ impl Crew<'_> {
     pub(super) fn run<P: Send + Default>(
         &self,
         job: impl Fn(usize, &mut P, Pulse<'_>) -> Result<()> + Sync,
-        join: impl FnMut(&mut P) -> Result<()> + Send,
+        join: impl FnMut(&mut P) -> Result<()>,
     ) -> Result<()> {
         self.monitor.report(Stage::Encode, 0, self.n_bytes)?;
-        let joint =
-            Mutex::new(Joint { next: 0, waiting: Vec::new(), spare: Vec::new(), join, failure: None });
+        let n_threads = threads::wanted(self.threads).min(self.n_jobs).max(1);
         let board = Board {
             next_job: AtomicUsize::new(0),
             wanted: AtomicUsize::new(self.n_jobs),
             stop: AtomicBool::new(false),
             done_bytes: AtomicU64::new(0),
-            joint: &joint,
+            products: Mutex::new(Products { waiting: Vec::new(), spare: Vec::new() }),
+            joined: Condvar::new(),
+            most_waiting: WAITING_PER_THREAD * n_threads,
         };
-        let interruption = thread::scope(|scope| self.work(scope, &board, &job));
-        interruption?;
-        let joint = joint.into_inner().unwrap_or_else(PoisonError::into_inner);
-        joint.failure.map_or(Ok(()), Err)?;
+        thread::scope(|scope| self.work(scope, n_threads, &board, &job, join))?;
         self.monitor.report(Stage::Encode, self.n_bytes, self.n_bytes)
     }
 
-    /// Starts the other threads, works, waits for them; an error is the monitor's.
-    fn work<'scope, P: Send + Default, J: FnMut(&mut P) -> Result<()> + Send>(
+    /// Starts the other threads, works, joins, waits for them.
+    fn work<'scope, P: Send + Default>(
         &self,
         scope: &'scope thread::Scope<'scope, '_>,
-        board: &'scope Board<'_, P, J>,
+        n_threads: usize,
+        board: &'scope Board<P>,
         job: &'scope (impl Fn(usize, &mut P, Pulse<'_>) -> Result<()> + Sync),
+        join: impl FnMut(&mut P) -> Result<()>,
     ) -> Result<()> {
-        let (sender, finished) = mpsc::channel::<()>();
-        for _ in 1..threads::wanted(self.threads).min(self.n_jobs) {
+        let (sender, handed_in) = mpsc::channel::<()>();
+        for _ in 1..n_threads {
             let sender = sender.clone();
             let others = move || {
-                board.take_jobs(job, &mut |n_bytes| board.tick(n_bytes));
-                // Dropped when this thread is done, which is all that the receiver waits for.
-                drop(sender);
+                let mut product = P::default();
+                while let Some(number) = board.take_job() {
+                    let done = job(number, &mut product, &mut |n_bytes| board.tick(n_bytes));
+                    board.hand_in(number, done.map(|()| std::mem::take(&mut product)));
+                    // Nobody listens any more once the first failure is known.
+                    let _ = sender.send(());
+                    product = board.wait_for_room();
+                }
             };
             if threads::spawn_scoped(scope, "pairloom-encode", others).is_err() {
                 break;
             }
         }
         drop(sender);
+        // However this ends: nobody may wait for room that nobody makes.
+        let _stop = StopOnDrop(board);
+        let mut joiner = Joiner { board, join, next: 0 };
         let mut interruption = Ok(());
         let mut reported = Instant::now();
         let mut pulse = |n_bytes| {
@@ -113,59 +125,105 @@ impl Crew<'_> {
             }
             Ok(())
         };
-        board.take_jobs(job, &mut pulse);
-        while finished.recv_timeout(REPORT_EVERY) == Err(RecvTimeoutError::Timeout) {
-            // A failed report has told the other threads to stop; they are waited for all the same.
-            let _ = pulse(0);
+        let mut failure = joiner.join_ready();
+        while failure.is_ok()
+            && let Some(number) = board.take_job()
+        {
+            let mut product = board.spare();
+            let done = job(number, &mut product, &mut pulse);
+            board.hand_in(number, done.map(|()| product));
+            failure = joiner.join_ready();
         }
-        interruption
+        while failure.is_ok() {
+            let waited = handed_in.recv_timeout(REPORT_EVERY);
+            // A failed report tells the other threads to stop; they are waited for all the same.
+            let _ = pulse(0);
+            failure = joiner.join_ready();
+            if waited == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+        }
+        interruption.and(failure)
     }
 }
 
-impl<P: Default, J: FnMut(&mut P) -> Result<()>> Board<'_, P, J> {
+/// The calling thread's side of the board.
+struct Joiner<'a, P, J> {
+    board: &'a Board<P>,
+    join: J,
+    next: usize,
+}
+
+impl<P: Default, J: FnMut(&mut P) -> Result<()>> Joiner<'_, P, J> {
+    /// Joins all products whose turn it is; an error is the first in order.
+    fn join_ready(&mut self) -> Result<()> {
+        while let Some(product) = self.board.take_product(self.next) {
+            self.next += 1;
+            let mut product = product?;
+            (self.join)(&mut product)?;
+            self.board.lock().spare.push(product);
+            self.board.joined.notify_all();
+        }
+        Ok(())
+    }
+}
+
+impl<P: Default> Board<P> {
+    fn lock(&self) -> MutexGuard<'_, Products<P>> {
+        self.products.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn tick(&self, n_bytes: usize) -> Result<()> {
         self.done_bytes.fetch_add(n_bytes as u64, Ordering::Relaxed);
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    fn take_jobs(&self, job: &impl Fn(usize, &mut P, Pulse<'_>) -> Result<()>, pulse: Pulse<'_>) {
-        let mut product = P::default();
-        loop {
-            let number = self.next_job.fetch_add(1, Ordering::Relaxed);
-            if number >= self.wanted.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let done = job(number, &mut product, pulse);
-            if done.is_err() {
-                self.wanted.fetch_min(number, Ordering::Relaxed);
-            }
-            product = self.hand_in(number, done.map(|()| product));
-        }
+    /// The number of a job to do.
+    fn take_job(&self) -> Option<usize> {
+        let number = self.next_job.fetch_add(1, Ordering::Relaxed);
+        let is_wanted = number < self.wanted.load(Ordering::Relaxed) && !self.stop.load(Ordering::Relaxed);
+        is_wanted.then_some(number)
     }
 
-    /// Leaves a product to be joined, joins all whose turn it is, gives one to be filled anew.
-    fn hand_in(&self, number: usize, product: Result<P>) -> P {
-        let mut joint = self.joint.lock().unwrap_or_else(PoisonError::into_inner);
-        let Joint { next, waiting, spare, join, failure } = &mut *joint;
-        waiting.push((number, product));
-        while failure.is_none()
-            && let Some(at) = waiting.iter().position(|(number, _)| number == next)
-        {
-            let (_, product) = waiting.swap_remove(at);
-            *next += 1;
-            let joined = product.and_then(|mut product| {
-                join(&mut product)?;
-                Ok(product)
-            });
-            match joined {
-                Ok(product) => spare.push(product),
-                Err(error) => {
-                    self.wanted.store(0, Ordering::Relaxed);
-                    *failure = Some(error);
-                }
-            }
+    /// Leaves a product to be joined.
+    fn hand_in(&self, number: usize, product: Result<P>) {
+        if product.is_err() {
+            self.wanted.fetch_min(number, Ordering::Relaxed);
         }
-        spare.pop().unwrap_or_default()
+        self.lock().waiting.push((number, product));
+    }
+
+    /// The product of a job, if it is there.
+    fn take_product(&self, number: usize) -> Option<Result<P>> {
+        let waiting = &mut self.lock().waiting;
+        let at = waiting.iter().position(|&(n, _)| n == number)?;
+        Some(waiting.swap_remove(at).1)
+    }
+
+    /// A product to be filled.
+    fn spare(&self) -> P {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
+    /// The same, once not too many wait to be joined.
+    fn wait_for_room(&self) -> P {
+        let is_full = |products: &mut Products<P>| {
+            products.waiting.len() > self.most_waiting && !self.stop.load(Ordering::Relaxed)
+        };
+        let waited = self.joined.wait_while(self.lock(), is_full);
+        waited.unwrap_or_else(PoisonError::into_inner).spare.pop().unwrap_or_default()
+    }
+}
+
+/// Ends the work of the other threads when the calling thread is done, or fails.
+struct StopOnDrop<'a, P>(&'a Board<P>);
+
+impl<P> Drop for StopOnDrop<'_, P> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+        // Under the lock, so that nobody is between looking and waiting.
+        let _products = self.0.products.lock();
+        self.0.joined.notify_all();
     }
 }
 

@@ -22,6 +22,7 @@ use super::worker::{Marks, Window};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
+use crate::pages;
 
 /// Bytes between two cuts.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -72,18 +73,30 @@ impl Encoder {
         let scan =
             FileScan { encoder: self, source: Source { path, file: &file, n_bytes: size }, in_windows };
         let n_pieces = usize::try_from(n_pieces).map_err(Error::out_of_memory("the pieces of a file"))?;
+        // Hardly any text has more than an id for two bytes.
+        let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
+            if n_pieces == 1 {
+                pages::reserve(&mut piece.ids, n_ids);
+            }
             let is_last = number + 1 == n_pieces;
             let begin = number as u64 * piece_bytes;
             let until = if is_last { u64::MAX } else { begin + piece_bytes };
             scan.encode_piece(begin, until, piece, pulse)
         };
         let (mut all, mut end) = (Vec::new(), None);
+        if n_pieces > 1 {
+            pages::reserve(&mut all, n_ids);
+        }
         let mut bridge = Piece::default();
         let join = |piece: &mut Piece<I>| {
             end = Some(match end {
-                None => {
+                None if n_pieces == 1 => {
                     std::mem::swap(&mut all, &mut piece.ids);
+                    piece.end
+                }
+                None => {
+                    append(&mut all, &piece.ids)?;
                     piece.end
                 }
                 Some(at) => scan.join(&mut all, at, piece, &mut bridge)?,
@@ -91,6 +104,7 @@ impl Encoder {
             Ok(())
         };
         Crew { n_jobs: n_pieces, threads, monitor, n_bytes: size.unwrap_or(0) }.run(job, join)?;
+        all.shrink_to_fit();
         Ok(all)
     }
 }

@@ -44,7 +44,7 @@ pub struct EncoderOptions {
 
 impl Default for EncoderOptions {
     fn default() -> Self {
-        EncoderOptions { cache_bytes: 32 << 20 }
+        EncoderOptions { cache_bytes: 96 << 20 }
     }
 }
 

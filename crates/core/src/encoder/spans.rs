@@ -1,8 +1,9 @@
 //! The loop over pretokens: find each in the cache, merge those that are new.
 //!
 //! Enters: text and the ends of its pretokens. Leaves: ids, in a sink. Pretokens are taken [`BATCH`] at a time
-//! in two passes: the first makes their keys and asks for their buckets ahead of use, the second reads the
-//! buckets and writes four ids for each pretoken, of which the cursor keeps as many as there are.
+//! in two passes: the first makes their keys and asks for their buckets ahead of use (and for the bytes of the
+//! long ones, which lie elsewhere), the second reads the buckets and writes four ids for each pretoken, of
+//! which the cursor keeps as many as there are.
 //!
 //! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
@@ -25,6 +26,8 @@ pub(super) struct Merger {
     /// The batch at hand.
     keys: [Key; BATCH],
     places: [u32; BATCH],
+    /// Which of the batch are too long to be their own keys.
+    long: [u8; BATCH],
     scan: ScanScratch,
     heap: HeapScratch,
     /// The ids of the pretoken at hand.
@@ -37,6 +40,7 @@ impl Merger {
             cache: Cache::new(cache_bytes, n_ids)?,
             keys: [Key::UNCACHED; BATCH],
             places: [0; BATCH],
+            long: [0; BATCH],
             scan: ScanScratch::default(),
             heap: HeapScratch::default(),
             ids: Vec::new(),
@@ -89,13 +93,16 @@ impl Merger {
         Ok(())
     }
 
-    /// Makes the keys of a batch and starts loading their buckets.
+    /// Makes the keys of a batch and starts loading their buckets, and what the buckets refer to.
     #[inline(always)]
     fn look_up(&mut self, padded: &Padded<'_>, mut start: usize, ends: &[usize]) {
         let (hasher, table) = (self.cache.hasher, self.cache.view());
         let slots = self.keys.iter_mut().zip(&mut self.places);
-        for ((key, place), &end) in slots.zip(ends) {
+        let mut n_long = 0;
+        for (index, ((key, place), &end)) in slots.zip(ends).enumerate() {
             let len = end - start;
+            self.long[n_long % BATCH] = index as u8;
+            n_long += usize::from(len > INLINE_BYTES);
             *key = if len <= INLINE_BYTES {
                 hasher.short_key(padded.load(start), len)
             } else if len <= CACHED_BYTES {
@@ -106,6 +113,10 @@ impl Merger {
             *place = hasher.place(*key) as u32;
             table.prefetch(*place);
             start = end;
+        }
+        for &index in &self.long[..n_long] {
+            let index = usize::from(index) % BATCH;
+            self.cache.prefetch_record(self.keys[index], self.places[index]);
         }
     }
 

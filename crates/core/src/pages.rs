@@ -1,0 +1,24 @@
+//! Room for large results in huge pages, where the system has them: a page fault for 2 MiB, not for 4 KiB.
+
+/// Below this, pages are not worth a call.
+const LEAST_BYTES: usize = 8 << 20;
+
+/// Makes room for `n` items, if they are many and the system allows it; what is not used should be given back by
+/// `shrink_to_fit`. Nothing depends on it: where it fails the vector grows as it must.
+pub(crate) fn reserve<T>(items: &mut Vec<T>, n: usize) {
+    if n.saturating_mul(size_of::<T>()) < LEAST_BYTES || items.try_reserve_exact(n).is_err() {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        const HUGE: usize = 2 << 20;
+        let begin = items.as_mut_ptr() as usize;
+        let end = begin + items.capacity() * size_of::<T>();
+        let (first, last) = (begin.next_multiple_of(HUGE), end / HUGE * HUGE);
+        if first < last {
+            // SAFETY: The range lies within the vector's own memory; the advice changes no byte of it. That it
+            // may be refused does not matter.
+            unsafe { libc::madvise(first as *mut libc::c_void, last - first, libc::MADV_HUGEPAGE) };
+        }
+    }
+}
