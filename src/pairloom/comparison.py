@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.arguments import check_paths
-from pairloom.errors import CorpusError, FormatError
+from pairloom.corpus import Corpus
+from pairloom.errors import FormatError
 from pairloom.formats import tiktoken as tiktoken_format
 from pairloom.formats.byte_alphabet import from_alphabet
 from pairloom.model import Pattern
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Comparison", "Difference", "Side", "compare", "file_documents", "load_side", "side_of"]
+__all__ = ["Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
 
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
 _CONTEXT_BYTES = 40
@@ -174,14 +174,21 @@ def _difference(
     )
 
 
-def file_documents(paths: Any) -> Iterator[tuple[str, str]]:
-    """(path, text) of UTF-8 files, each a document; raises OSError, CorpusError (file, byte offset)."""
-    for path in check_paths(paths):
-        data = Path(path).read_bytes()
-        try:
-            yield path, data.decode()
-        except UnicodeDecodeError as error:
-            raise CorpusError(f"{path}: invalid UTF-8 at byte {error.start}; pass UTF-8 text") from error
+def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
+    """(name, text) of each document: the file, and where it holds several, the document's number from 1 on.
+
+    One document is in memory at a time. Warns when records were left out. Raises OSError, CorpusError (file and place).
+    """
+    reading = corpus.read()
+    parts: list[str] = []
+    for block in reading:
+        name = corpus.names[block.source]
+        is_whole = corpus.is_one_document(block.source)
+        for number, text in enumerate(block.documents.texts(), start=block.first + 1):
+            yield (name if is_whole else f"{name}, document {number}"), "".join([*parts, text])
+            parts.clear()
+        parts.append(block.documents.open_text())
+    reading.warn()
 
 
 def load_side(name: str, *, pattern: Pattern | None = None) -> Side:

@@ -6,7 +6,8 @@ import argparse
 import json
 
 from pairloom.cli.console import write_stdout
-from pairloom.comparison import Comparison, Difference, compare, file_documents, load_side
+from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.comparison import Comparison, Difference, compare, load_side, named_documents
 from pairloom.display import shown_token
 from pairloom.patterns import PATTERNS
 
@@ -23,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="given twice: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the"
         " libraries tiktoken and tokenizers",
     )
-    parser.add_argument("--input", nargs="+", required=True, metavar="PATH", help="UTF-8 files, each a document")
     parser.add_argument("--pattern", metavar="P", help=f"for .tiktoken files: a regex or one of {', '.join(PATTERNS)}")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    add_corpus_options(parser)
     parser.set_defaults(wrong_usage=parser.error)
 
 
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
     if len(args.model) != 2:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
     first, second = (load_side(name, pattern=args.pattern) for name in args.model)
-    comparison = compare(first, second, file_documents(args.input))
+    comparison = compare(first, second, named_documents(corpus_of(args)))
     # Names of files that are not UTF-8 hold lone surrogates, which JSON escapes and stdout cannot say.
     report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
@@ -43,14 +44,14 @@ def run(args: argparse.Namespace) -> None:
 def _report(comparison: Comparison) -> str:
     name_a, name_b = comparison.names
     tokens_a, tokens_b = comparison.n_tokens
-    ratio_a, ratio_b = comparison.bytes_per_token
+    ratio_a, ratio_b = (f"{ratio:.4f}" if ratio == ratio else "-" for ratio in comparison.bytes_per_token)
     more = f"{(tokens_b - tokens_a) / tokens_a:+.2%}" if tokens_a else "no tokens"
     lines = [
         f"A  {name_a}",
         f"B  {name_b}",
         f"{comparison.n_documents} documents, {comparison.n_bytes} bytes",
         f"tokens           A {tokens_a}  B {tokens_b}  ({more})",
-        f"bytes per token  A {ratio_a:.4f}  B {ratio_b:.4f}",
+        f"bytes per token  A {ratio_a}  B {ratio_b}",
         f"documents with different ids {comparison.n_differing_ids}, with different cuts {comparison.n_differing_cuts}",
     ]
     for letter, n_altered in zip("AB", comparison.n_altered, strict=True):
