@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
-from pairloom.formats import tiktoken as tiktoken_format
 from pairloom.formats.byte_alphabet import from_alphabet
-from pairloom.model import Pattern
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
+__all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
+
+LIBRARIES = ("tiktoken:", "hf:")
+"""What begins the name of a side that is no file."""
 
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
 _CONTEXT_BYTES = 40
@@ -191,25 +192,18 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
     reading.warn()
 
 
-def load_side(name: str, *, pattern: Pattern | None = None) -> Side:
+def load_side(name: str) -> Side:
     """The side that `name` stands for: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
 
-    The latter two encode with the libraries tiktoken and tokenizers themselves. `pattern` is used for .tiktoken files
-    only. Raises ImportError naming the extra, OSError, FormatError.
+    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
+    OSError, FormatError.
     """
     kind, _, rest = name.partition(":")
     if kind == "tiktoken":
         return side_of(_tiktoken_encoding(rest), name)
     if kind == "hf":
         return side_of(_huggingface_tokenizer(rest), name)
-    path = Path(name)
-    needed = not path.is_dir() and tiktoken_format.sniff(_head(path), path)
-    return side_of(Tokenizer.load(path, pattern=pattern if needed else None), name)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4096)
+    return side_of(Tokenizer.load(name), name)
 
 
 def _tiktoken_encoding(name: str) -> Any:
