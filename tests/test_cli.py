@@ -117,7 +117,7 @@ def test_failures_of_train(tmp_path: Path) -> None:
     failed(train(tmp_path / "absent.txt"), "absent.txt")
     failed(train(tmp_path), str(tmp_path))
     failed(train(bad), "bad.txt", "byte 2")
-    failed(train(good, 255), "vocab_size", "256")
+    failed(train(good, 255), "--vocab-size", "256")
     failed(train(good, to=taken), "taken.json")
     failed(train(good, to=tmp_path / "no" / "out.json"), "no")
     assert taken.read_text() == "mine"

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairloom import CorpusError, Tokenizer
-from pairloom.comparison import Comparison, Side, compare, file_documents, load_side, side_of
+from pairloom import Corpus, CorpusError, Tokenizer
+from pairloom.comparison import Comparison, Side, compare, load_side, named_documents, side_of
+from pairloom.corpus import compression
 from pairloom.formats.huggingface import to_huggingface
 from pairloom.formats.tiktoken import to_tiktoken
 from tests.corpora import random_documents
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
 from tests.test_cli import failed, run
 
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 123 the end"
@@ -100,10 +102,21 @@ def test_a_side_that_changes_the_text_is_said_to() -> None:
 def test_documents_of_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("é\r\n".encode())
     (tmp_path / "b").write_bytes(b"ab\xff")
-    documents = file_documents([tmp_path / "a", tmp_path / "b"])
+    documents = named_documents(Corpus([tmp_path / "a", tmp_path / "b"]))
     assert next(documents) == (str(tmp_path / "a"), "é\r\n")
     with pytest.raises(CorpusError, match="byte 2"):
         next(documents)
+
+
+@pytest.mark.parametrize("piece_bytes", [7, 1 << 20])
+def test_documents_of_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    paths = write_all(tmp_path)
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    for path in paths.values():
+        documents = list(named_documents(Corpus(path, separator=SEPARATOR)))
+        assert documents == [(f"{path}, document {n}", text) for n, text in enumerate(DOCUMENTS, start=1)]
+    whole = paths["a.txt"].read_bytes().decode()
+    assert list(named_documents(Corpus(paths["a.txt"]))) == [(str(paths["a.txt"]), whole)]
 
 
 def test_nothing_to_compare() -> None:
@@ -160,6 +173,22 @@ def test_json(models: tuple[Path, Path, Path]) -> None:
     }
 
 
+def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    first, second, _ = models
+    both = ("compare", "--model", first, "--model", second)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_text(json_lines(["xyz", "x", "", "cd"]))
+    done = run(*both, "--input", tmp_path / "folder", "--text-field", "meta.text", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["n_documents"], report["n_differing_ids"]) == (4, 1)
+    assert report["ids"]["document"] == f"{tmp_path / 'folder' / 'a.jsonl'}, document 4"
+    (tmp_path / "empty.txt").write_bytes(b"")
+    done = run(*both, "--input", tmp_path / "empty.txt")
+    assert done.returncode == 0, done.stderr
+    assert b"0 documents" in done.stdout and b"bytes per token  A -  B -" in done.stdout
+
+
 def test_tiktoken_files_take_the_pattern_and_others_their_own(models: tuple[Path, Path, Path]) -> None:
     first, _, text = models
     ranks = first.with_suffix(".tiktoken")
@@ -214,7 +243,8 @@ def test_failures(models: tuple[Path, Path, Path]) -> None:
     first, second, text = models
     both = ("compare", "--model", first, "--model", second)
     failed(run(*both, "--input", first.parent / "absent.txt"), "absent.txt")
-    failed(run(*both, "--input", first.parent), str(first.parent))
+    (first.parent / "empty").mkdir()
+    failed(run(*both, "--input", first.parent / "empty"), str(first.parent / "empty"))
     bad = first.parent / "bad.txt"
     bad.write_bytes(b"ab\xff")
     failed(run(*both, "--input", text, bad), "bad.txt", "byte 2")

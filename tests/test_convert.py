@@ -53,13 +53,13 @@ def test_what_a_format_does_not_carry_is_said_and_can_be_given(
 def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "a.tiktoken", format="tiktoken")
     common = ("convert", "--model", tmp_path / "a.tiktoken", "--pattern", "gpt2", "--format", "pairloom")
-    given = ("--special-id", "<|endoftext|>", "400", "--special", "<|pad|>")
+    given = ("--special", "<|endoftext|>=400", "--special", "<|pad|>")
     assert run(*common, "--output", tmp_path / "b", *given).returncode == 0
     assert Tokenizer.load(tmp_path / "b").special_tokens == {"<|endoftext|>": 400, "<|pad|>": 401}
     again = tmp_path / "c"
-    failed(run(*common, "--output", again, "--special-id", "<e>", "many"), "<e>", "many")
-    failed(run(*common, "--output", again, "--special-id", "<e>", "290", "--special-id", "<e>", "291"), "twice")
-    failed(run(*common, "--output", again, "--special-id", "<e>", "5"), "5")
+    failed(run(*common, "--output", again, "--special", "=290"), "empty")
+    failed(run(*common, "--output", again, "--special", "<e>=290", "--special", "<e>"), "twice")
+    failed(run(*common, "--output", again, "--special", "<e>=5"), "5")
     assert not again.exists()
 
 
@@ -108,7 +108,7 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         ["--model", "a", "--output", "b"],
         ["--model", "a", "--output", "b", "--format", "sentencepiece"],
         ["--model", "a", "--output", "b", "--format", "tekken"],
-        ["--model", "a", "--output", "b", "--format", "gpt2", "--special-id", "<e>"],
+        ["--model", "a", "--output", "b", "--format", "gpt2", "--special"],
     ],
 )
 def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:

@@ -13,17 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import regex
 
-from pairloom import CorpusError, ProgressEvent, Tokenizer, stats
+from pairloom import Corpus, CorpusError, ProgressEvent, Tokenizer, stats
+from pairloom.corpus import compression
 from pairloom.stats import (
     CorpusStats,
     compression_by_size,
     corpus_stats,
     renyi_efficiency,
-    sample_text,
     text_stats,
 )
 from tests.corpora import random_documents
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
 from tests.test_cli import failed, run
 
 
@@ -34,7 +36,7 @@ def check(found: CorpusStats, tokenizer: Tokenizer, documents: list[str]) -> Non
     vocab = tokenizer.vocab
     assert found.n_documents == len(documents)
     assert found.n_bytes == sum(map(len, data))
-    assert found.n_words == sum(len(each.split()) for each in data)
+    assert found.n_words == sum(len(regex.findall(r"\P{White_Space}+", text)) for text in documents)
     assert found.n_tokens == ids.total()
     assert {i: n for i, n in enumerate(found.token_counts.tolist()) if n} == ids
     assert found.token_bytes.tolist() == [len(vocab.get(i, b"")) for i in range(tokenizer.n_vocab)]
@@ -53,19 +55,35 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     documents = random_documents(rng)
     tokenizer = Tokenizer.train(documents, 270)
     documents.append("ab<|endoftext|> cd" * rng.randrange(3))
-    paths = []
-    for n, text in enumerate(documents):
-        paths.append(tmp_path / str(n))
-        paths[-1].write_bytes(text.encode())
     check(text_stats(tokenizer, iter(documents)), tokenizer, documents)
-    check(corpus_stats(tokenizer, paths), tokenizer, documents)
-    # Blocks so small that words and characters are cut in two; then as a stream as well.
-    monkeypatch.setattr(stats, "_BLOCK", rng.randrange(1, 8))
-    monkeypatch.setattr(stats, "_BATCH_CHARACTERS", rng.randrange(300))
-    check(corpus_stats(tokenizer, paths), tokenizer, documents)
-    check(text_stats(tokenizer, documents), tokenizer, documents)
-    monkeypatch.setattr(stats, "WHOLE_FILE_BYTES", -1)
-    check(corpus_stats(tokenizer, paths, threads=1), tokenizer, documents)
+    in_files = [" ".join(text.split()) for text in documents if text.split()]
+    # An empty file of plain text is no document.
+    paths = [tmp_path / str(n) for n in range(len(in_files) + 1)]
+    for path, text in zip(paths, [*in_files, ""], strict=True):
+        path.write_bytes(text.encode())
+    check(corpus_stats(tokenizer, paths), tokenizer, in_files)
+    # Blocks so small that words and characters are cut in two.
+    monkeypatch.setattr(compression, "PIECE_BYTES", rng.randrange(1, 8))
+    monkeypatch.setattr(stats, "_IDS_AT_ONCE", rng.randrange(1, 8))
+    check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
+
+
+@pytest.mark.parametrize("piece_bytes", [5, 1 << 20])
+def test_every_kind_of_file_gives_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    tokenizer = Tokenizer.train(DOCUMENTS, 400)
+    paths = write_all(tmp_path)
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    for path in paths.values():
+        check(corpus_stats(tokenizer, path, separator=SEPARATOR), tokenizer, DOCUMENTS)
+    check(corpus_stats(tokenizer, Corpus(paths["a.jsonl"], doc_cap=9)), tokenizer, [cut(text, 9) for text in DOCUMENTS])
+    with pytest.raises(TypeError, match="doc_cap belongs"):
+        corpus_stats(tokenizer, Corpus(paths["a.jsonl"]), doc_cap=9)
+
+
+def cut(text: str, n_bytes: int) -> str:
+    return text.encode()[:n_bytes].decode(errors="ignore")
 
 
 def test_renyi_efficiency_of_known_distributions() -> None:
@@ -89,42 +107,46 @@ def test_ids_that_stand_for_nothing_are_not_unused() -> None:
 def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     found = corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty")
-    assert (found.n_documents, found.n_tokens, found.n_words) == (1, 0, 0)
+    assert (found.n_documents, found.n_tokens, found.n_words) == (0, 0, 0)
     assert math.isnan(found.bytes_per_token)
     figures = found.as_dict()
     assert figures["bytes_per_token"] is figures["tokens_per_word"] is figures["renyi_efficiency"] is None
+    # An empty record is a document, as it is everywhere.
+    (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
+    assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty.jsonl").n_documents == 1
     with pytest.raises(TypeError, match="texts"):
         text_stats(Tokenizer.train([""], 256), "one text")
 
 
 @pytest.mark.parametrize("data", [b"ab\xff", b"ab\xe6\x9dz", b"ab\xe6\x9d", b"\xe6\x9d\xb1\xe6\x9d"])
-@pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
-def test_invalid_bytes_are_found_at_the_same_place_in_a_stream(
-    data: bytes, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 1 << 20])
+def test_invalid_bytes_are_found_wherever_blocks_end(
+    data: bytes, piece_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bad").write_bytes(data)
     tokenizer = Tokenizer.train([""], 256)
     with pytest.raises(UnicodeDecodeError) as expected:
         data.decode()
-    place = f"byte {expected.value.start}"
-    with pytest.raises(CorpusError, match=place):
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    with pytest.raises(CorpusError, match=f"byte {expected.value.start}"):
         corpus_stats(tokenizer, tmp_path / "bad")
-    monkeypatch.setattr(stats, "_BLOCK", block)
-    monkeypatch.setattr(stats, "WHOLE_FILE_BYTES", -1)
-    with pytest.raises(CorpusError, match=place):
-        corpus_stats(tokenizer, tmp_path / "bad")
+    assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
 
 
-@pytest.mark.parametrize("whole_file_bytes", [-1, 1 << 28])
-def test_progress_goes_over_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_file_bytes: int) -> None:
-    monkeypatch.setattr(stats, "WHOLE_FILE_BYTES", whole_file_bytes)
+@pytest.mark.parametrize("piece_bytes", [700, 1 << 20])
+def test_progress_goes_over_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
     for name in "abc":
         (tmp_path / name).write_text("word " * 1000)
     events: list[ProgressEvent] = []
-    corpus_stats(Tokenizer.train(["word"], 260), [tmp_path / name for name in "abc"], progress=events.append)
+    tokenizer, paths = Tokenizer.train(["word"], 260), [tmp_path / name for name in "abc"]
+    corpus_stats(tokenizer, paths, progress=events.append)
     assert {(event.stage, event.total) for event in events} == {("encode", 15000)}
     assert events[0].done == 0 and events[-1].done == 15000
     assert [event.done for event in events] == sorted(event.done for event in events)
+    events.clear()
+    corpus_stats(tokenizer, paths, progress=events.append, max_bytes=100)
+    assert events[-1].done < 15000
 
 
 @pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
@@ -136,7 +158,7 @@ def test_compression_of_truncations_is_that_of_training_smaller(profile: str, lo
     if loaded:
         tokenizer.save(tmp_path / "model")
         tokenizer = Tokenizer.load(tmp_path / "model")
-    sizes = compression_by_size(tokenizer, text, n_sizes=5)
+    sizes = compression_by_size(tokenizer, [text], n_sizes=5)
     assert len(sizes) == 5
     assert (sizes[0][0], sizes[-1][0]) == (257, 257 + n_merges)
     for size, bytes_per_token in sizes:
@@ -156,18 +178,26 @@ def ranks_that_are_no_merges(path: Path) -> Path:
 def test_what_cannot_be_truncated(tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(ranks_that_are_no_merges(tmp_path / "a.tiktoken"), pattern="gpt2")
     with pytest.raises(ValueError, match="ranks"):
-        compression_by_size(tokenizer, "ab")
+        compression_by_size(tokenizer, ["ab"])
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 300: b"cd"}
     with pytest.raises(ValueError, match="one by one"):
-        compression_by_size(Tokenizer(vocab, [(b"a", b"b"), (b"c", b"d")]), "ab")
-    assert compression_by_size(Tokenizer.train([""], 256), "ab") == [(257, 1.0)]
-    assert np.isnan(compression_by_size(Tokenizer.train([""], 256), "")[0][1])
+        compression_by_size(Tokenizer(vocab, [(b"a", b"b"), (b"c", b"d")]), ["ab"])
+    assert compression_by_size(Tokenizer.train([""], 256), ["ab"]) == [(257, 1.0)]
+    assert np.isnan(compression_by_size(Tokenizer.train([""], 256), [])[0][1])
 
 
-def test_samples_are_equal_shares(tmp_path: Path) -> None:
+@pytest.mark.parametrize("piece_bytes", [3, 1 << 20])
+def test_samples_are_equal_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
     (tmp_path / "a").write_bytes("é".encode() * 100)
     (tmp_path / "b").write_bytes(b"b" * 3)
-    assert sample_text([tmp_path / "a", tmp_path / "b"], 20) == "é" * 5 + "bbb"
+    (tmp_path / "c.jsonl").write_text(json_lines(["one", "", "another"]))
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "c.jsonl"]
+    tokenizer = Tokenizer.train([""], 256)
+    found = corpus_stats(tokenizer, paths, sample_bytes=27).sample
+    assert "".join(found) == "é" * 4 + "bbb" + "one" + "anothe"
+    assert found[-2:] == ["one", "anothe"] or piece_bytes == 3
+    assert corpus_stats(tokenizer, paths).sample == []
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +241,7 @@ def test_json(model: Path, text: Path) -> None:
         "documents": 2,
         "bytes": 42,
         "words": 6,
+        "skipped": 0,
         "tokens": 12,
         "bytes_per_token": 3.5,
         "tokens_per_word": 2.0,
@@ -220,10 +251,50 @@ def test_json(model: Path, text: Path) -> None:
     }
 
 
-def test_a_pipe_can_be_measured(model: Path) -> None:
-    done = run("stats", "--model", model, "--input", "/dev/stdin", "--json", stdin=b"ab ab cd<|endoftext|>")
+def test_an_empty_file_gives_dashes_and_nulls(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines()[:5] == [
+        "documents            0",
+        "bytes                0",
+        "words                0 between white space",
+        "tokens               0",
+        "bytes per token      -",
+    ]
+    assert b"nan" not in done.stdout and done.stdout.count(b" -\n") == 5
+    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt", "--json")
+    report = json.loads(done.stdout)
+    assert report["documents"] == 0
+    ratios = ("bytes_per_token", "tokens_per_word", "single_byte_share", "renyi_efficiency")
+    assert [report[name] for name in ratios] == [None] * 4
+    tokenized = run("tokenize", "--model", model, "--input", tmp_path / "empty.txt", "--output", tmp_path / "out")
+    assert json.loads(tokenized.stdout)["documents"] == report["documents"]
+
+
+def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> None:
+    for name, path in write_all(tmp_path).items():
+        done = run("stats", "--model", model, "--input", path, "--separator", SEPARATOR, "--json")
+        assert done.returncode == 0, (name, done.stderr)
+        assert json.loads(done.stdout)["documents"] == len(DOCUMENTS)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_text(json_lines(DOCUMENTS) + "broken\n")
+    in_folder = ("stats", "--model", model, "--input", tmp_path / "folder", "--json", "--text-field", "meta.text")
+    failed(run(*in_folder), "a.jsonl: line 65")
+    done = run(*in_folder, "--skip-bad")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["tokens"] == 6
+    report = json.loads(done.stdout)
+    assert (report["documents"], report["skipped"]) == (len(DOCUMENTS), 1)
+    assert b"warning: 1 records" in done.stderr
+    done = run("stats", "--model", model, "--input", tmp_path / "folder", "--skip-bad")
+    assert done.stdout.decode().splitlines()[-1] == "records left out     1"
+
+
+def test_a_pipe_can_be_measured(model: Path) -> None:
+    for name in ("/dev/stdin", "-"):
+        done = run("stats", "--model", model, "--input", name, "--json", stdin=b"ab ab cd<|endoftext|>")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["tokens"] == 6
 
 
 @pytest.mark.parametrize(("suffix", "head"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])

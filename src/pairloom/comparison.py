@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.arguments import check_paths
-from pairloom.errors import CorpusError, FormatError
-from pairloom.formats import tiktoken as tiktoken_format
+from pairloom.corpus import Corpus
+from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import from_alphabet
-from pairloom.model import Pattern
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Comparison", "Difference", "Side", "compare", "file_documents", "load_side", "side_of"]
+__all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
+
+LIBRARIES = ("tiktoken:", "hf:")
+"""What begins the name of a side that is no file."""
 
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
 _CONTEXT_BYTES = 40
@@ -174,35 +175,35 @@ def _difference(
     )
 
 
-def file_documents(paths: Any) -> Iterator[tuple[str, str]]:
-    """(path, text) of UTF-8 files, each a document; raises OSError, CorpusError (file, byte offset)."""
-    for path in check_paths(paths):
-        data = Path(path).read_bytes()
-        try:
-            yield path, data.decode()
-        except UnicodeDecodeError as error:
-            raise CorpusError(f"{path}: invalid UTF-8 at byte {error.start}; pass UTF-8 text") from error
+def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
+    """(name, text) of each document: the file, and where it holds several, the document's number from 1 on.
+
+    One document is in memory at a time. Warns when records were left out. Raises OSError, CorpusError (file and place).
+    """
+    reading = corpus.read()
+    parts: list[str] = []
+    for block in reading:
+        name = corpus.names[block.source]
+        is_whole = corpus.is_one_document(block.source)
+        for number, text in enumerate(block.documents.texts(), start=block.first + 1):
+            yield (name if is_whole else f"{name}, document {number}"), "".join([*parts, text])
+            parts.clear()
+        parts.append(block.documents.open_text())
+    reading.warn()
 
 
-def load_side(name: str, *, pattern: Pattern | None = None) -> Side:
+def load_side(name: str) -> Side:
     """The side that `name` stands for: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
 
-    The latter two encode with the libraries tiktoken and tokenizers themselves. `pattern` is used for .tiktoken files
-    only. Raises ImportError naming the extra, OSError, FormatError.
+    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
+    OSError, FormatError.
     """
     kind, _, rest = name.partition(":")
     if kind == "tiktoken":
         return side_of(_tiktoken_encoding(rest), name)
     if kind == "hf":
         return side_of(_huggingface_tokenizer(rest), name)
-    path = Path(name)
-    needed = not path.is_dir() and tiktoken_format.sniff(_head(path), path)
-    return side_of(Tokenizer.load(path, pattern=pattern if needed else None), name)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4096)
+    return side_of(Tokenizer.load(name), name)
 
 
 def _tiktoken_encoding(name: str) -> Any:

@@ -1,66 +1,61 @@
 """How well a tokenizer fits a corpus: compression, use of the vocabulary, balance, speed.
 
-Enters: a Tokenizer and files or texts. Leaves: CorpusStats; for plots, the compression of its truncations. Memory does
-not grow with the corpus: files up to WHOLE_FILE_BYTES are encoded at once on all threads, larger ones as a stream; ids
-are counted in blocks and forgotten. Source of the Renyi efficiency: Zouhar et al., "Tokenization and the Noiseless
-Channel", ACL 2023.
+Enters: a Tokenizer and a corpus. Leaves: CorpusStats; for plots, the compression of its truncations. Memory does not
+grow with the corpus: its blocks are encoded on all threads, ids counted and forgotten. Source of the Renyi efficiency:
+Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
 """
 
 from __future__ import annotations
 
-import codecs
-import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.arguments import check_paths, check_texts
-from pairloom.errors import CorpusError
-from pairloom.progress import Progress, ProgressEvent, reporter
+from pairloom.arguments import resolve_threads
+from pairloom.corpus import Block, Corpus
+from pairloom.overlap import ReadAhead
+from pairloom.progress import Progress, reporter
 from pairloom.tokenizer import Tokenizer
 
 __all__ = [
     "RENYI_ALPHA",
-    "WHOLE_FILE_BYTES",
     "CorpusStats",
     "compression_by_size",
     "corpus_stats",
     "renyi_efficiency",
-    "sample_text",
     "text_stats",
 ]
 
 RENYI_ALPHA: Final = 2.5
 """The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
 
-WHOLE_FILE_BYTES: Final = 1 << 28
-"""Files above this many bytes are encoded as a stream, on one thread."""
-
-_BLOCK: Final = 1 << 20
-_BATCH_CHARACTERS: Final = 1 << 23
+# bincount widens what it counts to 64 bits: so many ids at a time keep that small.
+_IDS_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class CorpusStats:
     """What a corpus became under a tokenizer.
 
-    n_words: runs of bytes between ASCII white space. seconds: reading and encoding. token_counts: int64 [n_vocab], how
-    often each id came; token_bytes: int64 [n_vocab], bytes of each id's token, 0 where an id stands for nothing.
-    Ratios are NaN where nothing was counted.
+    n_words: runs of characters between white space. n_skipped: records that were left out. seconds: reading and
+    encoding. token_counts: int64 [n_vocab], how often each id came; token_bytes: int64 [n_vocab], bytes of each id's
+    token, 0 where an id stands for nothing. sample: texts from the beginnings of the files, as many bytes as were asked
+    for. Ratios are NaN where nothing was counted.
     """
 
     n_documents: int
     n_bytes: int
     n_words: int
+    n_skipped: int
     seconds: float
     token_counts: npt.NDArray[np.int64]
     token_bytes: npt.NDArray[np.int64]
+    sample: list[str] = field(repr=False)
 
     @property
     def n_tokens(self) -> int:
@@ -108,6 +103,7 @@ class CorpusStats:
             "documents": self.n_documents,
             "bytes": self.n_bytes,
             "words": self.n_words,
+            "skipped": self.n_skipped,
             "tokens": self.n_tokens,
             "bytes_per_token": self.bytes_per_token,
             "tokens_per_word": self.tokens_per_word,
@@ -147,155 +143,96 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int, alpha: float = RENYI_A
 class _Tally:
     """The sums of CorpusStats while they grow."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._counts = np.zeros(tokenizer.n_vocab, dtype=np.int64)
+    def __init__(self, n_vocab: int, sample_share: int) -> None:
+        self.counts = np.zeros(n_vocab, dtype=np.int64)
+        self.n_documents = self.n_bytes = self.n_words = 0
+        self.sample: list[str] = []
         self._in_word = False
-        self.n_documents = self.n_bytes = self._n_words = 0
-        self.seconds = 0.0
+        self._source = -1
+        self._sample_share = self._sample_left = sample_share
 
-    def add_ids(self, ids: npt.NDArray[Any]) -> None:
-        # bincount widens what it counts to 64 bits: a block at a time keeps that small.
-        for start in range(0, len(ids), _BLOCK):
-            self._counts += np.bincount(ids[start : start + _BLOCK], minlength=len(self._counts))
+    def add(self, block: Block, ids: npt.NDArray[Any]) -> None:
+        documents = block.documents
+        self.n_documents += len(documents)
+        self.n_bytes += documents.n_bytes
+        n_words, self._in_word = documents.count_words(self._in_word)
+        self.n_words += n_words
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            self.counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(self.counts))
+        if block.source != self._source:
+            self._source, self._sample_left = block.source, self._sample_share
+        if self._sample_left:
+            self._take([*documents.texts(), documents.open_text()])
 
-    def add_bytes(self, data: bytes) -> None:
-        """A stretch of the current document, for the number of words and bytes."""
-        if not data:
-            return
-        codes = np.frombuffer(data, dtype=np.uint8)
-        # White space as bytes.split() has it, 9 to 13 and 32; below 9, codes wrap around.
-        space = (codes == 32) | (codes - np.uint8(9) < 5)
-        starts = int(np.count_nonzero(space[:-1] > space[1:]))
-        self._n_words += starts + (not self._in_word and not bool(space[0]))
-        self._in_word = not bool(space[-1])
-        self.n_bytes += len(data)
-
-    def end_document(self) -> None:
-        self._in_word = False
-        self.n_documents += 1
-
-    def finish(self) -> CorpusStats:
-        return CorpusStats(
-            n_documents=self.n_documents,
-            n_bytes=self.n_bytes,
-            n_words=self._n_words,
-            seconds=self.seconds,
-            token_counts=self._counts,
-            token_bytes=self._tokenizer.token_byte_lengths(),
-        )
+    def _take(self, texts: list[str]) -> None:
+        """Adds texts to the sample while there is room; a character that is cut in two is dropped."""
+        for text in texts:
+            data = text.encode()[: self._sample_left]
+            self._sample_left -= len(data)
+            if data:
+                self.sample.append(data.decode(errors="ignore"))
 
 
-def corpus_stats(tokenizer: Tokenizer, paths: Any, *, threads: int = 0, progress: Progress = None) -> CorpusStats:
-    """The figures of UTF-8 files, each a document, special tokens recognised.
+def corpus_stats(
+    tokenizer: Tokenizer,
+    inputs: Any,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    sample_bytes: int = 0,
+    **options: Any,
+) -> CorpusStats:
+    """The figures of a corpus, special tokens recognised.
 
-    Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
+    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. sample_bytes: keep so much text, an equal share from
+    the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and place).
     """
-    files = [Path(path) for path in check_paths(paths)]
-    total = sum(file.stat().st_size for file in files)
-    tally = _Tally(tokenizer)
-    with reporter(progress) as report:
-
-        def within(event: ProgressEvent) -> None:
+    if isinstance(inputs, Corpus) and options:
+        raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
+    corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
+    reading = corpus.read()
+    encoder = tokenizer.block_encoder(threads=resolve_threads(threads))
+    tally = _Tally(tokenizer.n_vocab, -(-sample_bytes // len(corpus.names)))
+    done, seconds = 0, 0.0
+    with reporter(progress) as report, ReadAhead(iter(reading)) as blocks:
+        if report is not None:
+            report("encode", 0, reading.total)
+        started = time.perf_counter()
+        for block in blocks:
+            ids, _ = encoder.push(block.documents)
+            seconds += time.perf_counter() - started
+            tally.add(block, ids)
+            done = block.done
             if report is not None:
-                report("encode", tally.n_bytes + event.done, total)
-
-        for file in files:
-            within(ProgressEvent("encode", 0, 0))
+                report("encode", done, max(reading.total, done))
             started = time.perf_counter()
-            # What is no regular file (a pipe) has no size, and can be read only once.
-            if file.is_file() and file.stat().st_size <= WHOLE_FILE_BYTES:
-                ids = tokenizer.encode_file(file, threads=threads, progress=within)
-                tally.seconds += time.perf_counter() - started
-                tally.add_ids(ids)
-                for data in _blocks(file):
-                    tally.add_bytes(data)
-            else:
-                _stream(tokenizer, file, tally, within)
-                tally.seconds += time.perf_counter() - started
-            tally.end_document()
-        within(ProgressEvent("encode", 0, 0))
-    return tally.finish()
+        if report is not None and corpus.max_bytes is None:
+            report("encode", max(reading.total, done), max(reading.total, done))
+    reading.warn()
+    return CorpusStats(
+        n_documents=tally.n_documents,
+        n_bytes=tally.n_bytes,
+        n_words=tally.n_words,
+        n_skipped=reading.n_skipped,
+        seconds=seconds,
+        token_counts=tally.counts,
+        token_bytes=tokenizer.token_byte_lengths(),
+        sample=tally.sample,
+    )
 
 
 def text_stats(tokenizer: Tokenizer, texts: Iterable[str], *, threads: int = 0) -> CorpusStats:
-    """The figures of texts, each a document, special tokens recognised; `seconds` is that of encoding alone."""
-    check_texts("texts", texts)
-    tally = _Tally(tokenizer)
-    for batch in _batches(texts):
-        started = time.perf_counter()
-        ids, _ = tokenizer.encode_batch_to_numpy(batch, threads=threads)
-        tally.seconds += time.perf_counter() - started
-        tally.add_ids(ids)
-        for text in batch:
-            tally.add_bytes(text.encode())
-            tally.end_document()
-    return tally.finish()
+    """The figures of texts, each a document, special tokens recognised."""
+    return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads)
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in lists that are worth several threads, and small beside the longest text."""
-    batch: list[str] = []
-    n_characters = 0
-    for text in texts:
-        batch.append(text)
-        n_characters += len(text) + 64
-        if n_characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, n_characters = [], 0
-    if batch:
-        yield batch
-
-
-def _blocks(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as handle:
-        while data := handle.read(_BLOCK):
-            yield data
-
-
-def _stream(tokenizer: Tokenizer, file: Path, tally: _Tally, within: Any) -> None:
-    """Encodes a file of any size in the memory of a block."""
-
-    def pieces() -> Iterator[str]:
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        done = 0
-        try:
-            for data in _blocks(file):
-                # The bytes of a character that a block ends in wait in the decoder.
-                waiting = len(decoder.getstate()[0])
-                yield decoder.decode(data)
-                tally.add_bytes(data)
-                done += len(data)
-                within(ProgressEvent("encode", 0, 0))
-            waiting = len(decoder.getstate()[0])
-            yield decoder.decode(b"", final=True)
-        except UnicodeDecodeError as error:
-            at = done - waiting + error.start
-            raise CorpusError(f"{file}: invalid UTF-8 at byte {at}; pass UTF-8 text") from error
-
-    ids = tokenizer.encode_iterable(pieces())
-    while len(block := np.fromiter(itertools.islice(ids, _BLOCK), dtype=np.int64)):
-        tally.add_ids(block)
-
-
-def sample_text(paths: Any, n_bytes: int = 1 << 22) -> str:
-    """The beginnings of the files, an equal share of `n_bytes` from each; a character that is cut in two is dropped."""
-    files = check_paths(paths)
-    share = n_bytes // max(len(files), 1) + 1
-    texts = []
-    for path in files:
-        with Path(path).open("rb") as handle:
-            texts.append(handle.read(share).decode(errors="ignore"))
-    return "".join(texts)
-
-
-def compression_by_size(tokenizer: Tokenizer, text: str, n_sizes: int = 12) -> list[tuple[int, float]]:
-    """(tokens in the vocabulary, bytes per token of `text`) of truncations to sizes in geometric steps, ascending.
+def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int = 12) -> list[tuple[int, float]]:
+    """(tokens in the vocabulary, bytes per token of `texts`) of truncations to sizes in geometric steps, ascending.
 
     Raises ValueError where a tokenizer cannot be truncated: ranks instead of merges, or merges out of order.
     """
     model = tokenizer.model
-    n_bytes, n_merges = len(text.encode()), len(model.merges)
+    n_bytes, n_merges = sum(len(text.encode()) for text in texts), len(model.merges)
     n_base = len(model.token_ids) - n_merges
     if tokenizer.config is not None and tokenizer.config.specials_counted:
         n_base += len(model.special_tokens)
@@ -307,5 +244,5 @@ def compression_by_size(tokenizer: Tokenizer, text: str, n_sizes: int = 12) -> l
         np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(int)
     ).tolist():
         smaller = tokenizer.truncate_vocab(size)
-        points.append((len(smaller.vocab), _ratio(n_bytes, smaller.count_tokens(text))))
+        points.append((len(smaller.vocab), _ratio(n_bytes, int(smaller.count_tokens_batch(texts).sum()))))
     return points

@@ -180,12 +180,12 @@ def _begun(folder: Path, fresh: Manifest, *, resume: bool, overwrite: bool) -> M
     strangers = [name for name in names if not is_ours(name)]
     if strangers or (MANIFEST in names and not overwrite):
         if MANIFEST in names and not overwrite:
-            remedy = "holds a run already; resume it (--resume), or replace it (--force)"
+            remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
         else:
             remedy = f"is not empty: it holds {strangers[0]}; name a new folder"
         raise FileExistsError(errno.EEXIST, remedy, str(folder))
     if names and not (resume or overwrite):
-        raise FileExistsError(errno.EEXIST, "holds what a killed run left; resume it (--resume)", str(folder))
+        raise FileExistsError(errno.EEXIST, "holds what a killed run left; resume it (resume=True)", str(folder))
     (folder / MANIFEST).unlink(missing_ok=True)
     clear(folder, 0)
     fresh.save(folder)
@@ -228,5 +228,5 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _no_space(error: OSError, folder: Path, n_shards: int) -> OSError:
-    message = f"no space left; {n_shards} shards are complete: make space, then resume (--resume)"
+    message = f"no space left; {n_shards} shards are complete: make space, then resume (resume=True)"
     return OSError(error.errno, message, str(folder))

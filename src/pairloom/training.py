@@ -10,8 +10,9 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -30,37 +31,33 @@ __all__ = ["check_counts", "lay_out", "train_bpe", "train_model", "train_on_file
 PathLike = str | os.PathLike[str]
 
 
-def train_on_texts(
-    corpus: str | Iterable[str],
-    vocab_size: int,
-    config: TrainingConfig,
-    *,
-    threads: int = 0,
-    progress: Progress = None,
-    max_memory: int | None = None,
-    checkpoint: PathLike | None = None,
-) -> Model:
+class Run(TypedDict, total=False):
+    """How training runs, which changes nothing of the result."""
+
+    threads: int
+    progress: Progress
+    max_memory: int | None
+    checkpoint: PathLike | None
+
+
+def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
     """Trains on a str (one document) or an iterable of str (each a document)."""
     config.n_merges(vocab_size)
     if isinstance(corpus, str):
         _warn_of_a_file_named(corpus)
         corpus = [corpus]
     check_texts("corpus", corpus)
-    texts = corpus
-    kept = _checkpoint(checkpoint, config, {"corpus": "texts"})
-    counts = _counted(
-        kept,
-        lambda: PretokenCounts.from_texts(
-            texts,
-            config.pattern,
-            special_tokens=config.special_tokens,
-            corpus_specials=config.corpus_specials,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
-        ),
-    )
-    return train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
+    return _train(partial(PretokenCounts.from_texts, corpus), {"corpus": "texts"}, vocab_size, config, **run)
+
+
+def train_on_files(
+    paths: PathLike | Iterable[PathLike], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]
+) -> Model:
+    """Trains on files, each a document unless corpus_specials="split" cuts it."""
+    config.n_merges(vocab_size)
+    files = check_paths(paths)
+    count = partial(PretokenCounts.from_files, files, input_errors=config.input_errors)
+    return _train(count, {"files": files}, vocab_size, config, **run)
 
 
 def _warn_of_a_file_named(text: str) -> None:
@@ -72,8 +69,9 @@ def _warn_of_a_file_named(text: str) -> None:
         )
 
 
-def train_on_files(
-    paths: PathLike | Iterable[PathLike],
+def _train(
+    count: Callable[..., PretokenCounts],
+    corpus: dict[str, Any],
     vocab_size: int,
     config: TrainingConfig,
     *,
@@ -82,23 +80,20 @@ def train_on_files(
     max_memory: int | None = None,
     checkpoint: PathLike | None = None,
 ) -> Model:
-    """Trains on files, each a document unless corpus_specials="split" cuts it."""
-    config.n_merges(vocab_size)
-    files = check_paths(paths)
-    kept = _checkpoint(checkpoint, config, {"files": files})
-    counts = _counted(
-        kept,
-        lambda: PretokenCounts.from_files(
-            files,
-            config.pattern,
+    """Trains on what `count` counts; `corpus` says in a checkpoint what that was."""
+    kept = _checkpoint(checkpoint, config, corpus)
+    counts = kept.counts() if kept else None
+    if counts is None:
+        counts = count(
+            pattern=config.pattern,
             special_tokens=config.special_tokens,
             corpus_specials=config.corpus_specials,
-            input_errors=config.input_errors,
             threads=threads,
             progress=progress,
             max_memory=max_memory,
-        ),
-    )
+        )
+        if kept:
+            kept.keep_counts(counts)
     return train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
 
 
@@ -137,16 +132,6 @@ def _checkpoint(
     if path is None:
         return None
     return Checkpoint(path, {**dataclasses.asdict(config), **corpus, "unicode_version": _core.UNICODE_VERSION})
-
-
-def _counted(kept: Checkpoint | None, count: Callable[[], PretokenCounts]) -> PretokenCounts:
-    """The checkpoint's counts, else what `count` gives, kept there."""
-    counts = kept.counts() if kept else None
-    if counts is None:
-        counts = count()
-        if kept:
-            kept.keep_counts(counts)
-    return counts
 
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:

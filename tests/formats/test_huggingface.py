@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,40 @@ def test_what_means_other_things_is_refused(pattern: str) -> None:
     for respell in (to_oniguruma, from_oniguruma):
         with pytest.raises(FormatError, match="means other things"):
             respell(pattern)
+
+
+def normalized(texts: dict[str, bool]) -> bytes:
+    """A tokenizer.json with these added tokens, each normalized or not."""
+    file = json.loads(huggingface.write(trained([])))
+    flags = {"special": False, "single_word": False, "lstrip": False, "rstrip": False}
+    file["added_tokens"] = [
+        {"id": 256 + n, "content": text, "normalized": flag, **flags} for n, (text, flag) in enumerate(texts.items())
+    ]
+    return json.dumps(file).encode()
+
+
+def test_added_tokens_that_overlap_across_passes_are_refused() -> None:
+    rng = random.Random(1)
+    n_refused = 0
+    for _ in range(400):
+        texts = {"".join(rng.choices("abc", k=rng.randint(2, 6))): rng.random() < 0.5 for _ in range(3)}
+        first, second = ([text for text, flag in texts.items() if flag is wanted] for wanted in (False, True))
+        overlap = any(
+            before in after or any(before.startswith(after[at:]) for at in range(1, len(after)))
+            for before in first
+            for after in second
+        )
+        try:
+            assert huggingface.read(normalized(texts)).special_tokens.keys() == texts.keys()
+            assert not overlap
+        except FormatError as error:
+            assert overlap and "overlaps one that is not" in str(error)
+            n_refused += 1
+    assert 100 < n_refused < 300
+
+
+def test_added_tokens_of_half_a_megabyte() -> None:
+    texts = {"a" * 500_000: False, "b" * 500_000: True}
+    assert huggingface.read(normalized(texts)).special_tokens == {text: 256 + n for n, text in enumerate(texts)}
+    with pytest.raises(FormatError, match="overlaps"):
+        huggingface.read(normalized({"a" * 500_000: False, "b" + "a" * 499_999: True}))

@@ -10,10 +10,11 @@ import pytest
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 
-from . import texts
+from . import prose, texts
 from .real_vocabularies import BY_NAME, VOCABULARIES, owner
 
 N_BYTES = 9_000_000
+FEWEST_LANGUAGES = 15
 
 pytest.importorskip("tiktoken", reason="compares with tiktoken: make parity")
 pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
@@ -66,9 +67,28 @@ def test_random_texts(name: str) -> None:
 
 @pytest.mark.parametrize("name", available())
 def test_megabytes_of_text(name: str) -> None:
-    for source in (texts.library_files, texts.languages):
-        for document in source(N_BYTES):
-            assert first_difference(name, document) is None, repr(document[:60])
+    for document in [*texts.library_files(N_BYTES), *texts.languages(N_BYTES // 9)]:
+        assert first_difference(name, document) is None, repr(document[:60])
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", available())
+def test_prose_in_many_languages(name: str) -> None:
+    if not prose.documents():
+        pytest.skip("none of the packages of prose is there: make parity fetches them")
+    for document in prose.documents():
+        assert first_difference(name, document.text) is None, document.name
+
+
+def test_the_prose_is_enough() -> None:
+    missing = prose.missing()
+    if missing:
+        pytest.skip(f"{len(missing)} packages of prose are not there, {missing[0]} the first: make parity fetches them")
+    n_bytes: dict[str, int] = {}
+    for document in prose.documents():
+        n_bytes[document.language] = n_bytes.get(document.language, 0) + len(document.text.encode())
+    assert sum(n_bytes.values()) > N_BYTES
+    assert sum(n > 100_000 for n in n_bytes.values()) >= FEWEST_LANGUAGES
 
 
 @pytest.mark.parametrize("name", available())

@@ -1,4 +1,4 @@
-"""Texts on which tokenizers disagree: a hostile set, and megabytes of what every Python carries."""
+"""Texts on which tokenizers disagree, and that need no network: a hostile set, and what every Python carries."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from pairloom import PairloomError, __version__
+from pairloom.cli.messages import error_message, warnings_as_lines
 
 __all__ = ["main"]
 
@@ -56,19 +57,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit."""
     args = _parser().parse_args(argv)
     try:
-        args.run(args)
+        with warnings_as_lines(lambda message: _say(f"warning: {message}")):
+            args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone; keep the interpreter from complaining when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("pairloom: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 1
     except MemoryError as error:
-        print(f"pairloom: out of memory{f': {error}' if str(error) else ''}", file=sys.stderr)
+        _say(f"out of memory{f': {error_message(error)}' if str(error) else ''}")
         return 1
     except (PairloomError, ValueError, TypeError, OSError, ImportError) as error:
-        print(f"pairloom: {error}", file=sys.stderr)
+        _say(error_message(error))
         return 1
     return 0
+
+
+def _say(message: str) -> None:
+    print(f"pairloom: {message}", file=sys.stderr)

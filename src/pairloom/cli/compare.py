@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from pairloom.cli.console import write_stdout
-from pairloom.comparison import Comparison, Difference, compare, file_documents, load_side
+from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.cli.models import add_unsaid_arguments, load_at
+from pairloom.comparison import LIBRARIES, Comparison, Difference, Side, compare, load_side, named_documents, side_of
 from pairloom.display import shown_token
-from pairloom.patterns import PATTERNS
+from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "show where two tokenizers first differ, and by how much in tokens and bytes per token"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom compare`."""
-    parser.add_argument(
+    group = parser.add_argument_group("models")
+    group.add_argument(
         "--model",
         action="append",
         required=True,
@@ -23,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="given twice: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the"
         " libraries tiktoken and tokenizers",
     )
-    parser.add_argument("--input", nargs="+", required=True, metavar="PATH", help="UTF-8 files, each a document")
-    parser.add_argument("--pattern", metavar="P", help=f"for .tiktoken files: a regex or one of {', '.join(PATTERNS)}")
+    add_unsaid_arguments(group)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    add_corpus_options(parser)
     parser.set_defaults(wrong_usage=parser.error)
 
 
@@ -33,24 +37,36 @@ def run(args: argparse.Namespace) -> None:
     """Prints the comparison; that the two differ is a result, not a failure."""
     if len(args.model) != 2:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
-    first, second = (load_side(name, pattern=args.pattern) for name in args.model)
-    comparison = compare(first, second, file_documents(args.input))
+    for option, given in (("--pattern", args.pattern), ("--special", args.special)):
+        if given and not any(map(_is_incomplete, args.model)):
+            raise ValueError(f"both models carry what {option} says; leave it out")
+    first, second = (_side(name, args) for name in args.model)
+    comparison = compare(first, second, named_documents(corpus_of(args)))
     # Names of files that are not UTF-8 hold lone surrogates, which JSON escapes and stdout cannot say.
     report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
 
 
+def _side(name: str, args: argparse.Namespace) -> Side:
+    return side_of(load_at(name, args), name) if _is_incomplete(name) else load_side(name)
+
+
+def _is_incomplete(name: str) -> bool:
+    """Whether the name is that of a file which leaves to --pattern and --special what it is loaded with."""
+    return not name.startswith(LIBRARIES) and format_of(Path(name)) in INCOMPLETE
+
+
 def _report(comparison: Comparison) -> str:
     name_a, name_b = comparison.names
     tokens_a, tokens_b = comparison.n_tokens
-    ratio_a, ratio_b = comparison.bytes_per_token
+    ratio_a, ratio_b = (f"{ratio:.4f}" if ratio == ratio else "-" for ratio in comparison.bytes_per_token)
     more = f"{(tokens_b - tokens_a) / tokens_a:+.2%}" if tokens_a else "no tokens"
     lines = [
         f"A  {name_a}",
         f"B  {name_b}",
         f"{comparison.n_documents} documents, {comparison.n_bytes} bytes",
         f"tokens           A {tokens_a}  B {tokens_b}  ({more})",
-        f"bytes per token  A {ratio_a:.4f}  B {ratio_b:.4f}",
+        f"bytes per token  A {ratio_a}  B {ratio_b}",
         f"documents with different ids {comparison.n_differing_ids}, with different cuts {comparison.n_differing_cuts}",
     ]
     for letter, n_altered in zip("AB", comparison.n_altered, strict=True):

@@ -7,15 +7,15 @@ import json
 import re
 from typing import Any
 
-from pairloom import Tokenizer
 from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = "turn ids into text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom decode`."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="a tokenizer file")
+    add_model_arguments(parser)
     parser.add_argument(
         "--ids", nargs="*", type=int, metavar="N", help="ids; stdin (JSON or apart by white space) if absent"
     )
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the text."""
-    tokenizer = Tokenizer.load(args.model)
+    tokenizer = load_model(args)
     ids = args.ids if args.ids is not None else parse_ids(read_stdin())
     write_stdout(tokenizer.decode(ids, args.errors))
 

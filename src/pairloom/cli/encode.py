@@ -6,15 +6,15 @@ import argparse
 import json
 import os
 
-from pairloom import Tokenizer
 from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = "turn text into ids"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom encode`."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="a tokenizer file")
+    add_model_arguments(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="T", help="the text itself")
     source.add_argument("--input", metavar="PATH", help="a UTF-8 file; stdin when neither is given")
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the ids."""
-    tokenizer = Tokenizer.load(args.model)
+    tokenizer = load_model(args)
     if args.input is not None:
         ids = tokenizer.encode_file(args.input).tolist()
     elif args.text is not None:

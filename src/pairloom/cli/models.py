@@ -8,49 +8,61 @@ from pairloom import Tokenizer
 from pairloom.formats import READABLE
 from pairloom.patterns import PATTERNS
 
-__all__ = ["add_model_arguments", "load_model"]
+__all__ = ["add_model_arguments", "add_unsaid_arguments", "load_at", "load_model"]
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that `load_model` reads."""
-    parser.add_argument(
+    group = parser.add_argument_group("model")
+    group.add_argument(
         "--model", required=True, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
-    parser.add_argument("--model-format", choices=READABLE, help="the format of FILE; found out if not given")
-    parser.add_argument(
+    group.add_argument("--model-format", choices=READABLE, help="the format of FILE; found out if not given")
+    add_unsaid_arguments(group)
+
+
+def add_unsaid_arguments(group: argparse._ArgumentGroup) -> None:
+    """The options that say what files of some formats leave unsaid; `load_at` reads them."""
+    group.add_argument(
         "--pattern",
         metavar="P",
         help=f"for files that carry none (tiktoken, gpt2): a regex or one of {', '.join(PATTERNS)}",
     )
-    parser.add_argument(
+    group.add_argument(
         "--special",
         action="append",
         default=[],
-        metavar="T",
-        help="for files that carry none (tiktoken, gpt2): a special token, which takes the next free id",
-    )
-    parser.add_argument(
-        "--special-id",
-        action="append",
-        default=[],
-        nargs=2,
-        metavar=("T", "N"),
-        help="the same, with its id",
+        metavar="T[=ID]",
+        help="for files that carry none (tiktoken, gpt2): a special token and its id; without one, the next free id",
     )
 
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
-    specials: dict[str, int] | list[str] | None = args.special or None
-    if args.special_id:
-        specials = {literal: _id(literal, text) for literal, text in args.special_id}
-        if len(specials) < len(args.special_id):
-            raise ValueError("--special-id names a special token twice; name it once")
-    tokenizer = Tokenizer.load(args.model, format=args.model_format, pattern=args.pattern, special_tokens=specials)
-    return tokenizer.add_special_tokens(args.special) if args.special and args.special_id else tokenizer
+    return load_at(args.model, args, args.model_format)
 
 
-def _id(literal: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"--special-id {literal!r}: {text!r} is not an id")
-    return int(text[:20])
+def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> Tokenizer:
+    """The tokenizer at `path`, which is given what the options say of it."""
+    with_id, without_id = _specials(args.special)
+    specials = with_id or without_id or None
+    tokenizer = Tokenizer.load(path, format=format, pattern=args.pattern, special_tokens=specials)
+    return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer
+
+
+def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:
+    """(special tokens with an id, those that take the next free one); ValueError for a token that is named twice."""
+    with_id: dict[str, int] = {}
+    without_id: list[str] = []
+    for given in all_given:
+        literal, sign, number = given.rpartition("=")
+        # A token that itself ends in "=" and a number is given with its id.
+        has_id = bool(sign) and number.isascii() and number.isdigit()
+        literal = literal if has_id else given
+        if literal in with_id or literal in without_id:
+            raise ValueError(f"--special names {literal!r} twice; name it once")
+        if has_id:
+            with_id[literal] = int(number[:20])
+        else:
+            without_id.append(literal)
+    return with_id, without_id

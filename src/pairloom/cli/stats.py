@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
 from pairloom.cli.console import listener, write_stdout
+from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats, sample_text
+from pairloom.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
 
-HELP = "measure a tokenizer on UTF-8 files: compression, use of the vocabulary, efficiency, throughput"
+# As much text as is encoded by every truncation that a plot shows.
+_SAMPLE_BYTES = 4 << 20
+
+HELP = "measure a tokenizer on a corpus: compression, use of the vocabulary, efficiency, throughput"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom stats`."""
     add_model_arguments(parser)
-    parser.add_argument("--input", nargs="+", required=True, metavar="PATH", help="UTF-8 files, each a document")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     parser.add_argument(
         "--plot",
@@ -27,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+    add_corpus_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -37,12 +42,14 @@ def run(args: argparse.Namespace) -> None:
 
         check_plot(plot, args.force)
     tokenizer = load_model(args)
-    stats = corpus_stats(tokenizer, args.input, threads=args.threads, progress=listener())
+    sample_bytes = 0 if plot is None else _SAMPLE_BYTES
+    corpus = corpus_of(args)
+    stats = corpus_stats(tokenizer, corpus, threads=args.threads, progress=listener(), sample_bytes=sample_bytes)
     if plot is not None:
         from pairloom.plots import plot_stats
 
         try:
-            sizes = compression_by_size(tokenizer, sample_text(args.input))
+            sizes = compression_by_size(tokenizer, stats.sample)
         except ValueError as error:
             print(f"pairloom: no plot of compression against vocabulary size: {error}", file=sys.stderr)
             sizes = []
@@ -57,11 +64,18 @@ def _table(stats: CorpusStats) -> str:
         "bytes": f"{stats.n_bytes}",
         "words": f"{stats.n_words} between white space",
         "tokens": f"{stats.n_tokens}",
-        "bytes per token": f"{stats.bytes_per_token:.4f}",
-        "tokens per word": f"{stats.tokens_per_word:.4f}",
-        "single-byte tokens": f"{stats.single_byte_share:.2%}",
+        "bytes per token": _shown(stats.bytes_per_token, ".4f"),
+        "tokens per word": _shown(stats.tokens_per_word, ".4f"),
+        "single-byte tokens": _shown(stats.single_byte_share, ".2%"),
         "unused tokens": f"{n_unused} of {n_tokens} ({n_unused / max(n_tokens, 1):.2%})",
-        "Renyi efficiency": f"{stats.renyi_efficiency:.4f} at alpha {RENYI_ALPHA}",
-        "throughput": f"{stats.bytes_per_second / 1e6:.1f} MB/s reading and encoding",
+        "Renyi efficiency": _shown(stats.renyi_efficiency, ".4f", f" at alpha {RENYI_ALPHA}"),
+        "throughput": _shown(stats.bytes_per_second / 1e6, ".1f", " MB/s reading and encoding"),
     }
+    if stats.n_skipped:
+        rows["records left out"] = f"{stats.n_skipped}"
     return "".join(f"{name:<20} {value}\n" for name, value in rows.items())
+
+
+def _shown(figure: float, format: str, unit: str = "") -> str:
+    """The figure with its unit; a dash where nothing was counted."""
+    return f"{figure:{format}}{unit}" if math.isfinite(figure) else "-"

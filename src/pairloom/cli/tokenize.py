@@ -9,6 +9,7 @@ import time
 
 from pairloom.cli.console import listener
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.sinks import FORMATS
 from pairloom.tokenize import SHARD_TOKENS, tokenize_files
 
@@ -17,7 +18,7 @@ HELP = "turn a corpus into files of ids that training maps into memory"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom tokenize`."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="a tokenizer file")
+    add_model_arguments(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new or empty folder")
     parser.add_argument("--format", choices=FORMATS, default="npy", help="what shards are written as (%(default)s)")
     parser.add_argument("--eot", action="store_true", help="put the first special token's id after each document")
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     """Tokenizes, and prints one JSON line."""
     started = time.perf_counter()
     made = tokenize_files(
-        args.model,
+        load_model(args),
         corpus_of(args),
         args.output,
         format=args.format,

@@ -90,7 +90,7 @@ class RowsReader:
         if self._field[0] not in schema.names:
             raise CorpusError(
                 f"{self._name}: no column {self._field[0]!r}; the columns are {', '.join(map(repr, schema.names))}; "
-                "name one with text_field (--text-field)"
+                "name one with text_field"
             )
         kind = schema.field(self._field[0]).type
         for key in self._field[1:]:

@@ -144,6 +144,10 @@ class Corpus:
         """What messages call the sources."""
         return [source.name for source in self.sources] if self._texts is None else ["<texts>"]
 
+    def is_one_document(self, source: int) -> bool:
+        """Whether the source of that number is one document as a whole: plain text without separators."""
+        return self._texts is None and self.separator is None and self.sources[source].format == "text"
+
     def __iter__(self) -> Iterator[str]:
         """The documents as str; the engines take `read()` instead, which makes none."""
         open_text = ""

@@ -16,7 +16,20 @@ from pairloom.formats.atomic import check_free, write_file, write_folder
 from pairloom.model import Model, Pattern
 from pairloom.patterns import pattern_text
 
-__all__ = ["READABLE", "WRITABLE", "gpt2", "huggingface", "load", "pairloom", "ranks", "save", "tekken", "tiktoken"]
+__all__ = [
+    "INCOMPLETE",
+    "READABLE",
+    "WRITABLE",
+    "format_of",
+    "gpt2",
+    "huggingface",
+    "load",
+    "pairloom",
+    "ranks",
+    "save",
+    "tekken",
+    "tiktoken",
+]
 
 PathLike = str | os.PathLike[str]
 Specials = Sequence[str] | Mapping[str, int]
@@ -26,6 +39,9 @@ READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken")
 
 WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2")
 """The names that `save` takes for `format`."""
+
+INCOMPLETE = ("tiktoken", "gpt2")
+"""The formats whose files carry neither pattern nor special tokens, which `load` is given."""
 
 _HEAD_BYTES = 4096
 # The native file is any JSON object that is none of the others.
@@ -46,7 +62,7 @@ def load(
     """
     file = Path(path)
     if format is None:
-        format = _sniffed(file)
+        format = format_of(file)
     elif format not in READABLE:
         raise ValueError(f"format must be one of {', '.join(map(repr, READABLE))}, not {format!r}")
     if pattern is not None:
@@ -80,7 +96,8 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str =
     write_file(target, writers[format](model), overwrite)
 
 
-def _sniffed(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """The name of the format of a file or folder, by its begin; FormatError where there is none."""
     head = b""
     if not path.is_dir():
         with path.open("rb") as file:

@@ -6,38 +6,9 @@ that the manifest names. offsets: as in `pairloom.sinks.npy`.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-from pairloom.sinks.npy import Offsets, dtype, write_all
+from pairloom.sinks.npy import FlatWriter as Writer
+from pairloom.sinks.npy import dtype
 
 __all__ = ["SUFFIXES", "Writer", "dtype"]
 
 SUFFIXES = (".bin", ".offsets.npy")
-
-
-class Writer:
-    """Writes one shard."""
-
-    def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
-        self._path, self._offsets_path = paths
-        self._dtype = dtype
-        self._offsets = Offsets()
-        self._file = self._path.open("wb", buffering=0)
-
-    def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
-        """Appends ids, and where documents end in them."""
-        write_all(self._file, ids.astype(self._dtype, copy=False))
-        self._offsets.add(len(ids), ends)
-
-    def finish(self) -> None:
-        """Completes the files."""
-        self._file.close()
-        self._offsets.write(self._offsets_path)
-
-    def abandon(self) -> None:
-        """Closes what is open."""
-        self._file.close()

@@ -10,14 +10,12 @@ Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.sinks.npy import Offsets, write_all
+from pairloom.sinks.npy import FlatWriter
 
 __all__ = ["SUFFIXES", "Writer", "dtype"]
 
@@ -35,19 +33,8 @@ def dtype(n_vocab: int) -> np.dtype[Any]:
     return np.dtype("<u2" if n_vocab <= 1 << 16 else "<i4")
 
 
-class Writer:
+class Writer(FlatWriter):
     """Writes one shard."""
-
-    def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
-        self._path, self._index_path = paths
-        self._dtype = dtype
-        self._offsets = Offsets()
-        self._file = self._path.open("wb", buffering=0)
-
-    def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
-        """Appends ids, and where documents end in them."""
-        write_all(self._file, ids.astype(self._dtype, copy=False))
-        self._offsets.add(len(ids), ends)
 
     def finish(self) -> None:
         """Completes the files."""
@@ -68,7 +55,3 @@ class Writer:
             np.arange(n + 1, dtype="<i8").tobytes(),
         ]
         self._index_path.write_bytes(b"".join(parts))
-
-    def abandon(self) -> None:
-        """Closes what is open."""
-        self._file.close()

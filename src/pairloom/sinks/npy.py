@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIXES", "Offsets", "Writer", "dtype"]
+__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype"]
 
 SUFFIXES = (".npy", ".offsets.npy")
 
@@ -41,12 +41,12 @@ class Offsets:
 
     def __init__(self) -> None:
         self._parts: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._n_tokens = 0
+        self.n_tokens = 0
 
     def add(self, n_tokens: int, ends: npt.NDArray[np.int64]) -> None:
         """Notes `n_tokens` more ids and the `ends` of documents in them."""
-        self._parts.append(ends + self._n_tokens)
-        self._n_tokens += n_tokens
+        self._parts.append(ends + self.n_tokens)
+        self.n_tokens += n_tokens
 
     @property
     def array(self) -> npt.NDArray[np.int64]:
@@ -59,33 +59,42 @@ class Offsets:
         path.write_bytes(_header(offsets.dtype, len(offsets)) + offsets.tobytes())
 
 
-class Writer:
-    """Writes one shard."""
+class FlatWriter:
+    """Writes the ids of one shard one after the other; each format adds what stands before, after or beside them."""
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
-        self._path, self._offsets_path = paths
+        self._path, self._index_path = paths
         self._dtype = dtype
         self._offsets = Offsets()
-        self._n_tokens = 0
         self._file = self._path.open("wb", buffering=0)
-        self._file.write(_header(dtype, 0))
 
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
         """Appends ids, and where documents end in them."""
         write_all(self._file, ids.astype(self._dtype, copy=False))
         self._offsets.add(len(ids), ends)
-        self._n_tokens += len(ids)
 
     def finish(self) -> None:
         """Completes the files."""
-        self._file.seek(0)
-        self._file.write(_header(self._dtype, self._n_tokens))
         self._file.close()
-        self._offsets.write(self._offsets_path)
+        self._offsets.write(self._index_path)
 
     def abandon(self) -> None:
         """Closes what is open."""
         self._file.close()
+
+
+class Writer(FlatWriter):
+    """Writes one shard."""
+
+    def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
+        super().__init__(paths, dtype)
+        self._file.write(_header(dtype, 0))
+
+    def finish(self) -> None:
+        """Completes the files."""
+        self._file.seek(0)
+        self._file.write(_header(self._dtype, self._offsets.n_tokens))
+        super().finish()
 
 
 def write_all(file: Any, array: npt.NDArray[Any]) -> None:

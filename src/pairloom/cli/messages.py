@@ -1,0 +1,74 @@
+"""What the library says, in the words of the command line.
+
+Enters: an error or a warning of the library, which names the arguments that mend it. Leaves: one message that names the
+options that do. What has no option of its own is said as the library says it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["error_message", "in_words_of_options", "warnings_as_lines"]
+
+# Whole phrases, not names alone: a name may stand in a path or in a text that a message quotes.
+_PHRASES = tuple(
+    (re.compile(phrase), replacement)
+    for phrase, replacement in (
+        (r"\bpass overwrite=True\b", "pass --force"),
+        (r"\(overwrite=True\)", "(--force)"),
+        (r"\(resume=True\)", "(--resume)"),
+        (r'\binput_errors="replace"', "--input-errors replace"),
+        (r'\bpass corpus_specials="split"', "pass --corpus-specials split"),
+        (r"\bleave such rows out with skip_bad\b", "leave such rows out with --skip-bad"),
+        (r"\bname one with text_field\b", "name one with --text-field"),
+        (r"\bname its format with format=", "name its format with --model-format"),
+        (r"\bpass pattern=", "pass --pattern"),
+        (r"\bdrop pattern=", "drop --pattern"),
+        (r"\bleave pattern=None", "leave out --pattern"),
+        (r"\bits own special_tokens; leave special_tokens=None", "its own special tokens; leave out --special"),
+        (r"\bthe same special_tokens and corpus_specials\b", "the same --special and --corpus-specials"),
+        (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
+        (r"\bmax_memory=(?=[0-9]+ bytes)", "--max-memory "),
+        (r"\braise max_memory\b", "raise --max-memory"),
+        (r"^eot asks\b", "--eot asks"),
+        # Checks of arguments begin with the argument's name.
+        (
+            r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
+            r"|vocab_size)(?= (?:must|is)\b)",
+            lambda found: "--" + found[0].replace("_", "-"),
+        ),
+    )
+)
+
+
+def in_words_of_options(message: str) -> str:
+    """The message with the names of options for those of arguments."""
+    for phrase, replacement in _PHRASES:
+        message = phrase.sub(replacement, message)
+    return message
+
+
+def error_message(error: BaseException) -> str:
+    """What an error says to somebody at a terminal: of an OSError the plain path and the reason."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return in_words_of_options(str(error))
+    reason = in_words_of_options(error.strerror)
+    paths = [_path(name) for name in (error.filename, error.filename2) if name is not None]
+    return f"{' -> '.join(paths)}: {reason}" if paths else reason
+
+
+def _path(name: Any) -> str:
+    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name)
+
+
+@contextmanager
+def warnings_as_lines(show: Any) -> Iterator[None]:
+    """Hands each warning of the library to `show` as a message, without the line of the source that gave it."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: show(in_words_of_options(str(message)))
+        yield

@@ -1,0 +1,131 @@
+"""What the command line says about a failure: options instead of arguments, plain paths, no lines of source."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.cli import COMMANDS, messages
+from pairloom.cli.messages import error_message, in_words_of_options
+from tests.cli.commands import run
+from tests.corpus.files import write_parquet
+from tests.test_command_help import parser_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tokenizer = Tokenizer.train(["ab ab ab"], 258)
+    tokenizer.save(tmp_path / "model.json")
+    tokenizer.save(tmp_path / "ranks.tiktoken", format="tiktoken")
+    (tmp_path / "a.txt").write_text("ab <|endoftext|> ab")
+    (tmp_path / "bad.txt").write_bytes(b"ab\xff")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+TRAIN = "train --vocab-size 300 --output new --input"
+TOKENIZE = "tokenize --model model.json --output new --input"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train --vocab-size 300 --output a.txt --input a.txt", "a.txt: exists already; pass --force to replace it"),
+        ("count --output a.txt --input a.txt", "a.txt: exists already; pass --force to replace it"),
+        ("convert --model model.json --output a.txt --format huggingface", "pass --force"),
+        (f"{TRAIN} bad.txt", "replace malformed bytes with --input-errors replace"),
+        (f"{TOKENIZE} bad.txt", "replace malformed bytes with --input-errors replace"),
+        ("train --vocab-size 3 --output new --input a.txt", "--vocab-size is 3"),
+        ("train --vocab-size 3 --output new --input a.txt", "pass --vocab-size 256 or more"),
+        (f"{TRAIN} a.txt --threads -1", "pairloom: --threads must be at least 0, not -1"),
+        (f"{TRAIN} a.txt --doc-cap 0", "pairloom: --doc-cap must be at least 1, not 0"),
+        (f"{TRAIN} a.txt --text-field a..b", "pairloom: --text-field must name a key"),
+        (f"{TRAIN} a.txt --max-memory 1", "raise --max-memory"),
+        (f"{TRAIN} absent.txt", "pairloom: absent.txt: No such file or directory\n"),
+        (f"{TOKENIZE} a.txt --shard-tokens 0", "pairloom: --shard-tokens must be at least 1"),
+        ("tokenize --model model.json --output a.txt --input a.txt", "pairloom: a.txt: File exists\n"),
+        ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
+        ("inspect --model empty/none", "pairloom: empty/none: No such file or directory\n"),
+        ("inspect --model ranks.tiktoken", "pass --pattern, a regular expression"),
+        ("inspect --model model.json --pattern gpt2", "leave out --pattern\n"),
+        ("inspect --model model.json --special <e>", "leave out --special\n"),
+        ("inspect --model a.txt", "name its format with --model-format, one of"),
+    ],
+)
+def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str) -> None:
+    monkeypatch.chdir(folder)
+    done = run(*arguments.split())
+    assert (done.status, done.out) == (1, "")
+    assert message in done.err
+    assert "Errno" not in done.err and "PosixPath" not in done.err
+    assert not re.search(r"\b[a-z]+_[a-z]+\b|=(True|None)", done.err), "the library's words"
+    assert not (folder / "new").exists()
+
+
+def test_remedies_of_columns(folder: Path) -> None:
+    write_parquet(folder / "a.parquet", ["a", "b"], column="body")
+    tokenize: list[str | Path] = ["tokenize", "--model", folder / "model.json", "--output", folder / "new", "--input"]
+    done = run(*tokenize, folder / "a.parquet")
+    assert done.status == 1 and "name one with --text-field\n" in done.err
+    pairs: list[Any] = ["a", None]
+    write_parquet(folder / "b.parquet", pairs)
+    done = run(*tokenize, folder / "b.parquet")
+    assert done.status == 1 and "leave such rows out with --skip-bad\n" in done.err
+    done = run(*tokenize, folder / "b.parquet", "--skip-bad")
+    assert done.status == 0 and done.err.startswith("pairloom: warning: 1 records")
+
+
+def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
+    tokenize: list[str | Path] = ["tokenize", "--model", folder / "model.json", "--output", folder / "out"]
+    tokenize += ["--input", folder / "a.txt"]
+    assert run(*tokenize).status == 0
+    done = run(*tokenize)
+    assert done.status == 1
+    assert (
+        done.err == f"pairloom: {folder / 'out'}: holds a run already; resume it (--resume), or replace it (--force)\n"
+    )
+
+
+def test_warnings_name_options_and_no_source(folder: Path) -> None:
+    done = run("train", "--vocab-size", 258, "--output", folder / "new", "--input", folder / "a.txt")
+    assert done.status == 0
+    (line,) = (line for line in done.err.splitlines() if "literals" in line)
+    assert line.startswith("pairloom: warning: the corpus holds 1 literals")
+    assert "pass --corpus-specials split to cut" in line
+    assert ".py" not in done.err
+
+
+def test_names_that_messages_quote_stay_as_they_are() -> None:
+    for message in (
+        "text_field.jsonl: line 1: not an object",
+        "vocab_size: a .tiktoken file is damaged",
+        "d/threads must be: broken",
+        "separator.txt: invalid UTF-8",
+    ):
+        assert in_words_of_options(message) == message
+
+
+def test_paths_are_plain() -> None:
+    assert error_message(FileExistsError(17, "File exists", Path("d"))) == "d: File exists"
+    assert error_message(OSError(18, "Invalid cross-device link", b"a", None, Path("b"))) == (
+        "a -> b: Invalid cross-device link"
+    )
+    assert error_message(OSError(28, "No space left on device")) == "No space left on device"
+    assert error_message(OSError("broken")) == "broken"
+
+
+def test_every_option_that_messages_name_is_one() -> None:
+    known = {
+        option for command in COMMANDS for action in parser_of(command)._actions for option in action.option_strings
+    }
+    named = {
+        option
+        for _, replacement in messages._PHRASES
+        if isinstance(replacement, str)
+        for option in re.findall(r"--[a-z-]+", replacement)
+    }
+    assert len(named) > 5 and named <= known

@@ -1,0 +1,119 @@
+"""--pattern and --special: every command takes the files that carry neither."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.cli import COMMANDS
+from tests.cli.commands import run
+from tests.test_command_help import parser_of
+
+TEXT = "the cat's hat 12345 <e> the  end"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([TEXT.replace("<e>", "")], 290, pattern="cl100k", special_tokens=["<e>"])
+
+
+@pytest.fixture
+def given(tokenizer: Tokenizer, tmp_path: Path) -> list[str]:
+    """The model, and what its file leaves unsaid."""
+    tokenizer.save(tmp_path / "model", format="tiktoken")
+    special = f"<e>={tokenizer.special_tokens['<e>']}"
+    return ["--model", str(tmp_path / "model"), "--pattern", "cl100k", "--special", special]
+
+
+def test_encode_and_decode(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(TEXT)
+    for source in (["--text", TEXT], ["--input", str(tmp_path / "text")]):
+        done = run_bytes("encode", *given, *source)
+        assert json.loads(done) == tokenizer.encode(TEXT)
+    ids = [str(i) for i in tokenizer.encode(TEXT)]
+    assert run_bytes("decode", *given, "--ids", *ids) == TEXT.encode()
+
+
+def test_tokenize_and_stats_and_inspect(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    corpus = ["--input", str(tmp_path / "text.txt")]
+    done = run("tokenize", *given, *corpus, "--output", tmp_path / "out", "--eot")
+    assert done.status == 0, done.err
+    shard = next((tmp_path / "out").glob("shard*0.npy"))
+    assert np.load(shard).tolist() == [*tokenizer.encode(TEXT), tokenizer.special_tokens["<e>"]]
+    assert json.loads(run_bytes("stats", *given, *corpus, "--json"))["tokens"] == len(tokenizer.encode(TEXT))
+    assert json.loads(run_bytes("inspect", *given, "--text", TEXT, "--json"))["ids"] == tokenizer.encode(TEXT)
+
+
+def test_compare(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    tokenizer.save(tmp_path / "native.json")
+    native = ["--model", str(tmp_path / "native.json")]
+    corpus = ["--input", str(tmp_path / "text.txt"), "--json"]
+    assert json.loads(run_bytes("compare", *native, *given, *corpus))["ids"] is None
+    assert json.loads(run_bytes("compare", *given, *native, *corpus))["ids"] is None
+    for option in (["--pattern", "gpt2"], ["--special", "<e>"]):
+        done = run("compare", *native, *native, *option, *corpus)
+        assert done.status == 1 and f"both models carry what {option[0]} says" in done.err
+
+
+def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "model.tiktoken", format="tiktoken")
+    common = ("inspect", "--model", tmp_path / "model.tiktoken", "--pattern", "cl100k", "--json")
+
+    def specials(*literals: str) -> dict[str, int]:
+        done = run_bytes(*common, *(word for literal in literals for word in ("--special", literal)))
+        found: dict[str, int] = json.loads(done)["special_tokens"]
+        return found
+
+    free = max(tokenizer.special_tokens.values())
+    assert specials("<e>", "a=b") == {"<e>": free, "a=b": free + 1}
+    assert specials("<e>=400", "x=1=401", "<f>") == {"<e>": 400, "x=1": 401, "<f>": 402}
+    assert specials("=400=400") == {"=400": 400}
+    for wrong, message in (
+        (["<e>", "<e>=400"], "'<e>' twice"),
+        (["=400"], "empty"),
+        (["<e>=400", "<f>=400"], "both given id 400"),
+        (["<e>=99999999999999999999999999"], "the largest is"),
+    ):
+        done = run(*common, *(word for literal in wrong for word in ("--special", literal)))
+        assert done.status == 1 and message in done.err, done.err
+
+
+def test_folders_of_gpt2(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train([TEXT], 290)
+    tokenizer.save(tmp_path / "folder", format="gpt2")
+    special = tokenizer.special_tokens["<|endoftext|>"]
+    given = ("--model", tmp_path / "folder", "--special", "<|endoftext|>", "--text", "a<|endoftext|>")
+    assert json.loads(run_bytes("encode", *given)) == [97, special]
+
+
+@pytest.mark.parametrize("option", [["--pattern", "gpt2"], ["--special", "<e>=400"]])
+def test_files_that_carry_them_refuse_others(tokenizer: Tokenizer, tmp_path: Path, option: list[str]) -> None:
+    for format in ("pairloom", "huggingface"):
+        tokenizer.save(tmp_path / format, format=format)
+        for command in (["encode", "--text", "a"], ["decode", "--ids", "1"], ["inspect"]):
+            done = run(*command, "--model", tmp_path / format, *option)
+            assert (done.status, done.out) == (1, "")
+            assert "carries its own" in done.err and f"leave out {option[0]}" in done.err
+
+
+def test_every_command_with_a_model_has_them() -> None:
+    with_models = 0
+    for command in COMMANDS:
+        options = {option for action in parser_of(command)._actions for option in action.option_strings}
+        with_models += "--model" in options
+        assert "--model" not in options or {"--pattern", "--special"} <= options, command
+    assert with_models == 7
+
+
+def run_bytes(*arguments: str | Path) -> bytes:
+    from tests.test_cli import run
+
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

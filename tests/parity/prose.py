@@ -1,0 +1,111 @@
+"""Real prose in dozens of languages, out of Debian packages that anyone can fetch.
+
+    python -m tests.parity.prose        fetches what is not there yet; `make parity` does so
+
+Enters: translated manuals (manpages-XX, aptitude-doc-XX, debian-reference-XX) and Django's messages. Leaves: documents
+by language, in the order of their names, an equal share of each language at most. Packages are kept beside those of the
+benchmarks. Without them there is no prose, and the tests say so.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+import packages
+
+SHARE_BYTES = 700_000
+"""How much of a language is taken, about: whole documents until it is reached."""
+
+_FAMILIES = {
+    "manpages": "cs da de el es fi fr hu id it ja mk nb nl pl pt pt-br ro ru sr sv tr uk vi zh",
+    "aptitude-doc": "cs es fi fr it ja nl ru",
+    "debian-reference": "de es fr id it ja pt pt-br zh-cn zh-tw",
+    "debian-faq": "ko",
+}
+_LANGUAGE_OF = {
+    f"{family}-{language}": language for family, languages in _FAMILIES.items() for language in languages.split()
+}
+# Its messages in a language lie under locale/LANGUAGE/.
+_OF_MANY_LANGUAGES = "python3-django"
+PACKAGES = (*_LANGUAGE_OF, _OF_MANY_LANGUAGES)
+
+_WANTED = re.compile(r"/man\d?/.*\.[1-8](\.gz)?$|\.x?html?(\.gz)?$|\.txt(\.gz)?$|/locale/[^/]+/.*\.mo$")
+_LOCALE = re.compile(r"/locale/([^/]+)/")
+
+
+class Document(NamedTuple):
+    """A text, its language, and the package and file it is from."""
+
+    language: str
+    name: str
+    text: str
+
+
+def kept(package: str) -> Path | None:
+    """The package's file, if it was fetched."""
+    found = sorted(packages.PACKAGES.glob(f"{package}_*.deb"))
+    return found[-1] if found else None
+
+
+def missing() -> list[str]:
+    """The packages that were not fetched."""
+    return [package for package in PACKAGES if kept(package) is None]
+
+
+@cache
+def documents() -> list[Document]:
+    """All documents of the packages that are there."""
+    of_language: dict[str, int] = {}
+    chosen = []
+    for document in _all_documents():
+        n_bytes = of_language.get(document.language, 0)
+        if n_bytes < SHARE_BYTES:
+            of_language[document.language] = n_bytes + len(document.text.encode())
+            chosen.append(document)
+    return chosen
+
+
+def _all_documents() -> Iterator[Document]:
+    for package in PACKAGES:
+        path = kept(package)
+        if path is None:
+            continue
+        for name, content in sorted(packages.members(path, lambda name: _WANTED.search(name) is not None)):
+            found = _LOCALE.search(name)
+            language = _LANGUAGE_OF.get(package) or (found[1].lower().replace("_", "-") if found else "en")
+            text = packages.text_of(name, content)
+            if text.strip() and not language.startswith("en"):
+                yield Document(language, f"{package}: {name}", text)
+
+
+def fetch() -> None:
+    """Fetches what is missing, and says what cannot be had."""
+    for package in missing():
+        try:
+            found = packages.download(package)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"parity: {package} cannot be fetched ({error})", file=sys.stderr)
+            continue
+        if found is None:
+            print(f"parity: the archive has no package {package} (has apt-get update run?)", file=sys.stderr)
+
+
+def summary() -> str:
+    """How much there is, in one line."""
+    there = documents()
+    n_bytes = sum(len(document.text.encode()) for document in there)
+    languages = {document.language for document in there}
+    return f"{len(there)} documents, {n_bytes / 1e6:.1f} MB, {len(languages)} languages"
+
+
+if __name__ == "__main__":
+    fetch()
+    print(f"parity: {summary()} of prose in {packages.PACKAGES}", file=sys.stderr)
