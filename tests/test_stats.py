@@ -56,7 +56,7 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     tokenizer = Tokenizer.train(documents, 270)
     documents.append("ab<|endoftext|> cd" * rng.randrange(3))
     check(text_stats(tokenizer, iter(documents)), tokenizer, documents)
-    in_files = [" ".join(text.split()) for text in documents if text.split()]
+    in_files = [text for text in documents if text]
     # An empty file of plain text is no document.
     paths = [tmp_path / str(n) for n in range(len(in_files) + 1)]
     for path, text in zip(paths, [*in_files, ""], strict=True):

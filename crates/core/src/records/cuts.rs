@@ -4,7 +4,8 @@
 //! an ASCII letter and a space before an ASCII letter a pretoken ends, whatever else the text holds, so a
 //! look at a few bytes is enough. In text without such a place, and for any other pattern that looks
 //! at nothing before a pretoken, the text is scanned from its begin, and what text still to come could change
-//! is kept together: the last two pretokens, a run of white space, the longest special token less one byte.
+//! is kept together: the last two pretokens, a run of white space, the longest special token less one byte. Nor is
+//! such a place behind white space: at the end of a part that would be another pretoken.
 //!
 //! No cut falls inside a special token: cut text holds the same special tokens.
 
@@ -103,7 +104,12 @@ impl Cuts {
         let at = ends[..n_settled].iter().rev().map(|end| start + end);
         let inside = at
             .take_while(|&at| at > start)
-            .find(|&at| at <= start + n_text && !self.touches_special(text, at));
+            // White space at the end of a text is one pretoken, before more text it is two: `\s+(?!\S)`.
+            .find(|&at| {
+                at <= start + n_text
+                    && !text[..at].ends_with(char::is_whitespace)
+                    && !self.touches_special(text, at)
+            });
         Ok(match inside {
             Some(at) => Some(Cut { at, is_boundary: false }),
             None => (start > 0).then_some(Cut { at: start, is_boundary: true }),

@@ -4,7 +4,7 @@ use super::*;
 use crate::counts::{CorpusSpecials, CountOptions, InputErrors, PretokenCounts};
 use crate::error::{Error, Result};
 use crate::monitor::Silent;
-use crate::pretokens::{Pretokenizer, named_pattern};
+use crate::pretokens::{Pretokenizer, named_pattern, named_patterns, names};
 use crate::special::SpecialTokens;
 
 /// All documents of the blocks that a reader gives for `bytes`, cut every `step` bytes.
@@ -252,6 +252,39 @@ fn a_document_in_any_blocks_has_the_same_pretokens() {
                 let parts = found(&blocks, &pretokenizer, specials, split);
                 assert_eq!(parts, whole, "{pattern} {split} at {at}");
             }
+        }
+    }
+}
+
+#[test]
+fn random_documents_in_random_blocks_have_the_same_pretokens() {
+    let pieces = [
+        "東", "京", "\n", " ", "\t", "a", "B", "1", "'s", "\u{3000}", ".", "é", "\r", "<|e|>", "\u{301}", "/",
+    ];
+    let specials = [special_tokens(&["<|e|>"]), special_tokens(&[])];
+    let mut state = 7u64;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    for pattern in names() {
+        let pretokenizer = Arc::new(Pretokenizer::sequence(named_patterns(pattern).unwrap()).unwrap());
+        for case in 0..400 {
+            let text: String = (0..1 + below(24)).map(|_| pieces[below(pieces.len())]).collect();
+            let (specials, split) = (&specials[case % 2], case % 4 < 2);
+            let whole =
+                found(&[Documents::from_texts(&[&text[..]]).unwrap()], &pretokenizer, specials, split);
+            let mut cuts = [below(text.len() + 1), below(text.len() + 1)]
+                .map(|at| documents::boundary_before(&text, at));
+            cuts.sort_unstable();
+            let [first, second] = cuts;
+            let blocks = [
+                Documents { text: text[..first].into(), ends: vec![] },
+                Documents { text: text[first..second].into(), ends: vec![] },
+                Documents { text: text[second..].into(), ends: vec![text.len() - second] },
+            ];
+            let parts = found(&blocks, &pretokenizer, specials, split);
+            assert_eq!(parts, whole, "{pattern} {split} {cuts:?} {text:?}");
         }
     }
 }
