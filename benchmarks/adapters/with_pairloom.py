@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from protocol import (
     write_tokens,
 )
 
-from pairloom import PretokenCounts, Tokenizer
+from pairloom import PretokenCounts, Tokenizer, tokenize_files
 
 
 def train(job: Job) -> Result:
@@ -155,6 +156,29 @@ def file_memory(job: Job) -> Result:
     return {"seconds": seconds, "ids": len(ids), "id_bytes": ids.nbytes, "grown_bytes": peak_bytes() - before}
 
 
+def encode_and_write(job: Job) -> Result:
+    """A file to an array, and the array to a file: what `tokenize_files` is held against."""
+    tokenizer = Tokenizer.load(job["model"])
+    out = Path(job["folder"]) / "whole.npy"
+    seconds, _ = timed(lambda: np.save(out, tokenizer.encode_file(job["path"], threads=job["threads"])))
+    return {"seconds": seconds}
+
+
+def tokenized(job: Job) -> Result:
+    """A corpus to shards."""
+    tokenizer = Tokenizer.load(job["model"])
+    separator = job.get("separator") if job["path"].endswith(".txt") else None
+    with tempfile.TemporaryDirectory(dir=job["folder"]) as out:
+        seconds, made = timed(
+            lambda: tokenize_files(
+                tokenizer, job["path"], out, separator=separator, threads=job["threads"], shard_tokens=10_000_000
+            )
+        )
+        peak = peak_bytes()
+        ids = np.concatenate([np.load(path) for path in made.files]) if job.get("separator") else np.zeros(0)
+    return {"seconds": seconds, "digest": ids_digest(ids), "peak_bytes": peak}
+
+
 def distinct_pretokens(job: Job) -> Result:
     """Ever new words through one tokenizer: how memory stands after each round of a million."""
     tokenizer = Tokenizer.load(job["model"])
@@ -190,6 +214,8 @@ if __name__ == "__main__":
             "lengths": lengths,
             "iterable": iterable,
             "file_memory": file_memory,
+            "encode_and_write": encode_and_write,
+            "tokenize_files": tokenized,
             "distinct_pretokens": distinct_pretokens,
         }
     )

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pairloom.model import Model
 
 __all__ = ["KEYS", "LONGEST_DERIVED", "UNICODE_VERSION", "write"]
 
+Ids = npt.NDArray[np.integer[Any]]
 KEYS = frozenset(
     (
         "decode_errors",
@@ -40,51 +44,51 @@ LONGEST_DERIVED = 256
 
 def write(model: Model) -> bytes:
     """The canonical file: sorted keys, no spaces, ASCII."""
-    tokens = model.tokens()
-    rows = model.merges.tolist()
-    listed = sorted(_listed(tokens, rows))
+    places = _listed(model)
+    ends = model.token_ends.astype(np.int64)
+    lengths = np.diff(ends, prepend=0)[places].tolist()
+    cuts = zip((ends[places] - lengths).tolist(), ends[places].tolist(), strict=True)
     file = {
         "decode_errors": model.decode_errors,
-        "made_ids": _runs([made for _, _, made in rows]),
-        "merges": list(chain.from_iterable((left, right) for left, right, _ in rows)),
+        "made_ids": _runs(model.merges[:, 2]),
+        "merges": model.merges[:, :2].ravel().tolist(),
         "pattern": model.pattern,
         "plain_specials": sorted(model.plain_specials),
         "rule": model.rule,
         "schema_version": 2,
         "special_tokens": model.special_tokens,
-        "token_bytes": b64encode(b"".join(tokens[i] for i in listed)).decode(),
-        "token_ids": _runs(listed),
-        "token_lengths": [len(tokens[i]) for i in listed],
+        "token_bytes": b64encode(b"".join(model.token_bytes[start:end] for start, end in cuts)).decode(),
+        "token_ids": _runs(model.token_ids[places]),
+        "token_lengths": lengths,
         "unicode_version": UNICODE_VERSION,
         "whole_first": model.whole_first,
     }
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _listed(tokens: dict[int, bytes], rows: list[list[int]]) -> set[int]:
-    """The ids whose bytes a reader cannot derive by going through the merges once, in rank order."""
-    listed = tokens.keys() - {made for _, _, made in rows}
-    known = set(listed)
-    for left, right, made in rows:
-        if made not in known:
-            if left not in known or right not in known or len(tokens[made]) > LONGEST_DERIVED:
-                listed.add(made)
-            known.add(made)
-    return listed
+def _listed(model: Model) -> Ids:
+    """The places, among the model's tokens, of those whose bytes a reader cannot derive by going through the merges
+    once, in rank order.
+    """
+    left, right, made = np.searchsorted(model.token_ids, model.merges).T
+    # The row that first makes a token: -1 if none does, for then it is listed and known from the beginning.
+    first = np.full(len(model.token_ids), -1)
+    rows = np.arange(len(made))
+    first[made[::-1]] = rows[::-1]
+    lengths = np.diff(model.token_ends.astype(np.int64), prepend=0)
+    is_listed = (first < 0) | (lengths > LONGEST_DERIVED)
+    # A merge whose parts are made by later rows, or by itself, derives nothing.
+    too_early = (first[made] == rows) & ((first[left] >= rows) | (first[right] >= rows))
+    is_listed[made[too_early]] = True
+    return np.flatnonzero(is_listed)
 
 
-def _runs(ids: list[int]) -> list[int]:
+def _runs(ids: Ids) -> list[int]:
     """Ids as (first, count, first, count, ...).
 
-    >>> _runs([3, 4, 5, 9])
+    >>> _runs(np.array([3, 4, 5, 9]))
     [3, 3, 9, 1]
     """
-    runs: list[int] = []
-    previous = -2
-    for token_id in ids:
-        if token_id == previous + 1:
-            runs[-1] += 1
-        else:
-            runs += (token_id, 1)
-        previous = token_id
-    return runs
+    begins = np.flatnonzero(np.diff(ids.astype(np.int64), prepend=-2) != 1)
+    counts = np.diff(begins, append=len(ids))
+    return np.stack([ids[begins], counts], axis=1).ravel().tolist()

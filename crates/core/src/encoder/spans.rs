@@ -9,6 +9,7 @@
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
 //! merged, by [`scan`] if it is short, by [`heap`] if it is not.
 
+use super::EncoderOptions;
 use super::cache::Cache;
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, INLINE_BYTES, Key};
@@ -35,9 +36,9 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    pub(super) fn new(cache_bytes: usize, n_ids: usize) -> Result<Self> {
+    pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
         Ok(Merger {
-            cache: Cache::new(cache_bytes, n_ids)?,
+            cache: Cache::new(options, n_ids)?,
             keys: [Key::UNCACHED; BATCH],
             places: [0; BATCH],
             long: [0; BATCH],

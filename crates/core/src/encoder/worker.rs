@@ -9,7 +9,6 @@ use crate::special::SpecialTokens;
 /// Buffers that are reused from text to text.
 pub(super) struct Worker {
     ends: Vec<usize>,
-    ahead: Vec<usize>,
     merger: Merger,
 }
 
@@ -55,8 +54,8 @@ impl Marks {
 impl Worker {
     /// A worker whose cache is empty, for an encoder of these options and ordinary ids below `n_ids`.
     pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
-        let merger = Merger::new(options.cache_bytes, n_ids)?;
-        Ok(Worker { ends: Vec::new(), ahead: Vec::new(), merger })
+        let merger = Merger::new(options, n_ids)?;
+        Ok(Worker { ends: Vec::new(), merger })
     }
 
     /// Encodes a whole text, recognising `specials`.
@@ -146,19 +145,27 @@ impl Worker {
     ) -> Result<usize> {
         let Window { text, is_last, until, .. } = window;
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
-        let n_held = if is_last { 0 } else { 2 };
         let (mut encoded, mut scanned) = (0, 0);
-        self.ahead.clear();
         while scanned < text.len() && encoded < until {
             encoder.pretokenizer.fill(text, scanned, &mut self.ends)?;
-            scanned = self.ends.last().copied().unwrap_or(text.len());
-            self.ahead.try_reserve(self.ends.len()).map_err(Error::out_of_memory("the ends of pretokens"))?;
-            self.ahead.extend_from_slice(&self.ends);
-            let n_unspaced = self.ahead.partition_point(|&end| end <= unspaced);
-            let n_certain = self.ahead.len().saturating_sub(n_held).min(n_unspaced);
-            let n_until = self.ahead[..n_certain].partition_point(|&end| end < until) + 1;
-            let mut certain = &self.ahead[..n_certain.min(n_until)];
-            let n_certain = certain.len();
+            let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
+            // Of what may change, some is scanned again: the last pretoken before the next ones, so that there
+            // are always two, and all at the text's end.
+            let n_held = match is_last {
+                true => 0,
+                false if end < text.len() => 1.min(n_ends.saturating_sub(1)),
+                false => 2,
+            };
+            let n_certain = n_ends.saturating_sub(n_held);
+            let mut certain = &self.ends[..n_certain];
+            if !is_last && end > unspaced {
+                certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
+            }
+            if end > until {
+                let n_until = certain.partition_point(|&end| end < until) + 1;
+                certain = certain.get(..n_until).unwrap_or(certain);
+            }
+            let is_short = certain.len() < n_certain;
             while marks.n_wanted > 0
                 && let Some((end, rest)) = certain.split_first()
             {
@@ -169,7 +176,10 @@ impl Worker {
             }
             self.merger.encode(&encoder.vocabulary, text.as_bytes(), encoded, certain, sink)?;
             encoded = certain.last().copied().unwrap_or(encoded);
-            self.ahead.drain(..n_certain);
+            if is_short || end == text.len() {
+                break;
+            }
+            scanned = encoded;
         }
         Ok(encoded)
     }

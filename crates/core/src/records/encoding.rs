@@ -5,14 +5,17 @@ use std::sync::Arc;
 use super::cuts::Cuts;
 use super::documents::Documents;
 use super::parts::Parts;
-use crate::encoder::{Encoder, SpecialPolicy};
+use crate::encoder::{Encoder, EncoderOptions, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
 
+/// The cache of each thread: all of it from the beginning, so that memory is the same for any corpus.
+const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 44 << 20, takes_all: true };
+
 /// Encodes documents block after block; special tokens are recognised.
 pub struct BlockEncoder {
-    encoder: Arc<Encoder>,
+    encoder: Encoder,
     parts: Parts,
     end_id: Option<u32>,
     threads: usize,
@@ -28,10 +31,13 @@ pub struct Encoded<I> {
 
 impl BlockEncoder {
     /// An encoder that has encoded nothing; `end_id` is put after each document.
-    pub fn new(encoder: Arc<Encoder>, end_id: Option<u32>, threads: usize) -> Self {
+    pub fn new(encoder: &Encoder, end_id: Option<u32>, threads: usize) -> Result<Self> {
+        let (vocabulary, pretokenizer) =
+            (Arc::clone(encoder.vocabulary()), Arc::clone(encoder.pretokenizer()));
+        let encoder = Encoder::new(vocabulary, pretokenizer, encoder.specials().clone(), OPTIONS)?;
         let specials = Arc::new(encoder.specials().clone());
         let cuts = Cuts::new(Arc::clone(encoder.pretokenizer()), specials, true);
-        BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads }
+        Ok(BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads })
     }
 
     /// The ids of the next block, but for those of text that may not be cut off yet.
