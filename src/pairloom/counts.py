@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import has_suffix_of_records
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
+from pairloom.notice import warn
 from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
@@ -268,11 +268,10 @@ class PretokenCounts:
     def _warned(self) -> PretokenCounts:
         """Warns when literals of special tokens were counted as text."""
         if self.metadata.corpus_specials == "text" and self.columns.n_special_literals:
-            warnings.warn(
+            warn(
                 f"the corpus holds {self.columns.n_special_literals} literals of the special tokens "
                 f"({', '.join(self.metadata.special_tokens)}), counted as ordinary text; "
-                'pass corpus_specials="split" to cut documents there and leave them out',
-                stacklevel=4,
+                'pass corpus_specials="split" to cut documents there and leave them out'
             )
         return self
 

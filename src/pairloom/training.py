@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from pairloom.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.counts import PretokenCounts
 from pairloom.errors import CountsError
 from pairloom.model import Model
+from pairloom.notice import warn
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
 
@@ -62,10 +62,9 @@ def train_on_files(
 
 def _warn_of_a_file_named(text: str) -> None:
     if len(text) < 4096 and "\n" not in text and "\0" not in text and Path(text).is_file():
-        warnings.warn(
+        warn(
             f"training on the text {text!r} itself, though a file of that name exists; "
-            "use Tokenizer.train_files to train on the file",
-            stacklevel=4,
+            "use Tokenizer.train_files to train on the file"
         )
 
 

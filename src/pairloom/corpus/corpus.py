@@ -7,7 +7,6 @@ reading can be taken up again there.
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
@@ -17,6 +16,7 @@ from pairloom.arguments import check_choice, check_int, check_paths, check_texts
 from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.notice import warn
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "is_dataset"]
 
@@ -207,9 +207,7 @@ class Reading:
         """Warns when records were left out."""
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
-            warnings.warn(
-                f"{self.n_skipped} records that cannot be read were left out; the first:{shown}", stacklevel=3
-            )
+            warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
 
     def _read(self) -> Iterator[Block]:
         n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
