@@ -159,8 +159,10 @@ def file_memory(job: Job) -> Result:
 def encode_and_write(job: Job) -> Result:
     """A file to an array, and the array to a file: what `tokenize_files` is held against."""
     tokenizer = Tokenizer.load(job["model"])
-    out = Path(job["folder"]) / "whole.npy"
-    seconds, _ = timed(lambda: np.save(out, tokenizer.encode_file(job["path"], threads=job["threads"])))
+    # A new file, as those of `tokenize_files` are: one that is there is written over in half the time.
+    with tempfile.TemporaryDirectory(dir=job["folder"]) as out:
+        path = Path(out) / "whole.npy"
+        seconds, _ = timed(lambda: np.save(path, tokenizer.encode_file(job["path"], threads=job["threads"])))
     return {"seconds": seconds}
 
 

@@ -129,7 +129,7 @@ fn main() -> Result<(), Failure> {
     let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN)?);
     let specials = SpecialTokens::new(vec![("<|endoftext|>".into(), 50256)])?;
     let encoder = || {
-        let options = EncoderOptions { cache_bytes, takes_all: false };
+        let options = EncoderOptions { cache_bytes };
         Encoder::new(Arc::clone(&vocabulary), Arc::clone(&pretokenizer), specials.clone(), options)
     };
     let warm = encoder()?;

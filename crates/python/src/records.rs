@@ -1,6 +1,5 @@
 //! The seam of `pairloom_core::records`.
 
-
 use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::records::{self, Mending};
 use pyo3::buffer::PyBuffer;

@@ -20,14 +20,6 @@ impl Arena {
         Arena { bytes: Vec::new(), most_bytes, generation: 0, is_narrow }
     }
 
-    /// Takes all the memory that it may have, if the system gives it.
-    pub(super) fn fill(&mut self) {
-        if self.bytes.try_reserve_exact(self.most_bytes).is_ok() {
-            self.bytes.resize(self.most_bytes, 0);
-            self.bytes.clear();
-        }
-    }
-
     /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room at all.
     pub(super) fn store(&mut self, own: &[u8], ids: &[u32]) -> Option<Packed> {
         let needed = own.len() + ids.len() * if self.is_narrow { 2 } else { 4 };

@@ -15,7 +15,7 @@ use crate::pages;
 use crate::text::Text;
 
 /// How much text a thread takes at a time.
-const STRETCH_BYTES: usize = 1 << 19;
+const STRETCH_BYTES: usize = 1 << 17;
 
 /// The product of one stretch: the ids of its texts, if they are wanted, and how many each has.
 struct Piece<I> {

@@ -111,18 +111,13 @@ pub(super) struct Cache {
 impl Cache {
     /// An empty cache for ids below `n_ids`.
     pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
-        let EncoderOptions { cache_bytes: n_bytes, takes_all } = options;
+        let EncoderOptions { cache_bytes: n_bytes } = options;
         // The table's share is rounded down, the arena has the rest.
-        let fitting = (n_bytes / 4 * 3 / size_of::<Bucket>()).max(1);
+        let fitting = (n_bytes / 8 * 7 / size_of::<Bucket>()).max(1);
         let most_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
         let is_narrow = n_ids <= 1 << 16;
-        let mut table = Table::new(if takes_all { most_buckets } else { most_buckets.min(FIRST_BUCKETS) })?;
-        let mut arena = Arena::new(n_bytes.saturating_sub(most_buckets * size_of::<Bucket>()), is_narrow);
-        if takes_all {
-            // Memory is there once it has been written to.
-            table.memory.fill(0);
-            arena.fill();
-        }
+        let table = Table::new(most_buckets.min(FIRST_BUCKETS))?;
+        let arena = Arena::new(n_bytes.saturating_sub(most_buckets * size_of::<Bucket>()), is_narrow);
         Ok(Cache { hasher: Hasher::new(), is_narrow, table, most_buckets, n_written: 0, arena })
     }
 
@@ -321,9 +316,7 @@ mod tests {
             (1 << 24, 1 << 24),
             (1 << 24, 1 << 16),
         ] {
-            let mut cache =
-                Cache::new(EncoderOptions { cache_bytes: n_bytes, takes_all: n_ids == 1 << 16 }, n_ids)
-                    .unwrap();
+            let mut cache = Cache::new(EncoderOptions { cache_bytes: n_bytes }, n_ids).unwrap();
             let mut n_found = 0;
             for i in 0..20_000 {
                 let (pretoken, ids) = example(i, n_ids);
@@ -341,7 +334,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_of_long_pretokens_are_told_apart() {
-        let mut cache = Cache::new(EncoderOptions { cache_bytes: 1 << 16, takes_all: false }, 256).unwrap();
+        let mut cache = Cache::new(EncoderOptions { cache_bytes: 1 << 16 }, 256).unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
         let key = cache.hasher.key(&a);
         let place = cache.hasher.place(key) as u32;

@@ -40,14 +40,11 @@ pub use stream::StreamEncoder;
 pub struct EncoderOptions {
     /// Most bytes of cache that one thread at work holds.
     pub cache_bytes: usize,
-    /// Whether a thread takes all of that at once, and not as its cache fills up: so that memory does not depend on
-    /// how much text there is.
-    pub takes_all: bool,
 }
 
 impl Default for EncoderOptions {
     fn default() -> Self {
-        EncoderOptions { cache_bytes: 96 << 20, takes_all: false }
+        EncoderOptions { cache_bytes: 96 << 20 }
     }
 }
 

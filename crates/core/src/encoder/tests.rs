@@ -51,7 +51,7 @@ fn settings() -> impl Iterator<Item = (Setting, Random)> {
 fn every_text_encodes_as_defined() {
     for (setting, mut random) in settings() {
         for cache_bytes in [0, 256, 1 << 20] {
-            let encoder = setting.encoder(EncoderOptions { cache_bytes, takes_all: cache_bytes == 256 });
+            let encoder = setting.encoder(EncoderOptions { cache_bytes });
             for _ in 0..10 {
                 let text = setting.text(&mut random, 200);
                 let expected = definition(&encoder, &text).unwrap();
@@ -106,7 +106,7 @@ fn huge_pretokens_take_no_quadratic_time() {
 #[test]
 fn batches_do_not_depend_on_threads() {
     for (setting, mut random) in settings().take(6) {
-        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, takes_all: false });
+        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
         let texts: Vec<String> = (0..random.below(40)).map(|_| setting.text(&mut random, 900)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let mut ids = Vec::new();
@@ -248,7 +248,7 @@ impl Drop for TemporaryFile {
 #[test]
 fn a_file_cut_anywhere_gives_the_whole() {
     for (setting, mut random) in settings() {
-        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, takes_all: false });
+        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
         let text = setting.text(&mut random, 200);
         let expected = encode(&encoder, &text);
         let file = TemporaryFile::new(text.as_bytes());
