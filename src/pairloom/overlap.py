@@ -29,7 +29,7 @@ class _End:
 class ReadAhead(Generic[Item]):
     """`with ReadAhead(iterator) as items:` gives an iterator that is at most `depth` items ahead."""
 
-    def __init__(self, items: Iterator[Item], depth: int = 2) -> None:
+    def __init__(self, items: Iterator[Item], depth: int = 1) -> None:
         self._items = items
         self._ready: queue.Queue[Item | _End | BaseException] = queue.Queue(depth)
         self._stop = threading.Event()

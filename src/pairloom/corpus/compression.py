@@ -18,7 +18,7 @@ from pairloom.extras import extra
 
 __all__ = ["COMPRESSIONS", "PIECE_BYTES", "pieces_of", "sniffed"]
 
-PIECE_BYTES = 2 << 20
+PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
 
 _READ_BYTES = 256 << 10
