@@ -258,7 +258,14 @@ from pairloom import Tokenizer
 tokenizer = Tokenizer.train("ab ab ab", 258)
 texts = ["%x " % (i * 7919) * 40 for i in range(400_000)]
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-for work in (lambda: Tokenizer.train(texts * 20, 5000), lambda: [tokenizer.encode_batch(texts * 4) for _ in range(99)]):
+long = "".join(texts * 4)
+for work in (
+    lambda: Tokenizer.train(texts * 20, 5000),
+    lambda: [tokenizer.encode_batch(texts * 4) for _ in range(99)],
+    # One call takes seconds, and gives way within it.
+    lambda: [tokenizer.encode_to_numpy(long) for _ in range(99)],
+    lambda: [tokenizer.count_tokens(long) for _ in range(99)],
+):
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
         work()
@@ -269,4 +276,14 @@ print(tokenizer.encode("ab"))
 """
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "interrupted\ninterrupted\n[256]\n", done.stderr
+    assert done.stdout == "interrupted\n" * 4 + "[256]\n", done.stderr
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1, 1 << 12, 1 << 40])
+def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
+    text = "abab ab b aab<|endoftext|> " * 300 + "".join(map(chr, range(0x61, 0x3061)))
+    bounded = AB.with_cache_bytes(cache_bytes)
+    assert bounded == AB
+    assert bounded.encode(text) == bounded.encode(text) == AB.encode(text)
+    with pytest.raises(ValueError, match="cache_bytes"):
+        AB.with_cache_bytes(-1)

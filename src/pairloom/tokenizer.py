@@ -52,7 +52,7 @@ class Tokenizer:
     ) -> None:
         self._hold(from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors))
 
-    def _hold(self, model: Model, config: TrainingConfig | None = None) -> None:
+    def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
         self._model = model
         self._config = config
         self._core = _core.Encoder(
@@ -65,6 +65,7 @@ class Tokenizer:
             special_tokens=model.special_tokens,
             pattern=model.pattern,
             decode_errors=model.decode_errors,
+            cache_bytes=cache_bytes,
         )
 
     @classmethod
@@ -420,6 +421,15 @@ class Tokenizer:
     def add_special_tokens(self, special_tokens: Specials) -> Tokenizer:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
         return Tokenizer.from_model(with_special_tokens(self._model, special_tokens), self._config)
+
+    def with_cache_bytes(self, cache_bytes: int) -> Tokenizer:
+        """The same tokenizer, each thread of which keeps at most `cache_bytes` of pretokens that it has met.
+
+        Unless set that is 96 MiB, most of which only text of great variety fills. It changes speed, never ids.
+        """
+        made = Tokenizer.__new__(Tokenizer)
+        made._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))
+        return made
 
     def token_byte_lengths(self) -> npt.NDArray[np.int64]:
         """Bytes of each id's token, for bits per byte: int64 [n_vocab], 0 where an id is unused."""

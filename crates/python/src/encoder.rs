@@ -6,6 +6,8 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::decoder::{self, DecodeErrors, Decoder};
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
+use pairloom_core::ids::Id;
+use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pyo3::exceptions::PyValueError;
@@ -60,16 +62,19 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Runs `work`, without the interpreter where the text is long.
+    /// Appends the ids of a text, without the interpreter where it is long.
     #[inline]
-    fn over<T: Send>(
+    fn append<I: Id>(
         &self,
         py: Python<'_>,
         text: &str,
-        work: impl FnOnce() -> pairloom_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = if text.len() < SHORT { work() } else { py.detach(work) };
-        done.map_err(|error| exception(py, error))
+        policy: Policy<'_>,
+        ids: &mut Vec<I>,
+    ) -> PyResult<()> {
+        if text.len() < SHORT {
+            return self.encoder.encode(text, policy, ids).map_err(|error| exception(py, error));
+        }
+        PyMonitor::run(py, None, |monitor| self.encoder.encode_long(text, policy, ids, monitor))
     }
 
     fn list<'py>(
@@ -80,7 +85,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text)?;
         let mut ids = Vec::<u32>::new();
-        self.over(py, text, || self.encoder.encode(text, policy, &mut ids))?;
+        self.append(py, text, policy, &mut ids)?;
         self.ints.list(py, &ids)
     }
 
@@ -175,11 +180,11 @@ impl Encoder {
         let text = &*utf8(text)?;
         if self.is_narrow() {
             let mut ids = Vec::<u16>::new();
-            self.over(py, text, || self.encoder.encode(text, policy(specials), &mut ids))?;
+            self.append(py, text, policy(specials), &mut ids)?;
             Ok(PyArray1::from_vec(py, ids).into_any())
         } else {
             let mut ids = Vec::<u32>::new();
-            self.over(py, text, || self.encoder.encode(text, policy(specials), &mut ids))?;
+            self.append(py, text, policy(specials), &mut ids)?;
             Ok(PyArray1::from_vec(py, ids).into_any())
         }
     }
@@ -257,7 +262,11 @@ impl Encoder {
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<usize> {
         let text = &*utf8(text)?;
-        self.over(py, text, || self.encoder.count(text, policy(specials), limit))
+        if text.len() < SHORT {
+            let counted = self.encoder.count(text, policy(specials), limit, &Silent);
+            return counted.map_err(|error| exception(py, error));
+        }
+        PyMonitor::run(py, None, |monitor| self.encoder.count(text, policy(specials), limit, monitor))
     }
 
     fn count_tokens_batch<'py>(

@@ -232,8 +232,8 @@ fn cut_anywhere_the_counts_are_those_of_the_definition() {
 #[test]
 #[ignore = "slow: run it after a change to cuts, ranges, seams or windows"]
 fn cut_anywhere_many_times() {
-    for seed in 1..20 {
-        agrees_with_the_definition(seed * 0x9e37_79b9, 4000);
+    for seed in 1..6 {
+        agrees_with_the_definition(seed * 0x9e37_79b9, 2000);
     }
 }
 

@@ -72,10 +72,10 @@ impl Encoder {
         mut take: impl FnMut(&[I], &[usize]) -> Result<()>,
     ) -> Result<()> {
         self.check_width::<I>()?;
-        let encode = |worker: &mut Worker, text: &str, ids: &mut Vec<I>| {
+        let encode = |worker: &mut Worker, text: &str, ids: &mut Vec<I>, pulse: Pulse<'_>| {
             specials.check(text)?;
             let before = ids.len();
-            worker.encode(self, text, self.recognised(specials), &mut Ids(ids))?;
+            worker.encode(self, text, self.recognised(specials), &mut Ids(ids), pulse)?;
             Ok(ids.len() - before)
         };
         self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| take(&piece.ids, &piece.counts))
@@ -91,10 +91,10 @@ impl Encoder {
     ) -> Result<Vec<u64>> {
         let mut counts = Vec::new();
         counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
-        let count = |worker: &mut Worker, text: &str, _: &mut Vec<u16>| {
+        let count = |worker: &mut Worker, text: &str, _: &mut Vec<u16>, pulse: Pulse<'_>| {
             specials.check(text)?;
             let mut counter = Counter { n: 0, limit: usize::MAX };
-            worker.encode(self, text, self.recognised(specials), &mut counter)?;
+            worker.encode(self, text, self.recognised(specials), &mut counter, pulse)?;
             Ok(counter.n)
         };
         self.for_all(texts, threads, monitor, count, |piece| {
@@ -110,7 +110,7 @@ impl Encoder {
         texts: &[impl Text],
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut Worker, &str, &mut Vec<I>) -> Result<usize> + Sync,
+        encode: impl Fn(&mut Worker, &str, &mut Vec<I>, Pulse<'_>) -> Result<usize> + Sync,
         join: impl FnMut(&mut Piece<I>) -> Result<()>,
     ) -> Result<()> {
         let stretches = stretches(texts, STRETCH_BYTES)?;
@@ -122,16 +122,11 @@ impl Encoder {
             piece.counts.clear();
             piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
             self.with_worker(|worker| {
-                let mut n_bytes = 0;
                 for text in texts {
                     let utf8 = text.utf8(&mut piece.buffer)?;
-                    piece.counts.push(encode(worker, utf8, &mut piece.ids)?);
-                    n_bytes += text.n_bytes();
-                    if n_bytes >= STRETCH_BYTES {
-                        pulse(std::mem::take(&mut n_bytes))?;
-                    }
+                    piece.counts.push(encode(worker, utf8, &mut piece.ids, pulse)?);
                 }
-                pulse(n_bytes)
+                Ok(())
             })
         };
         Crew { n_jobs: stretches.len(), threads, monitor, n_bytes }.run(job, join)

@@ -21,7 +21,7 @@ use crate::monitor::{Monitor, Stage};
 use crate::threads;
 
 /// How often the monitor is called.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
+pub(super) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// Products that may wait for their turn, for each thread.
 const WAITING_PER_THREAD: usize = 3;

@@ -22,13 +22,16 @@ mod stream;
 mod worker;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::ids::Id;
+use crate::monitor::{Monitor, Stage};
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
+use crew::{Pulse, REPORT_EVERY};
 use pool::Pool;
 use sink::{Counter, Ids};
 use worker::Worker;
@@ -122,11 +125,32 @@ impl Encoder {
 
     /// Appends the ids of `text` to `out`. On an error what was appended is taken back.
     pub fn encode<I: Id>(&self, text: &str, specials: SpecialPolicy<'_>, out: &mut Vec<I>) -> Result<()> {
+        self.encode_pulsing(text, specials, out, &mut |_| Ok(()))
+    }
+
+    /// The same for a text so long that the caller may want to know how far it is, or to stop.
+    pub fn encode_long<I: Id>(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        out: &mut Vec<I>,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        self.encode_pulsing(text, specials, out, &mut pulse_of(monitor, text))
+    }
+
+    fn encode_pulsing<I: Id>(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        out: &mut Vec<I>,
+        pulse: Pulse<'_>,
+    ) -> Result<()> {
         self.check_width::<I>()?;
         specials.check(text)?;
         let before = out.len();
-        let done =
-            self.with_worker(|worker| worker.encode(self, text, self.recognised(specials), &mut Ids(out)));
+        let recognised = self.recognised(specials);
+        let done = self.with_worker(|worker| worker.encode(self, text, recognised, &mut Ids(out), pulse));
         if done.is_err() {
             out.truncate(before);
         }
@@ -134,10 +158,17 @@ impl Encoder {
     }
 
     /// How many ids [`encode`](Self::encode) would give; stops counting once there are `limit`.
-    pub fn count(&self, text: &str, specials: SpecialPolicy<'_>, limit: Option<usize>) -> Result<usize> {
+    pub fn count(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        limit: Option<usize>,
+        monitor: &dyn Monitor,
+    ) -> Result<usize> {
         specials.check(text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
-        self.with_worker(|worker| worker.encode(self, text, self.recognised(specials), &mut counter))?;
+        let (recognised, mut pulse) = (self.recognised(specials), pulse_of(monitor, text));
+        self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut pulse))?;
         Ok(counter.n.min(counter.limit))
     }
 
@@ -169,6 +200,24 @@ impl Encoder {
         let done = work(&mut worker);
         self.workers.put(worker);
         done
+    }
+}
+
+/// Calls the monitor now and then while `text` is encoded.
+fn pulse_of(monitor: &dyn Monitor, text: &str) -> impl FnMut(usize) -> Result<()> {
+    // Some milliseconds of work: below that not even the clock is asked.
+    const STEP_BYTES: usize = 1 << 20;
+    let (mut done, mut since, mut reported) = (0, 0, None);
+    move |n_bytes| {
+        since += n_bytes;
+        if since >= STEP_BYTES {
+            done += std::mem::take(&mut since) as u64;
+            if reported.get_or_insert_with(Instant::now).elapsed() >= REPORT_EVERY {
+                reported = None;
+                monitor.report(Stage::Encode, done, text.len() as u64)?;
+            }
+        }
+        Ok(())
     }
 }
 

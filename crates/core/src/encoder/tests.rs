@@ -5,7 +5,7 @@ mod random;
 use std::sync::Arc;
 
 use super::*;
-use crate::monitor::Silent;
+use crate::monitor::{Monitor, Silent, Stage};
 use random::{Random, Setting};
 
 const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
@@ -56,9 +56,9 @@ fn every_text_encodes_as_defined() {
                 let text = setting.text(&mut random, 200);
                 let expected = definition(&encoder, &text).unwrap();
                 assert_eq!(encode(&encoder, &text), expected, "{text:?}");
-                assert_eq!(encoder.count(&text, SpecialPolicy::All, None).unwrap(), expected.len());
+                assert_eq!(encoder.count(&text, SpecialPolicy::All, None, &Silent).unwrap(), expected.len());
                 let limit = random.below(expected.len() + 2);
-                let counted = encoder.count(&text, SpecialPolicy::All, Some(limit)).unwrap();
+                let counted = encoder.count(&text, SpecialPolicy::All, Some(limit), &Silent).unwrap();
                 assert_eq!(counted, expected.len().min(limit));
             }
         }
@@ -166,7 +166,7 @@ fn policies_decide_which_specials_are_seen() {
     let encoder = Encoder::new(vocabulary, pretokenizer, allowed.clone(), EncoderOptions::default()).unwrap();
     let text = "ab<|end|>ab";
     let none = SpecialTokens::none();
-    let count = |policy| encoder.count(text, policy, None);
+    let count = |policy| encoder.count(text, policy, None, &Silent);
     let plain = count(SpecialPolicy::None).unwrap();
     assert_eq!(count(SpecialPolicy::Some { allowed: &none, disallowed: &none }).unwrap(), plain);
     let some = SpecialPolicy::Some { allowed: &allowed, disallowed: &none };
@@ -320,4 +320,27 @@ fn the_first_malformed_byte_of_a_file_is_named() {
     );
     let missing = std::path::Path::new("no/such/file");
     assert!(matches!(encoder.encode_file::<u32>(missing, 1, &Silent), Err(Error::Io { .. })));
+}
+
+#[test]
+fn a_monitor_stops_a_long_text() {
+    struct Impatient;
+    impl Monitor for Impatient {
+        fn report(&self, _stage: Stage, done: u64, total: u64) -> Result<()> {
+            assert!(0 < done && done <= total);
+            Err(Error::Invalid("enough".into()))
+        }
+    }
+    let (setting, mut random) = settings().next().unwrap();
+    let encoder = setting.encoder(EncoderOptions::default());
+    let some: String = (0..100).map(|_| setting.text(&mut random, 200)).collect();
+    // More than can be encoded between two reports.
+    let text = some.repeat((400 << 20) / some.len());
+    let mut ids = vec![7u32];
+    assert!(matches!(
+        encoder.encode_long(&text, SpecialPolicy::All, &mut ids, &Impatient),
+        Err(Error::Invalid(_))
+    ));
+    assert_eq!(ids, [7]);
+    assert!(encoder.count(&text, SpecialPolicy::All, None, &Impatient).is_err());
 }

@@ -1,5 +1,6 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
+use super::crew::Pulse;
 use super::sink::Sink;
 use super::spans::Merger;
 use super::{Encoder, EncoderOptions};
@@ -66,11 +67,12 @@ impl Worker {
         text: &str,
         specials: Option<&SpecialTokens>,
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         let mut at = 0;
         if let Some(specials) = specials {
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(encoder, &text[at..found.start], sink)?;
+                self.encode_document(encoder, &text[at..found.start], sink, pulse)?;
                 if sink.is_full() {
                     return Ok(());
                 }
@@ -78,17 +80,25 @@ impl Worker {
                 at = found.end;
             }
         }
-        self.encode_document(encoder, &text[at..], sink)
+        self.encode_document(encoder, &text[at..], sink, pulse)
     }
 
     /// Encodes text without special tokens.
     #[inline]
-    fn encode_document<S: Sink>(&mut self, encoder: &Encoder, document: &str, sink: &mut S) -> Result<()> {
+    fn encode_document<S: Sink>(
+        &mut self,
+        encoder: &Encoder,
+        document: &str,
+        sink: &mut S,
+        pulse: Pulse<'_>,
+    ) -> Result<()> {
         let mut from = 0;
         while from < document.len() && !sink.is_full() {
             encoder.pretokenizer.fill(document, from, &mut self.ends)?;
             self.merger.encode(&encoder.vocabulary, document.as_bytes(), from, &self.ends, sink)?;
-            from = self.ends.last().copied().unwrap_or(document.len());
+            let end = self.ends.last().copied().unwrap_or(document.len());
+            pulse(end - from)?;
+            from = end;
         }
         Ok(())
     }
