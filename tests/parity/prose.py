@@ -2,7 +2,7 @@
 
     python -m tests.parity.prose        fetches what is not there yet; `make parity` does so
 
-Enters: translated manuals (manpages-XX, aptitude-doc-XX, debian-reference-XX) and Django's messages. Leaves: documents
+Enters: manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. Leaves: documents
 by language, in the order of their names, an equal share of each language at most. Packages are kept beside those of the
 benchmarks. Without them there is no prose, and the tests say so.
 """
@@ -23,6 +23,8 @@ import packages
 
 SHARE_BYTES = 700_000
 """How much of a language is taken, about: whole documents until it is reached."""
+ENGLISH_BYTES = 5_000_000
+"""How much of English."""
 
 _FAMILIES = {
     "manpages": "cs da de el es fi fr hu id it ja mk nb nl pl pt pt-br ro ru sr sv tr uk vi zh",
@@ -30,9 +32,10 @@ _FAMILIES = {
     "debian-reference": "de es fr id it ja pt pt-br zh-cn zh-tw",
     "debian-faq": "ko",
 }
+_ENGLISH = ("debian-reference-en", "git-doc", "gimp-help-en")
 _LANGUAGE_OF = {
     f"{family}-{language}": language for family, languages in _FAMILIES.items() for language in languages.split()
-}
+} | dict.fromkeys(_ENGLISH, "en")
 # Its messages in a language lie under locale/LANGUAGE/.
 _OF_MANY_LANGUAGES = "python3-django"
 PACKAGES = (*_LANGUAGE_OF, _OF_MANY_LANGUAGES)
@@ -67,7 +70,7 @@ def documents() -> list[Document]:
     chosen = []
     for document in _all_documents():
         n_bytes = of_language.get(document.language, 0)
-        if n_bytes < SHARE_BYTES:
+        if n_bytes < (ENGLISH_BYTES if document.language == "en" else SHARE_BYTES):
             of_language[document.language] = n_bytes + len(document.text.encode())
             chosen.append(document)
     return chosen
@@ -80,9 +83,11 @@ def _all_documents() -> Iterator[Document]:
             continue
         for name, content in sorted(packages.members(path, lambda name: _WANTED.search(name) is not None)):
             found = _LOCALE.search(name)
-            language = _LANGUAGE_OF.get(package) or (found[1].lower().replace("_", "-") if found else "en")
+            of_package = _LANGUAGE_OF.get(package)
+            language = of_package or (found[1].lower().replace("_", "-") if found else "en")
             text = packages.text_of(name, content)
-            if text.strip() and not language.startswith("en"):
+            # Django's own messages are English, though not prose.
+            if text.strip() and (of_package or not language.startswith("en")):
                 yield Document(language, f"{package}: {name}", text)
 
 
