@@ -223,6 +223,13 @@ def test_max_memory_is_refused_clearly() -> None:
         Tokenizer.train(texts, 300, max_memory=1_000_000)
 
 
+def test_max_memory_bounds_learning_merges_too() -> None:
+    counts = PretokenCounts.from_texts([f"word{i} " for i in range(10_000)])
+    with pytest.raises(MemoryError, match="learning merges would exceed max_memory=500000 bytes"):
+        Tokenizer.train_from_counts(counts, 300, max_memory=500_000)
+    assert Tokenizer.train_from_counts(counts, 300, max_memory=5_000_000).n_vocab == 301
+
+
 def test_train_bpe_is_the_assignments_function(tmp_path: Path) -> None:
     file = tmp_path / "corpus.txt"
     file.write_text("low low low low low<|endoftext|>lower lower widest widest widest<|endoftext|>newest newest")

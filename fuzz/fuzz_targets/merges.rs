@@ -19,6 +19,7 @@ fuzz_target!(|input: (Vec<(Vec<u8>, u8)>, bool, u8, u8, u8)| {
         byte_order: std::array::from_fn(|byte| byte as u8 ^ threads),
         min_frequency: u64::from(min_frequency),
         max_token_bytes: (longest > 0).then_some(usize::from(longest)),
+        max_memory: None,
         threads: 1 + usize::from(threads % 3),
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };

@@ -100,6 +100,7 @@ def learn(
     max_token_bytes: int | None,
     threads: int,
     report: _Report,
+    max_memory: int | None = None,
     already: npt.NDArray[np.uint32] | None = None,
     on_merges: Callable[[npt.NDArray[np.uint32]], object] | None = None,
 ) -> npt.NDArray[np.uint32]:

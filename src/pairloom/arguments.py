@@ -7,7 +7,15 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["check_choice", "check_int", "check_paths", "check_special_tokens", "check_texts", "resolve_threads"]
+__all__ = [
+    "check_choice",
+    "check_int",
+    "check_max_memory",
+    "check_paths",
+    "check_special_tokens",
+    "check_texts",
+    "resolve_threads",
+]
 
 
 def check_int(name: str, value: Any, *, least: int | None = None) -> int:
@@ -17,6 +25,11 @@ def check_int(name: str, value: Any, *, least: int | None = None) -> int:
     if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
     return value
+
+
+def check_max_memory(max_memory: Any) -> int | None:
+    """`max_memory` in bytes, None for no limit; else TypeError or ValueError."""
+    return None if max_memory is None else check_int("max_memory", max_memory, least=0)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from pairloom import _core, counts_file
-from pairloom.arguments import check_choice, check_int, check_paths, check_special_tokens, check_texts, resolve_threads
+from pairloom.arguments import (
+    check_choice,
+    check_int,
+    check_max_memory,
+    check_paths,
+    check_special_tokens,
+    check_texts,
+    resolve_threads,
+)
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import has_suffix_of_records
 from pairloom.errors import CountsError
@@ -329,7 +337,7 @@ def _counter(metadata: CountsMetadata, input_errors: str, threads: int, max_memo
         split=metadata.corpus_specials == "split",
         replace=input_errors == "replace",
         threads=resolve_threads(threads),
-        max_memory=None if max_memory is None else check_int("max_memory", max_memory, least=0),
+        max_memory=check_max_memory(max_memory),
         report=report,
     )
 

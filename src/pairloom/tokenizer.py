@@ -150,18 +150,20 @@ class Tokenizer:
         *,
         threads: int = 0,
         progress: Progress = None,
+        max_memory: int | None = None,
         **fields: Any,
     ) -> Tokenizer:
         """Trains on counts made before, here or elsewhere; the same model as training on their corpus.
 
         The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
-        another way than the configuration asks for.
+        another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
         check_counts(counts, config)
-        return cls.from_model(train_model(counts, vocab_size, config, threads=threads, progress=progress), config)
+        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory)
+        return cls.from_model(model, config)
 
     # Files ------------------------------------------------------------------------------------------------------
 

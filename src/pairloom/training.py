@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from pairloom import _core
-from pairloom.arguments import check_paths, check_texts, resolve_threads
+from pairloom.arguments import check_max_memory, check_paths, check_texts, resolve_threads
 from pairloom.checkpoint import Checkpoint
 from pairloom.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.counts import PretokenCounts
@@ -93,7 +93,7 @@ def _train(
         )
         if kept:
             kept.keep_counts(counts)
-    return train_model(counts, vocab_size, config, threads=threads, progress=progress, kept=kept)
+    return train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory, kept=kept)
 
 
 def train_model(
@@ -103,6 +103,7 @@ def train_model(
     *,
     threads: int = 0,
     progress: Progress = None,
+    max_memory: int | None = None,
     kept: Checkpoint | None = None,
 ) -> Model:
     """Learns merges from `counts` and lays out ids as `config` says; with a checkpoint, goes on from its merges."""
@@ -118,6 +119,7 @@ def train_model(
             max_token_bytes=config.max_token_bytes,
             threads=resolve_threads(threads),
             report=report,
+            max_memory=check_max_memory(max_memory),
             already=kept.merges()[:n_merges] if kept else None,
             on_merges=kept.append_merges if kept else None,
         )

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 byte_order: std::array::from_fn(|byte| byte as u8),
                 min_frequency: 1,
                 max_token_bytes: None,
+                max_memory: None,
                 threads,
             };
             let (mut least, mut hash, mut n_learned) = (Duration::MAX, 0u64, 0);

@@ -13,7 +13,7 @@ use crate::monitor::PyMonitor;
 #[pyfunction]
 #[pyo3(signature = (
     counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
-    already = None, on_merges = None
+    max_memory = None,     already = None, on_merges = None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn learn<'py>(
@@ -26,6 +26,7 @@ pub fn learn<'py>(
     max_token_bytes: Option<usize>,
     threads: usize,
     report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
     already: Option<PyReadonlyArray2<'py, u32>>,
     on_merges: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyArray2<u32>>> {
@@ -46,6 +47,7 @@ pub fn learn<'py>(
         byte_order: places,
         min_frequency,
         max_token_bytes,
+        max_memory,
         threads,
     };
     let columns = counts.inner.columns();

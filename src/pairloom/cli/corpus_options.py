@@ -65,7 +65,7 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
     parser.add_argument("--corpus-specials", choices=["text", "split"], help="what special tokens in the input are")
-    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="fail rather than use more memory for counts")
+    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="fail rather than count or learn in more")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
 
 

@@ -56,7 +56,13 @@ def run(args: argparse.Namespace) -> None:
         corpus = corpus_of(args, config.input_errors)
         counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
     tokenizer = Tokenizer.train_from_counts(
-        counts, args.vocab_size, args.profile, threads=args.threads, progress=progress, **fields
+        counts,
+        args.vocab_size,
+        args.profile,
+        threads=args.threads,
+        progress=progress,
+        max_memory=args.max_memory,
+        **fields,
     )
     tokenizer.save(Path(args.output), overwrite=args.force)
     report = {

@@ -52,6 +52,8 @@ pub struct MergeOptions {
     pub min_frequency: u64,
     /// Longest token, in bytes, that a merge may make.
     pub max_token_bytes: Option<usize>,
+    /// Bytes that learning may take, the pretokens among them; more is refused before it starts.
+    pub max_memory: Option<u64>,
     /// Threads to use; 0 means all there are.
     pub threads: usize,
 }
@@ -74,13 +76,21 @@ pub struct WeightedPretokens<'a> {
     pub counts: &'a [u64],
 }
 
+impl WeightedPretokens<'_> {
+    /// Bytes that the columns take.
+    fn n_bytes(&self) -> u64 {
+        (size_of_val(self.bytes) + size_of_val(self.ends) + size_of_val(self.counts)) as u64
+    }
+}
+
 /// Learns merges from counts.
 ///
 /// The result depends on nothing but the counts and the options: not on the order of the pretokens, nor
 /// on how often one is listed, nor on threads. Ends early, without an error, when no pair is left.
 ///
 /// Errors: [`Error::Invalid`] for columns that do not fit together, a `byte_order` that is no
-/// permutation, or counts that overflow; [`Error::OutOfMemory`]; whatever the monitor returns.
+/// permutation, or counts that overflow; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; whatever the
+/// monitor returns.
 pub fn learn(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -102,16 +112,6 @@ pub fn learn_from(
     monitor: &dyn Monitor,
 ) -> Result<Vec<Merge>> {
     learn_tuned(pretokens, options, already, None, on_merges, monitor)
-}
-
-/// Bytes that learning needs beyond the pretokens themselves, at most; what is refused before it starts.
-///
-/// Nearly all of it is proportional to the bytes of the distinct pretokens. The tables of pairs and
-/// tokens are not counted: they hold what occurs often enough to be merged, which is far less.
-pub fn memory_needed(pretokens: WeightedPretokens<'_>, options: &MergeOptions) -> Result<u64> {
-    let extent = Extent::of(pretokens)?;
-    let (symbol_len, position_len) = widths(options, &[], &extent);
-    Ok(extent.n_positions * symbol_len + arena_len(extent.n_tokens) * position_len)
 }
 
 /// What changes the cost of learning, and never its result.
@@ -158,12 +158,24 @@ fn learn_tuned(
     let extent = Extent::of(pretokens)?;
     let tuning = tuning.unwrap_or_else(|| Tuning::of(options, &extent));
     let (symbol_len, position_len) = widths(options, already, &extent);
+    let needed = pretokens.n_bytes() + memory_needed(&extent, symbol_len, position_len);
+    if let Some(limit) = options.max_memory.filter(|&limit| needed > limit) {
+        return Err(Error::MemoryLimit { limit, what: "learning merges" });
+    }
     let run = match (symbol_len.max(tuning.widths.0), position_len.max(tuning.widths.1)) {
         (2, 4) => run::<AtomicU16, AtomicU32>,
         (_, 4) => run::<AtomicU32, AtomicU32>,
         _ => run::<AtomicU32, AtomicU64>,
     };
     run(pretokens, options, already, tuning, extent, pulse)
+}
+
+/// Bytes that learning takes beyond the pretokens themselves, at most.
+///
+/// Nearly all of it is proportional to the bytes of the distinct pretokens. The tables of pairs and
+/// tokens are not counted: they hold what occurs often enough to be merged, which is far less.
+fn memory_needed(extent: &Extent, symbol_len: u64, position_len: u64) -> u64 {
+    extent.n_positions * symbol_len + arena_len(extent.n_tokens) * position_len
 }
 
 /// Symbols that may come into use, the separator among them.

@@ -88,6 +88,7 @@ fn options(n_merges: usize, tie_break: TieBreak) -> MergeOptions {
         byte_order: std::array::from_fn(|byte| byte as u8),
         min_frequency: 1,
         max_token_bytes: None,
+        max_memory: None,
         threads: 1,
     }
 }
@@ -271,6 +272,8 @@ fn defects_of_the_input_are_errors() {
     assert_eq!(learn(b"", &[], &[], &options).unwrap(), []);
     let everything = MergeOptions { n_merges: usize::MAX, ..options.clone() };
     assert_eq!(learn(b"ab", &[2], &[1], &everything).unwrap(), [(97, 98)]);
+    let narrow = MergeOptions { max_memory: Some(20), ..options.clone() };
+    assert!(matches!(learn(b"ab", &[2], &[1], &narrow), Err(Error::MemoryLimit { limit: 20, .. })));
     let no_order = MergeOptions { byte_order: [0; 256], ..options };
     assert!(matches!(learn(b"ab", &[2], &[1], &no_order), Err(Error::Invalid(_))));
 }

@@ -129,6 +129,7 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
         byte_order: std::array::from_fn(|byte| byte as u8),
         min_frequency: 1,
         max_token_bytes: None,
+        max_memory: None,
         threads: 1,
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
