@@ -1,6 +1,7 @@
 //! Times encoding, counting and decoding with a GPT-2 vocabulary.
 //!
-//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]`
+//! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]
+//! [--document-bytes N]`
 //!
 //! Each figure is the best of as many rounds as fit the time given. Cold: an encoder that has seen nothing.
 
@@ -113,10 +114,11 @@ fn main() -> Result<(), Failure> {
         Some(n) => n.parse::<usize>()? << 20,
         None => EncoderOptions::default().cache_bytes,
     };
+    let document_bytes = option(&mut arguments, "--document-bytes").map_or(Ok(4096), |n| n.parse())?;
     let bench = Bench { seconds, only: option(&mut arguments, "--only") };
     let [vocab, merges, texts @ ..] = arguments.as_slice() else {
         return Err(
-            "usage: encode VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]".into(),
+            "usage: encode VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N] [--document-bytes N]".into(),
         );
     };
     let (tokens, list) = load(vocab, merges)?;
@@ -170,8 +172,21 @@ fn main() -> Result<(), Failure> {
                 Ok(warm.encode_file::<u16>(Path::new(path), threads, &Silent)?)
             })?;
         }
-        let blocks: Vec<&str> = text.split_inclusive("\n\n").collect();
+        let mut blocks: Vec<&str> = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let mut floor = (at + document_bytes).min(text.len());
+            while !text.is_char_boundary(floor) {
+                floor += 1;
+            }
+            let end = text[floor..].find('\n').map_or(text.len(), |n| floor + n + 1);
+            blocks.push(&text[at..end]);
+            at = end;
+        }
         for threads in [1, 2] {
+            bench.measure(&format!("count of {}, threads {threads}", blocks.len()), rate, || {
+                Ok(warm.count_batch(&blocks, SpecialPolicy::All, threads, &Silent)?)
+            })?;
             bench.measure(&format!("batch of {}, threads {threads}", blocks.len()), rate, || {
                 Ok(warm.encode_batch::<u16>(&blocks, SpecialPolicy::All, threads, &Silent)?)
             })?;

@@ -49,6 +49,8 @@ pub enum Error {
     Interrupted,
     /// An argument that no tokenizer can be made from; the message names the field and the remedy.
     Invalid(String),
+    /// A text holds what is no character: a lone surrogate.
+    NotCharacters,
     /// A pattern that does not compile or that gave up on a text.
     Pattern {
         /// The text of the pattern.
@@ -111,6 +113,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Interrupted => write!(f, "interrupted"),
+            Error::NotCharacters => write!(f, "the text holds a lone surrogate, which is no character"),
             Error::Invalid(message) | Error::Model(message) | Error::MissingKey(message) => {
                 f.write_str(message)
             }

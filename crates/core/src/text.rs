@@ -5,14 +5,20 @@
 //! sixteen characters at a time: each is spread over four bytes, and those that are none of its own are squeezed out.
 
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// What can be read as UTF-8.
 pub trait Text: Sync {
-    /// The text, in `buffer` where it is not UTF-8 as it lies; [`Error::OutOfMemory`] where that has no room.
+    /// The text, in `buffer` where it is not UTF-8 as it lies.
+    ///
+    /// Errors: [`Error::NotCharacters`]; [`Error::OutOfMemory`] where `buffer` has no room.
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str>;
 
     /// About how many bytes it has: right to a small factor.
     fn n_bytes(&self) -> usize;
+
+    /// Starts loading the text's beginning.
+    fn prefetch(&self);
 }
 
 impl Text for &str {
@@ -24,9 +30,13 @@ impl Text for &str {
     fn n_bytes(&self) -> usize {
         self.len()
     }
+
+    fn prefetch(&self) {
+        prefetch_all(self.as_bytes());
+    }
 }
 
-/// Characters of equal width, none of them a surrogate, or UTF-8.
+/// Characters of equal width, or UTF-8.
 #[derive(Clone, Copy)]
 pub struct Characters<'a>(Units<'a>);
 
@@ -50,18 +60,14 @@ impl<'a> Characters<'a> {
         Characters(Units::One(characters))
     }
 
-    /// Characters of two bytes; `None` if a surrogate is among them.
-    pub fn ucs2(characters: &'a [u16]) -> Option<Self> {
-        // Without leaving early, so that many are looked at together.
-        let surrogate = characters.iter().fold(false, |any, &unit| any | (unit & 0xf800 == 0xd800));
-        (!surrogate).then_some(Characters(Units::Two(characters)))
+    /// Characters of two bytes.
+    pub fn ucs2(characters: &'a [u16]) -> Self {
+        Characters(Units::Two(characters))
     }
 
-    /// Characters of four bytes; `None` if one of them is a surrogate or beyond Unicode.
-    pub fn ucs4(characters: &'a [u32]) -> Option<Self> {
-        let bad =
-            characters.iter().fold(false, |any, &unit| any | (unit >> 11 == 0x1b) | (unit > 0x0010_ffff));
-        (!bad).then_some(Characters(Units::Four(characters)))
+    /// Characters of four bytes.
+    pub fn ucs4(characters: &'a [u32]) -> Self {
+        Characters(Units::Four(characters))
     }
 }
 
@@ -84,6 +90,25 @@ impl Text for Characters<'_> {
             Units::Two(units) => units.len() * 2,
             Units::Four(units) => units.len() * 4,
         }
+    }
+
+    fn prefetch(&self) {
+        match self.0 {
+            Units::Utf8(text) => prefetch_all(text.as_bytes()),
+            Units::One(units) => prefetch_all(units),
+            Units::Two(units) => prefetch_all(units),
+            Units::Four(units) => prefetch_all(units),
+        }
+    }
+}
+
+/// Starts loading the first lines of `units`: what lies behind them the processor foresees, not where texts begin.
+fn prefetch_all<U>(units: &[U]) {
+    const MOST_BYTES: usize = 1 << 13;
+    const LINE_BYTES: usize = 64;
+    let n_units = units.len().min(MOST_BYTES / size_of::<U>());
+    for unit in units[..n_units].iter().step_by(LINE_BYTES / size_of::<U>()) {
+        prefetch(unit);
     }
 }
 
@@ -142,10 +167,10 @@ impl Unit for u32 {
     }
 }
 
-/// Replaces `text` by the UTF-8 of `units`, which are characters.
+/// Replaces `text` by the UTF-8 of `units`.
 fn transcode<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
     text.clear();
-    // SAFETY: What is written is the UTF-8 of characters, which the constructors found the units to be.
+    // SAFETY: What is written is the UTF-8 of characters, or it stays empty.
     let out = unsafe { text.as_mut_vec() };
     out.try_reserve(units.len() * U::MOST_BYTES + STEP_BYTES).map_err(Error::out_of_memory("a text"))?;
     #[cfg(target_arch = "x86_64")]
@@ -154,20 +179,22 @@ fn transcode<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
         && is_x86_feature_detected!("avx512vbmi2")
     {
         // SAFETY: The processor was asked, the room was reserved.
-        unsafe { transcode_avx512(units, out) };
-        return Ok(());
+        return unsafe { transcode_avx512(units, out) };
     }
-    transcode_portable(units, out);
-    Ok(())
+    transcode_portable(units, out)
 }
 
 /// A character at a time.
-fn transcode_portable<U: Unit>(units: &[U], out: &mut Vec<u8>) {
+fn transcode_portable<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()> {
     let mut buffer = [0; 4];
     for &unit in units {
-        let character = char::from_u32(unit.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let Some(character) = char::from_u32(unit.into()) else {
+            out.clear();
+            return Err(Error::NotCharacters);
+        };
         out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
     }
+    Ok(())
 }
 
 /// Sixteen characters at a time.
@@ -177,27 +204,40 @@ fn transcode_portable<U: Unit>(units: &[U], out: &mut Vec<u8>) {
 /// take, and a step.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt,bmi2")]
-unsafe fn transcode_avx512<U: Unit>(units: &[U], out: &mut Vec<u8>) {
+unsafe fn transcode_avx512<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()> {
     use std::arch::x86_64::{
-        __m512i, _mm512_and_si512 as and, _mm512_cmpge_epu32_mask, _mm512_mask_mov_epi32,
-        _mm512_maskz_compress_epi8, _mm512_or_si512 as or, _mm512_set1_epi32 as all,
-        _mm512_slli_epi32 as left, _mm512_srli_epi32 as right, _mm512_storeu_si512, _mm512_test_epi8_mask,
+        __m512i, _mm_storeu_si128, _mm512_and_si512 as and, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask,
+        _mm512_cmpgt_epu32_mask, _mm512_cvtepi32_epi8, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi8,
+        _mm512_or_si512 as or, _mm512_set1_epi32 as all, _mm512_slli_epi32 as left,
+        _mm512_srli_epi32 as right, _mm512_storeu_si512, _mm512_test_epi8_mask,
     };
     let begin = out.as_mut_ptr();
-    let mut n_written = 0;
+    let (mut n_written, mut bad) = (0, 0);
     for chunk in units.chunks(LANES) {
         let there = (u32::MAX >> (32 - chunk.len())) as u16;
         // SAFETY: the units of the chunk can be read.
         let character: __m512i = unsafe { U::load(chunk.as_ptr(), there) };
+        let wide = _mm512_cmpge_epu32_mask(character, all(0x80));
+        if wide == 0 {
+            // SAFETY: as below.
+            unsafe { _mm_storeu_si128(begin.add(n_written).cast(), _mm512_cvtepi32_epi8(character)) };
+            n_written += chunk.len();
+            continue;
+        }
+        if U::MOST_BYTES > 2 {
+            bad |= _mm512_cmpeq_epi32_mask(right::<11>(character), all(0xd800 >> 11));
+        }
+        if U::MOST_BYTES > 3 {
+            bad |= _mm512_cmpgt_epu32_mask(character, all(char::MAX as i32));
+        }
         let six = all(0x3f);
         // The last byte's six bits in the highest byte, those before in the bytes below it.
         let spread = or(
             or(right::<18>(character), left::<8>(and(right::<12>(character), six))),
             or(left::<16>(and(right::<6>(character), six)), left::<24>(and(character, six))),
         );
-        let mut bytes = character;
+        let mut bytes = _mm512_mask_mov_epi32(character, wide, or(right::<16>(spread), all(0x80c0)));
         let steps = [
-            (0x80, or(right::<16>(spread), all(0x80c0))),
             (0x800, or(right::<8>(spread), all(0x0080_80e0))),
             (0x1_0000, or(spread, all(0x8080_80f0_u32 as i32))),
         ];
@@ -212,8 +252,12 @@ unsafe fn transcode_avx512<U: Unit>(units: &[U], out: &mut Vec<u8>) {
         unsafe { _mm512_storeu_si512(begin.add(n_written).cast(), _mm512_maskz_compress_epi8(kept, bytes)) };
         n_written += kept.count_ones() as usize;
     }
-    // SAFETY: That many bytes were written.
+    if bad != 0 {
+        return Err(Error::NotCharacters);
+    }
+    // SAFETY: That many bytes were written, the UTF-8 of characters.
     unsafe { out.set_len(n_written) };
+    Ok(())
 }
 
 #[cfg(test)]
@@ -232,10 +276,10 @@ mod tests {
             let n = all.len();
             let mixed: Vec<char> = (0..n).map(|i| all[i * stride % n]).collect();
             let four: Vec<u32> = mixed.iter().map(|&c| c as u32).collect();
-            assert_eq!(utf8(Characters::ucs4(&four).unwrap()), mixed.iter().collect::<String>());
+            assert_eq!(utf8(Characters::ucs4(&four)), mixed.iter().collect::<String>());
             let two: Vec<u16> = four.iter().filter_map(|&c| u16::try_from(c).ok()).collect();
             let expected: String = mixed.iter().filter(|&&c| (c as u32) < 1 << 16).collect();
-            assert_eq!(utf8(Characters::ucs2(&two).unwrap()), expected);
+            assert_eq!(utf8(Characters::ucs2(&two)), expected);
             let one: Vec<u8> = two.iter().filter_map(|&c| u8::try_from(c).ok()).collect();
             let expected: String = one.iter().map(|&c| char::from(c)).collect();
             assert_eq!(utf8(Characters::latin1(&one)), expected);
@@ -248,20 +292,31 @@ mod tests {
         let characters: Vec<u32> = text.chars().map(u32::from).collect();
         for n in 0..characters.len() {
             let expected: String = text.chars().take(n).collect();
-            assert_eq!(utf8(Characters::ucs4(&characters[..n]).unwrap()), expected);
+            assert_eq!(utf8(Characters::ucs4(&characters[..n])), expected);
             let mut portable = Vec::new();
-            transcode_portable(&characters[..n], &mut portable);
+            transcode_portable(&characters[..n], &mut portable).unwrap();
             assert_eq!(portable, expected.as_bytes());
         }
     }
 
     #[test]
     fn what_is_no_character_is_refused() {
+        let refused = |text: Characters<'_>| {
+            let mut buffer = "x".to_owned();
+            let is_refused = matches!(text.utf8(&mut buffer), Err(Error::NotCharacters));
+            is_refused && buffer.is_empty()
+        };
         for unit in [0xd800, 0xdfff] {
-            assert!(Characters::ucs2(&[0x61, unit]).is_none());
-            assert!(Characters::ucs4(&[0x61, unit.into()]).is_none());
+            for n_before in [0, 1, 15, 16, 40] {
+                let two = [vec![0x61; n_before], vec![unit, 0x61]].concat();
+                let four: Vec<u32> = two.iter().copied().map(u32::from).collect();
+                assert!(refused(Characters::ucs2(&two)));
+                assert!(refused(Characters::ucs4(&four)));
+                assert!(transcode_portable(&two, &mut Vec::new()).is_err());
+            }
         }
-        assert!(Characters::ucs4(&[0x0011_0000]).is_none());
-        assert!(Characters::ucs2(&[0xd7ff, 0xe000]).is_some());
+        assert!(refused(Characters::ucs4(&[0x0011_0000])));
+        assert!(refused(Characters::ucs4(&[u32::MAX])));
+        assert!(!refused(Characters::ucs2(&[0xd7ff, 0xe000])));
     }
 }

@@ -20,7 +20,7 @@ use crate::ids::{Ids, id};
 use crate::lists::{CollectorPaused, ReadyInts};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
-use crate::text::{characters, utf8};
+use crate::text::{characters, placed, utf8};
 
 /// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
 const SHORT: usize = 4096;
@@ -196,11 +196,11 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
+        let readable: Vec<_> = texts.iter().map(characters).collect();
         let mut lists: Vec<Py<PyList>> = Vec::with_capacity(texts.len());
         let _paused = CollectorPaused::new(py);
         PyMonitor::run(py, None, |monitor| {
-            self.encoder.encode_each::<u32>(&texts, policy(specials), threads, monitor, |ids, counts| {
+            self.encoder.encode_each::<u32>(&readable, policy(specials), threads, monitor, |ids, counts| {
                 monitor.call(|py| {
                     let mut rest = ids;
                     for &n_ids in counts {
@@ -211,7 +211,8 @@ impl Encoder {
                     Ok(())
                 })
             })
-        })?;
+        })
+        .map_err(|error| placed(&texts, error))?;
         PyList::new(py, lists)
     }
 
@@ -222,16 +223,19 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
-        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
+        let readable: Vec<_> = texts.iter().map(characters).collect();
+        let placed = |error| placed(&texts, error);
         if self.is_narrow() {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<u16>(&texts, policy(specials), threads, monitor)
-            })?;
+                self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
+            })
+            .map_err(placed)?;
             Ok((PyArray1::from_vec(py, ids).into_any(), PyArray1::from_vec(py, offsets)))
         } else {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<u32>(&texts, policy(specials), threads, monitor)
-            })?;
+                self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
+            })
+            .map_err(placed)?;
             Ok((PyArray1::from_vec(py, ids).into_any(), PyArray1::from_vec(py, offsets)))
         }
     }
@@ -275,10 +279,11 @@ impl Encoder {
         texts: Vec<Bound<'py, PyString>>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let texts = texts.iter().map(characters).collect::<PyResult<Vec<_>>>()?;
+        let readable: Vec<_> = texts.iter().map(characters).collect();
         let counts = PyMonitor::run(py, None, |monitor| {
-            self.encoder.count_batch(&texts, Policy::All, threads, monitor)
-        })?;
+            self.encoder.count_batch(&readable, Policy::All, threads, monitor)
+        })
+        .map_err(|error| placed(&texts, error))?;
         Ok(PyArray1::from_iter(py, counts.into_iter().map(|count| count as i64)))
     }
 

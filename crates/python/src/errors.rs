@@ -2,7 +2,8 @@
 
 use pairloom_core::Error;
 use pyo3::exceptions::{
-    PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyUnicodeDecodeError, PyValueError,
+    PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyUnicodeDecodeError,
+    PyUnicodeEncodeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,6 +28,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
         Error::InvalidUtf8 { .. } | Error::Record { .. } => named(py, "CorpusError", message),
         Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => PyMemoryError::new_err(message),
+        Error::NotCharacters => PyUnicodeEncodeError::new_err(("utf-8", "", 0, 1, "surrogates not allowed")),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         Error::Invalid(_) => PyValueError::new_err(message),
         Error::Pattern { .. } => named(py, "PatternError", message),

@@ -9,8 +9,8 @@
 
 use super::budget::Budget;
 use super::keys::{Hashing, ShortKey};
-use super::spans::prefetch;
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
 type Slot = (ShortKey, u64);

@@ -10,6 +10,7 @@
 
 use super::hot::HotTable;
 use super::keys::{Hashing, LOAD, MOST_SHORT, ShortKey};
+use crate::prefetch::prefetch;
 
 /// Most pretokens in a group.
 pub(super) const GROUP: usize = 64;
@@ -166,17 +167,4 @@ pub(super) fn hash_by_aes(key: ShortKey, seed: &[u64; 2]) -> u64 {
         unsafe { (_mm_loadu_si128(std::ptr::from_ref(&key).cast()), _mm_loadu_si128(seed.as_ptr().cast())) };
     let once = _mm_aesenc_si128(_mm_xor_si128(key, seed), seed);
     _mm_cvtsi128_si64(_mm_aesenc_si128(once, seed)) as u64
-}
-
-/// Asks for the cache line of `place` ahead of its use.
-#[inline(always)]
-pub(super) fn prefetch<T>(place: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program can see and may be given any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }

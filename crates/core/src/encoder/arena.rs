@@ -3,7 +3,8 @@
 //! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes
 //! each where they fit. A full arena is emptied as a whole; a record is known by its generation to be gone.
 
-use super::cache::{Packed, prefetch};
+use super::cache::Packed;
+use crate::prefetch::prefetch;
 
 /// Records within a bound of memory.
 pub(super) struct Arena {

@@ -122,7 +122,10 @@ impl Encoder {
             piece.counts.clear();
             piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
             self.with_worker(|worker| {
-                for text in texts {
+                for (index, text) in texts.iter().enumerate() {
+                    if let Some(next) = texts.get(index + 1) {
+                        next.prefetch();
+                    }
                     let utf8 = text.utf8(&mut piece.buffer)?;
                     piece.counts.push(encode(worker, utf8, &mut piece.ids, pulse)?);
                 }

@@ -16,6 +16,7 @@ use super::EncoderOptions;
 use super::arena::Arena;
 use super::key::{Hasher, Key};
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// Most ids in an entry.
 pub(super) const INLINE_IDS: usize = 7;
@@ -266,19 +267,6 @@ impl<'a> View<'a> {
         let ids = select_unpredictable(second == 0, &entries[1].ids, &entries[0].ids);
         (first.min(second) == 0).then_some(ids)
     }
-}
-
-/// Starts loading the first cache line of `wanted`.
-#[inline(always)]
-pub(super) fn prefetch<T: ?Sized>(wanted: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: A prefetch changes nothing, wherever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(wanted).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = wanted;
 }
 
 #[cfg(test)]

@@ -104,16 +104,3 @@ impl<T: Cell> Deref for Cells<T> {
         unsafe { std::slice::from_raw_parts(start.cast::<T>(), self.len) }
     }
 }
-
-/// Asks for a cell that will soon be read. Only a hint: any index will do.
-#[inline(always)]
-pub(super) fn prefetch<T>(cells: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is part of every x86-64, and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(cells.as_ptr().wrapping_add(index).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (cells, index);
-}

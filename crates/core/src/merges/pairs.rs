@@ -4,8 +4,8 @@
 //! changes the counts of many pairs and reads the list of one. A pair whose count falls below the
 //! threshold stays until the table grows, and is dropped then.
 
-use super::cells::prefetch;
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// A pair as one integer: the left symbol above, the right one below.
 pub(super) fn key_of(left: usize, right: usize) -> u64 {
@@ -89,7 +89,7 @@ impl Pairs {
     /// Asks for the place of a pair that will soon be looked up.
     #[inline(always)]
     pub fn prefetch(&self, key: u64) {
-        prefetch(&self.counts, self.home(key));
+        prefetch(self.counts.as_ptr().wrapping_add(self.home(key)));
     }
 
     /// The count and the list of a pair, if it is in the table.

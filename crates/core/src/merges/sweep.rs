@@ -13,9 +13,10 @@
 
 use std::ops::Range;
 
-use super::cells::{Cell, prefetch};
+use super::cells::Cell;
 use super::field::{Field, SEPARATOR};
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// The pair that a step merges.
 #[derive(Clone, Copy, Default)]
@@ -140,8 +141,8 @@ fn visit<S: Cell, P: Cell>(
     let Range { start: mut from, end } = slots;
     let ask = |slot: usize| {
         let p = arena[slot].get();
-        prefetch(symbols, p);
-        prefetch(symbols, p + reach);
+        prefetch(symbols.as_ptr().wrapping_add(p));
+        prefetch(symbols.as_ptr().wrapping_add(p + reach));
     };
     (from..end.min(from + AHEAD)).for_each(ask);
     while from < end {
