@@ -50,19 +50,22 @@ impl Arena {
         }
     }
 
-    /// Appends the ids of the record at `place` to `ids`, if it is still there and begins with `own`.
-    pub(super) fn load(&self, place: &Packed, own: &[u8], ids: &mut Vec<u32>) -> bool {
+    /// The ids of the record at `place`, if it is still there and begins with `own`.
+    #[inline(always)]
+    pub(super) fn load(&self, place: &Packed, own: &[u8]) -> Option<Stored<'_>> {
         let [n_ids, at, generation, _] = place.words();
-        let record = self.bytes.get(at as usize..).and_then(|bytes| bytes.strip_prefix(own));
-        let Some(bytes) = record.filter(|_| generation == self.generation) else { return false };
-        if self.is_narrow {
-            let (stored, _) = bytes.as_chunks::<2>();
-            ids.extend(stored.iter().take(n_ids as usize).map(|&id| u32::from(u16::from_le_bytes(id))));
-        } else {
-            let (stored, _) = bytes.as_chunks::<4>();
-            ids.extend(stored.iter().take(n_ids as usize).map(|&id| u32::from_le_bytes(id)));
+        if generation != self.generation {
+            return None;
         }
-        true
+        let (n_ids, record) = (n_ids as usize, self.bytes.get(at as usize..)?);
+        let (begin, ids) = record.split_at_checked(own.len())?;
+        if !is_same(begin, own) {
+            return None;
+        }
+        Some(match self.is_narrow {
+            true => Stored::Narrow(ids.as_chunks().0.get(..n_ids)?),
+            false => Stored::Wide(ids.as_chunks().0.get(..n_ids)?),
+        })
     }
 
     /// Makes room for `needed` more bytes, if the bound and the system allow it.
@@ -77,5 +80,23 @@ impl Arena {
     #[cfg(test)]
     pub(super) fn n_bytes(&self) -> usize {
         self.bytes.capacity()
+    }
+}
+
+/// Ids as a record has them.
+pub(super) enum Stored<'a> {
+    Narrow(&'a [[u8; 2]]),
+    Wide(&'a [[u8; 4]]),
+}
+
+/// Whether two stretches of equal length are equal; inline, since pretokens are but a few steps long.
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    match (a.last_chunk::<16>(), b.last_chunk::<16>()) {
+        (Some(a_last), Some(b_last)) => {
+            let mut chunks = a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0);
+            chunks.all(|(a, b)| a == b) && a_last == b_last
+        }
+        _ => a.is_empty() || a == b,
     }
 }

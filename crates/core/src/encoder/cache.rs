@@ -13,10 +13,9 @@ use std::marker::PhantomData;
 use memmap2::{Advice, MmapMut};
 
 use super::EncoderOptions;
-use super::arena::Arena;
+use super::arena::{Arena, Stored};
 use super::key::{Hasher, Key};
 use crate::error::{Error, Result};
-use crate::prefetch::prefetch;
 
 /// Most ids in an entry.
 pub(super) const INLINE_IDS: usize = 7;
@@ -95,7 +94,7 @@ impl Packed {
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Bucket([Entry; 2]);
+pub(super) struct Bucket([Entry; 2]);
 
 /// Pretokens to ids.
 pub(super) struct Cache {
@@ -136,18 +135,29 @@ impl Cache {
         }
     }
 
+    /// The ids of `pretoken`, whose key and place these are, if they are known and lie in the arena.
+    #[inline(always)]
+    pub(super) fn spilled_ids(&self, key: Key, place: u32, pretoken: &[u8]) -> Option<Stored<'_>> {
+        let packed = self.table.view().inline_ids(key.spilled(), place)?;
+        self.arena.load(packed, if key.is_long() { pretoken } else { &[] })
+    }
+
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(super) fn append_ids(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
-        let view = self.table.view();
-        if let Some(packed) = view.inline_ids(key.spilled(), place) {
-            let own = if key.is_long() { pretoken } else { &[] };
-            return self.arena.load(packed, own, ids);
+        if let Some(packed) = self.table.view().inline_ids(key, place) {
+            if self.is_narrow {
+                ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
+            } else {
+                ids.extend(packed.wide().iter().take(packed.len()));
+            }
+            return true;
         }
-        let Some(packed) = view.inline_ids(key, place) else { return false };
-        if self.is_narrow {
-            ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
-        } else {
-            ids.extend(packed.wide().iter().take(packed.len()));
+        match self.spilled_ids(key, place, pretoken) {
+            Some(Stored::Narrow(stored)) => {
+                ids.extend(stored.iter().map(|&id| u32::from(u16::from_le_bytes(id))))
+            }
+            Some(Stored::Wide(stored)) => ids.extend(stored.iter().map(|&id| u32::from_le_bytes(id))),
+            None => return false,
         }
         true
     }
@@ -182,7 +192,7 @@ impl Cache {
             let Bucket([first, second]) = *self.table.view().bucket((index * size_of::<Bucket>()) as u32);
             for entry in [second, first] {
                 if entry.key != Key::EMPTY {
-                    larger.insert(self.hasher.place(entry.key.unspilled()) as u32, entry);
+                    larger.insert(self.hasher.place(entry.key.unspilled()), entry);
                     self.n_written += 1;
                 }
             }
@@ -243,17 +253,17 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// The bits of a place that are the offset of its bucket.
     #[inline(always)]
-    fn bucket(self, place: u32) -> &'a Bucket {
+    pub(super) fn mask(self) -> u32 {
+        self.mask
+    }
+
+    #[inline(always)]
+    pub(super) fn bucket(self, place: u32) -> &'a Bucket {
         // SAFETY: The mask keeps the offset of a bucket within the mapping. That is aligned to a page, began as
         // zeros, and zeros as well as all that `insert` writes are valid buckets. It lives as long as the table.
         unsafe { &*self.buckets.byte_add((place & self.mask) as usize) }
-    }
-
-    /// Starts loading the bucket that belongs to `place`.
-    #[inline(always)]
-    pub(super) fn prefetch(self, place: u32) {
-        prefetch(self.bucket(place));
     }
 
     /// The ids of a pretoken, if it is known and they lie in its entry.
@@ -276,13 +286,13 @@ mod tests {
     fn known(cache: &Cache, pretoken: &[u8]) -> Option<Vec<u32>> {
         let key = cache.hasher.key(pretoken);
         let mut ids = Vec::new();
-        let place = cache.hasher.place(key) as u32;
+        let place = cache.hasher.place(key);
         cache.append_ids(key, place, pretoken, &mut ids).then_some(ids)
     }
 
     fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
         let key = cache.hasher.key(pretoken);
-        cache.insert(key, cache.hasher.place(key) as u32, pretoken, ids);
+        cache.insert(key, cache.hasher.place(key), pretoken, ids);
     }
 
     /// A pretoken and ids that depend on `i` in every byte, of many lengths.
@@ -325,7 +335,7 @@ mod tests {
         let mut cache = Cache::new(EncoderOptions { cache_bytes: 1 << 16 }, 256).unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
         let key = cache.hasher.key(&a);
-        let place = cache.hasher.place(key) as u32;
+        let place = cache.hasher.place(key);
         cache.insert(key, place, &a, &[1, 2, 3]);
         let mut ids = Vec::new();
         assert!(!cache.append_ids(key, place, &b, &mut ids));

@@ -18,7 +18,7 @@ const LONG: u64 = 0x80 << 56;
 
 /// A pretoken's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
+#[repr(C, align(16))]
 pub(super) struct Key {
     pub(super) lo: u64,
     pub(super) hi: u64,
@@ -80,14 +80,21 @@ const KEEP: [[u64; 2]; 16] = {
 /// Makes keys of pretokens and places of keys.
 #[derive(Clone, Copy)]
 pub(super) struct Hasher {
-    seeds: [u64; 2],
+    seeds: [u64; 4],
+    is_wide: bool,
 }
 
 impl Hasher {
     /// A hasher whose places nobody can foretell.
     pub(super) fn new() -> Self {
         let state = RandomState::new();
-        Hasher { seeds: [state.hash_one(0u64), state.hash_one(1u64)] }
+        Hasher { seeds: [0u64, 1, 2, 3].map(|number| state.hash_one(number)), is_wide: has_avx512() }
+    }
+
+    /// Whether the processor has AVX-512 with BW and VL, and AES, by which places are made then.
+    #[inline(always)]
+    pub(super) fn is_wide(self) -> bool {
+        self.is_wide
     }
 
     /// The key of the first `len` of sixteen bytes.
@@ -128,10 +135,57 @@ impl Hasher {
     }
 
     /// Where a key belongs: all bits are equally good.
-    #[inline(always)]
-    pub(super) fn place(self, key: Key) -> u64 {
-        folded(key.lo ^ self.seeds[0], key.hi ^ self.seeds[1])
+    pub(super) fn place(self, key: Key) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if self.is_wide {
+            // SAFETY: The processor was asked.
+            return unsafe { self.aes_place(key) };
+        }
+        self.folded_place(key)
     }
+
+    /// The place where the processor is not wide.
+    #[inline(always)]
+    pub(super) fn folded_place(self, key: Key) -> u32 {
+        folded(key.lo ^ self.seeds[0], key.hi ^ self.seeds[1]) as u32
+    }
+
+    /// The place where the processor is wide: two rounds of AES, after which every bit depends on every byte.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "sse2,aes")]
+    fn aes_place(self, key: Key) -> u32 {
+        use std::arch::x86_64::*;
+        let (first, second) = self.aes_seeds();
+        let key = _mm_set_epi64x(key.hi as i64, key.lo as i64);
+        let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
+        _mm_cvtsi128_si32(_mm_aesenc_si128(once, second)) as u32
+    }
+
+    /// What a key is mixed with before the rounds of AES, and in each of them.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn aes_seeds(self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+        let [a, b, c, d] = self.seeds.map(|seed| seed as i64);
+        // SAFETY: Every x86-64 processor has SSE2.
+        unsafe { (std::arch::x86_64::_mm_set_epi64x(a, b), std::arch::x86_64::_mm_set_epi64x(c, d)) }
+    }
+}
+
+/// Whether this processor has what [`Hasher::is_wide`] says.
+fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("vaes")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = false;
+    has
 }
 
 /// Both halves of a product, folded: a mixing step from the family of wyhash.

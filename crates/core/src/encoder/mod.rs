@@ -15,6 +15,7 @@ mod heap;
 mod key;
 pub mod naive;
 mod pool;
+mod probe;
 mod scan;
 mod sink;
 mod spans;

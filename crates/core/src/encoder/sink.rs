@@ -28,11 +28,11 @@ pub(super) trait Sink {
     unsafe fn close(&mut self, cursor: Self::Cursor);
 
     /// Takes any number of ids.
-    fn extend(&mut self, ids: &[u32]) -> Result<()>;
+    fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()>;
 
     /// Takes one id.
     fn put(&mut self, id: u32) -> Result<()> {
-        self.extend(&[id])
+        self.extend([id].into_iter())
     }
 
     /// How many ids there are.
@@ -86,9 +86,9 @@ impl<I: Id> Sink for Ids<'_, I> {
         }
     }
 
-    fn extend(&mut self, ids: &[u32]) -> Result<()> {
+    fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
         self.0.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
-        self.0.extend(ids.iter().map(|&id| I::from_u32(id)));
+        self.0.extend(ids.map(I::from_u32));
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Sink for Counter {
         self.n = cursor;
     }
 
-    fn extend(&mut self, ids: &[u32]) -> Result<()> {
+    fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
         self.n += ids.len();
         Ok(())
     }

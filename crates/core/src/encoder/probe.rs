@@ -1,0 +1,191 @@
+//! The keys of a batch of pretokens, and where in the cache they are.
+//!
+//! Enters: text and the ends of at most [`BATCH`] pretokens. Leaves: their keys and places, with the buckets on their
+//! way from memory, and later the ids that an entry holds. Two implementations agree: one for every processor, and
+//! one that needs half the instructions, by AVX-512: a key is one masked load, four keys are hashed at once, and
+//! both entries of a bucket are compared at once.
+
+use super::cache::{Cache, Packed, View};
+use super::key::{CACHED_BYTES, Hasher, INLINE_BYTES, Key};
+use crate::prefetch::prefetch;
+
+/// Pretokens between asking for their buckets and reading them, at most.
+pub(super) const BATCH: usize = 64;
+
+/// The pretokens at hand.
+#[repr(C, align(64))]
+pub(super) struct Batch {
+    pub(super) keys: [Key; BATCH],
+    pub(super) places: [u32; BATCH],
+    /// Bit i: pretoken i is longer than [`INLINE_BYTES`].
+    long: u64,
+}
+
+impl Batch {
+    pub(super) fn new() -> Self {
+        Batch { keys: [Key::UNCACHED; BATCH], places: [0; BATCH], long: 0 }
+    }
+
+    /// Starts loading what the buckets of long pretokens refer to.
+    #[inline(always)]
+    pub(super) fn prefetch_records(&self, cache: &Cache) {
+        let mut long = self.long;
+        while long != 0 {
+            let index = long.trailing_zeros() as usize % BATCH;
+            long &= long - 1;
+            cache.prefetch_record(self.keys[index], self.places[index]);
+        }
+    }
+}
+
+/// The instructions by which a batch is found.
+pub(super) trait Probe {
+    /// Makes the keys of the pretokens that end at `ends`, at most [`BATCH`], the first of which begins at `start`, and
+    /// starts loading their buckets.
+    ///
+    /// # Safety
+    /// The processor has the instructions; ends ascend from `start` and lie within the text.
+    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, start: usize, ends: &[usize]);
+
+    /// [`View::inline_ids`].
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn inline_ids<'a>(view: View<'a>, key: &Key, place: u32) -> Option<&'a Packed>;
+}
+
+/// What every processor has.
+pub(super) struct Portable;
+
+impl Probe for Portable {
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, mut start: usize, ends: &[usize]) {
+        let (hasher, table) = (cache.hasher, cache.view());
+        let mut long = 0;
+        for (index, &end) in ends.iter().enumerate().take(BATCH) {
+            let len = end - start;
+            long |= u64::from(len > INLINE_BYTES) << index;
+            let key = if len <= INLINE_BYTES {
+                hasher.short_key(text.load(start), len)
+            } else {
+                long_key(hasher, &text.text[start..end])
+            };
+            let place = hasher.folded_place(key);
+            batch.keys[index] = key;
+            batch.places[index] = place;
+            prefetch(table.bucket(place));
+            start = end;
+        }
+        batch.long = long;
+    }
+
+    #[inline(always)]
+    unsafe fn inline_ids<'a>(view: View<'a>, key: &Key, place: u32) -> Option<&'a Packed> {
+        view.inline_ids(*key, place)
+    }
+}
+
+/// The key of a pretoken longer than [`INLINE_BYTES`].
+#[inline(always)]
+fn long_key(hasher: Hasher, pretoken: &[u8]) -> Key {
+    if pretoken.len() <= CACHED_BYTES { hasher.long_key(pretoken) } else { Key::UNCACHED }
+}
+
+/// AVX-512 with BW and VL, and AES.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Probe for Avx512 {
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, start: usize, ends: &[usize]) {
+        use std::arch::x86_64::*;
+        debug_assert!(ends.len() <= BATCH);
+        let table = cache.view();
+        let (mut begin, mut long) = (start, 0u64);
+        // SAFETY: The caller vouches for the processor and for the ends. A masked load reads only what the mask names,
+        // which are bytes of the pretoken.
+        unsafe {
+            let length_byte = 1 << 15;
+            for (index, &end) in ends.iter().enumerate() {
+                let len = end - begin;
+                long |= u64::from(len > INLINE_BYTES) << index;
+                let kept = _bzhi_u32(0x7fff, len as u32) as __mmask16;
+                let bytes = _mm_maskz_loadu_epi8(kept, text.text.as_ptr().add(begin).cast());
+                let key = _mm_mask_set1_epi8(bytes, length_byte, len as i8);
+                _mm_store_si128(batch.keys.as_mut_ptr().add(index).cast(), key);
+                begin = end;
+            }
+            let mut left = long;
+            while left != 0 {
+                let index = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let begin = if index == 0 { start } else { *ends.get_unchecked(index - 1) };
+                let pretoken = text.text.get_unchecked(begin..*ends.get_unchecked(index));
+                *batch.keys.get_unchecked_mut(index) = long_key(cache.hasher, pretoken);
+            }
+            let (first, second) = cache.hasher.aes_seeds();
+            let mask = _mm_set1_epi32(table.mask() as i32);
+            let lowest = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
+            for four in (0..ends.len()).step_by(4) {
+                let keys = _mm512_load_si512(batch.keys.as_ptr().add(four).cast());
+                let (first, second) = (_mm512_broadcast_i32x4(first), _mm512_broadcast_i32x4(second));
+                let mixed = _mm512_aesenc_epi128(_mm512_xor_si512(keys, first), second);
+                let mixed = _mm512_aesenc_epi128(mixed, second);
+                let places = _mm512_castsi512_si128(_mm512_permutexvar_epi32(lowest, mixed));
+                let places = _mm_and_si128(places, mask);
+                _mm_store_si128(batch.places.as_mut_ptr().add(four).cast(), places);
+                for place in batch.places.get_unchecked(four..four + 4) {
+                    prefetch(table.bucket(*place));
+                }
+            }
+        }
+        batch.long = long;
+    }
+
+    #[inline(always)]
+    unsafe fn inline_ids<'a>(view: View<'a>, key: &Key, place: u32) -> Option<&'a Packed> {
+        use std::arch::x86_64::*;
+        let bucket = std::ptr::from_ref(view.bucket(place));
+        // SAFETY: The caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids.
+        unsafe {
+            let key = _mm512_broadcast_i32x4(_mm_load_si128(std::ptr::from_ref(key).cast()));
+            let equal = u32::from(_mm512_cmpeq_epi64_mask(key, _mm512_load_si512(bucket.cast())));
+            // Both halves of the first key, both halves of the second.
+            let both = equal & equal >> 1 & 0b1_0001;
+            (both != 0).then(|| &*bucket.byte_add(16 + 2 * (both & 16) as usize).cast::<Packed>())
+        }
+    }
+}
+
+/// A text of which sixteen bytes can be loaded at every place, zeros past its end.
+pub(super) struct Padded<'a> {
+    pub(super) text: &'a [u8],
+    /// Before here sixteen bytes of the text follow, as they do nowhere in a short text.
+    whole_end: usize,
+    /// Where `tail` begins.
+    tail_begin: usize,
+    /// The text's last bytes, and zeros.
+    tail: [u8; 32],
+}
+
+impl<'a> Padded<'a> {
+    #[inline]
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        let mut tail = [0; 32];
+        let tail_begin = text.len().saturating_sub(16);
+        let last = &text[tail_begin..];
+        tail[..last.len()].copy_from_slice(last);
+        Padded { text, whole_end: text.len().saturating_sub(15), tail_begin, tail }
+    }
+
+    #[inline(always)]
+    fn load(&self, at: usize) -> [u8; 16] {
+        if at < self.whole_end {
+            // SAFETY: Sixteen bytes of the text follow.
+            return unsafe { self.text.as_ptr().add(at).cast::<[u8; 16]>().read_unaligned() };
+        }
+        let begin = at.saturating_sub(self.tail_begin);
+        self.tail.get(begin..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    }
+}
