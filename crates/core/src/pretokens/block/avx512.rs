@@ -130,13 +130,12 @@ impl Block for Avx512 {
             );
             let packed = _mm512_maskz_compress_epi8(bits, every);
             let base = _mm512_set1_epi64(base as i64);
+            // About sixteen are usual: whether they are more cannot be foretold.
             store(_mm512_castsi512_si128(packed), base, out);
-            if n_bits > 16 {
-                store(_mm512_extracti32x4_epi32::<1>(packed), base, out.add(16));
-                if n_bits > 32 {
-                    store(_mm512_extracti32x4_epi32::<2>(packed), base, out.add(32));
-                    store(_mm512_extracti32x4_epi32::<3>(packed), base, out.add(48));
-                }
+            store(_mm512_extracti32x4_epi32::<1>(packed), base, out.add(16));
+            if n_bits > 32 {
+                store(_mm512_extracti32x4_epi32::<2>(packed), base, out.add(32));
+                store(_mm512_extracti32x4_epi32::<3>(packed), base, out.add(48));
             }
         }
     }
