@@ -7,6 +7,9 @@ pub trait Id: Copy + Default + Send + Sync + 'static {
 
     /// The id as this type; the caller has seen that it is at most [`Id::MAX`].
     fn from_u32(id: u32) -> Self;
+
+    /// The id.
+    fn to_u32(self) -> u32;
 }
 
 impl Id for u16 {
@@ -16,6 +19,11 @@ impl Id for u16 {
     fn from_u32(id: u32) -> Self {
         id as u16
     }
+
+    #[inline(always)]
+    fn to_u32(self) -> u32 {
+        self.into()
+    }
 }
 
 impl Id for u32 {
@@ -24,6 +32,11 @@ impl Id for u32 {
     #[inline(always)]
     fn from_u32(id: u32) -> Self {
         id
+    }
+
+    #[inline(always)]
+    fn to_u32(self) -> u32 {
+        self
     }
 }
 

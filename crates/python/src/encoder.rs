@@ -9,6 +9,7 @@ use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
 use pairloom_core::ids::Id;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
+use pairloom_core::text::Characters;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
@@ -84,9 +85,48 @@ impl Encoder {
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text)?;
-        let mut ids = Vec::<u32>::new();
+        if self.is_narrow() {
+            self.list_as::<u16>(py, text, policy)
+        } else {
+            self.list_as::<u32>(py, text, policy)
+        }
+    }
+
+    #[inline]
+    fn list_as<'py, I: Id>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        policy: Policy<'_>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut ids = Vec::<I>::new();
         self.append(py, text, policy, &mut ids)?;
         self.ints.list(py, &ids)
+    }
+
+    /// The lists of all texts.
+    fn lists<I: Id>(
+        &self,
+        py: Python<'_>,
+        texts: &[Characters<'_>],
+        threads: usize,
+        policy: Policy<'_>,
+    ) -> PyResult<Vec<Py<PyList>>> {
+        let mut lists = Vec::with_capacity(texts.len());
+        PyMonitor::run(py, None, |monitor| {
+            self.encoder.encode_each::<I>(texts, policy, threads, monitor, |ids, counts| {
+                monitor.call(|py| {
+                    let mut rest = ids;
+                    for &n_ids in counts {
+                        let (ids, after) = rest.split_at(n_ids);
+                        lists.push(self.ints.list(py, ids)?.unbind());
+                        rest = after;
+                    }
+                    Ok(())
+                })
+            })
+        })?;
+        Ok(lists)
     }
 
     /// The core's encoder.
@@ -197,22 +237,12 @@ impl Encoder {
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
         let readable: Vec<_> = texts.iter().map(characters).collect();
-        let mut lists: Vec<Py<PyList>> = Vec::with_capacity(texts.len());
         let _paused = CollectorPaused::new(py);
-        PyMonitor::run(py, None, |monitor| {
-            self.encoder.encode_each::<u32>(&readable, policy(specials), threads, monitor, |ids, counts| {
-                monitor.call(|py| {
-                    let mut rest = ids;
-                    for &n_ids in counts {
-                        let (ids, after) = rest.split_at(n_ids);
-                        lists.push(self.ints.list(py, ids)?.unbind());
-                        rest = after;
-                    }
-                    Ok(())
-                })
-            })
-        })
-        .map_err(|error| placed(&texts, error))?;
+        let lists = match self.is_narrow() {
+            true => self.lists::<u16>(py, &readable, threads, policy(specials)),
+            false => self.lists::<u32>(py, &readable, threads, policy(specials)),
+        };
+        let lists = lists.map_err(|error| placed(&texts, error))?;
         PyList::new(py, lists)
     }
 

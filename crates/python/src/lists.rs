@@ -1,5 +1,6 @@
 //! Python lists of ids, from a table of int objects made once per tokenizer: an incref per id, not an allocation.
 
+use pairloom_core::ids::Id;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -26,12 +27,13 @@ impl ReadyInts {
 
     /// A list of `ids`; MemoryError when there is no room for it.
     #[inline]
-    pub fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
+    pub fn list<'py, I: Id>(&self, py: Python<'py>, ids: &[I]) -> PyResult<Bound<'py, PyList>> {
         let ints = self.ints(py);
         // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
         let list =
             unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
         for (place, &id) in ids.iter().enumerate() {
+            let id = id.to_u32();
             let int = match ints.get(id as usize) {
                 Some(int) => int.clone_ref(py).into_ptr(),
                 None => PyInt::new(py, id).into_ptr(),
