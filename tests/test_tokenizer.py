@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import random
 import subprocess
 import sys
 import threading
@@ -228,7 +229,7 @@ def test_a_memory_limit_gives_memory_error(road: str, tmp_path: Path) -> None:
 import resource, sys
 from pairloom import Tokenizer
 tokenizer = Tokenizer.train("ab ab ab", 258)
-text = "some words that are new " * (5 * 1024 * 1024 // 24)
+text = "some words that are new " * (20 * 1024 * 1024 // 24)
 open(sys.argv[1], "w").write(text)
 tokenizer.encode("warm")
 with open("/proc/self/statm") as statm:
@@ -287,3 +288,29 @@ def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
     assert bounded.encode(text) == bounded.encode(text) == AB.encode(text)
     with pytest.raises(ValueError, match="cache_bytes"):
         AB.with_cache_bytes(-1)
+
+
+@pytest.mark.parametrize("alphabet", ["ab", "ab é", "abé 東", "abé 東😀"])
+def test_long_texts_come_back_in_every_width(alphabet: str) -> None:
+    # Above a megabyte a str is made by the core, not by Python.
+    text = "".join(random.Random(1).choices(alphabet, k=1_500_000))
+    ids = AB.encode_to_numpy(text)
+    decoded = AB.decode(ids)
+    assert decoded == text
+    assert sys.getsizeof(decoded) == sys.getsizeof(text)
+    assert decoded.encode() == AB.decode_bytes(ids.tolist()) == text.encode()
+
+
+def test_long_texts_that_are_no_utf8_follow_errors() -> None:
+    ids = [97] * 1_500_000 + [0xE6]
+    assert AB.decode(ids, errors="replace") == "a" * 1_500_000 + "\ufffd"
+    with pytest.raises(UnicodeDecodeError):
+        AB.decode(ids, errors="strict")
+
+
+def test_lone_surrogates_are_placed_in_batches() -> None:
+    texts = ["plain", "é", "東 ab", "a\ud800b"]
+    for road in (AB.encode_batch, AB.encode_batch_to_numpy, AB.count_tokens_batch):
+        with pytest.raises(UnicodeEncodeError, match="position 1") as caught:
+            road(texts)
+        assert caught.value.object == "a\ud800b"

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
+use crate::pages;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
@@ -68,6 +69,8 @@ impl Decoder {
 
     /// Appends the bytes of `ids` to `out`. On an error what was appended is taken back.
     pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
+        // Most texts have three to five bytes an id.
+        pages::reserve(out, ids.len() * 4);
         let before = out.len();
         let mut rest = ids;
         while !rest.is_empty() {

@@ -11,7 +11,7 @@ pub mod ids;
 pub mod merges;
 pub mod model_file;
 pub mod monitor;
-mod pages;
+pub mod pages;
 mod prefetch;
 pub mod pretokens;
 pub mod ranks;

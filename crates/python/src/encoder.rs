@@ -12,7 +12,6 @@ use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::Characters;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -21,7 +20,7 @@ use crate::ids::{Ids, id};
 use crate::lists::{CollectorPaused, ReadyInts};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
-use crate::text::{characters, placed, utf8};
+use crate::text::{characters, placed, str_of, utf8};
 
 /// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
 const SHORT: usize = 4096;
@@ -221,10 +220,12 @@ impl Encoder {
         if self.is_narrow() {
             let mut ids = Vec::<u16>::new();
             self.append(py, text, policy(specials), &mut ids)?;
+            ids.shrink_to_fit();
             Ok(PyArray1::from_vec(py, ids).into_any())
         } else {
             let mut ids = Vec::<u32>::new();
             self.append(py, text, policy(specials), &mut ids)?;
+            ids.shrink_to_fit();
             Ok(PyArray1::from_vec(py, ids).into_any())
         }
     }
@@ -336,21 +337,11 @@ impl Encoder {
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         errors: Option<&str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors.map_or(Ok(self.errors), errors_named)?;
         let mut out = Vec::new();
         Ids::of(ids)?.decode(py, &self.decoder, &mut out)?.map_err(|error| exception(py, error))?;
-        let errors = match errors {
-            DecodeErrors::Strict => c"strict",
-            DecodeErrors::Replace => c"replace",
-            DecodeErrors::Ignore => c"ignore",
-        };
-        // SAFETY: `out` and `errors` live through the call; a null result is turned into the pending exception.
-        unsafe {
-            let size = out.len() as ffi::Py_ssize_t;
-            let text = ffi::PyUnicode_DecodeUTF8(out.as_ptr().cast(), size, errors.as_ptr());
-            Bound::from_owned_ptr_or_err(py, text)
-        }
+        str_of(py, &out, errors)
     }
 
     fn decode_stream(&self) -> DecodeStream {

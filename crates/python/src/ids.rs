@@ -1,7 +1,7 @@
 //! Ids that Python hands over: lists, tuples, integer arrays, iterables of int.
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
@@ -10,11 +10,12 @@ use pairloom_core::Result;
 
 use crate::errors::unknown_id;
 use pairloom_core::decoder::Decoder;
+use pairloom_core::pages;
 
 /// Ids as the core reads them.
 pub enum Ids<'py> {
     /// Collected from Python ints.
-    Collected(Vec<i64>),
+    Collected(Vec<u32>),
     /// Borrowed from a NumPy array.
     Borrowed(Array<'py>),
 }
@@ -32,26 +33,23 @@ pub enum Array<'py> {
 }
 
 impl<'py> Ids<'py> {
-    /// Reads any list, tuple, integer array or iterable of int; bool, float and str are a TypeError.
+    /// Reads any list, tuple, integer array or iterable of int; bool, float and str are a TypeError, and what is below
+    /// zero or has more than 32 bits an UnknownTokenIdError.
     pub fn of(ids: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(list) = ids.cast::<PyList>() {
-            let mut collected = Vec::with_capacity(list.len());
-            for item in list.iter() {
-                collected.push(id(&item)?);
-            }
-            return Ok(Ids::Collected(collected));
+            return collected(list).map(Ids::Collected);
         }
         if let Ok(array) = ids.cast::<PyUntypedArray>() {
             return Ok(Ids::Borrowed(borrowed(ids, array)?));
         }
         if let Ok(tuple) = ids.cast::<PyTuple>() {
-            return tuple.iter().map(|item| id(&item)).collect::<PyResult<_>>().map(Ids::Collected);
+            return tuple.iter().map(|item| index(&item)).collect::<PyResult<_>>().map(Ids::Collected);
         }
         if ids.is_instance_of::<pyo3::types::PyString>() || ids.is_instance_of::<pyo3::types::PyBytes>() {
             return Err(not_ids(ids));
         }
         let items = ids.try_iter().map_err(|_| not_ids(ids))?;
-        items.map(|item| id(&item?)).collect::<PyResult<_>>().map(Ids::Collected)
+        items.map(|item| index(&item?)).collect::<PyResult<_>>().map(Ids::Collected)
     }
 
     /// Appends the bytes of the ids to `out`.
@@ -80,6 +78,40 @@ impl<'py> Ids<'py> {
             Ids::Borrowed(Array::I64(ids)) => each!(ids.as_slice()?),
         })
     }
+}
+
+/// The ids in a list.
+fn collected(list: &Bound<'_, PyList>) -> PyResult<Vec<u32>> {
+    let mut collected = Vec::new();
+    pages::reserve(&mut collected, list.len());
+    collected.try_reserve(list.len()).map_err(|_| PyMemoryError::new_err("no memory for the ids"))?;
+    #[cfg(not(Py_GIL_DISABLED))]
+    while collected.len() < list.len() {
+        // SAFETY: The place is within the list. The interpreter is attached and nothing of Python runs before the item
+        // has been read or has a reference of its own, so that nobody can take it out of the list.
+        unsafe {
+            let item = ffi::PyList_GET_ITEM(list.as_ptr(), collected.len() as ffi::Py_ssize_t);
+            let mut overflow = 0;
+            let value = match ffi::PyLong_CheckExact(item) {
+                0 => -1,
+                _ => ffi::PyLong_AsLongLongAndOverflow(item, &mut overflow),
+            };
+            collected.push(match u32::try_from(value) {
+                Ok(id) => id,
+                Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item))?,
+            });
+        }
+    }
+    #[cfg(Py_GIL_DISABLED)]
+    for item in list {
+        collected.push(index(&item)?);
+    }
+    Ok(collected)
+}
+
+/// One id as the core reads it.
+fn index(item: &Bound<'_, PyAny>) -> PyResult<u32> {
+    u32::try_from(id(item)?).map_err(|_| unknown_id(item))
 }
 
 fn not_ids(value: &Bound<'_, PyAny>) -> PyErr {

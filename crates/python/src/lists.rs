@@ -1,6 +1,9 @@
 //! Python lists of ids, from a table of int objects made once per tokenizer: an incref per id, not an allocation.
 
+use std::mem::MaybeUninit;
+
 use pairloom_core::ids::Id;
+use pairloom_core::pages;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -32,6 +35,16 @@ impl ReadyInts {
         // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
         let list =
             unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
+        // SAFETY: the new list has memory for that many items, and nobody else has seen it.
+        unsafe {
+            let items = (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item;
+            if !items.is_null() {
+                pages::prefer_huge(std::slice::from_raw_parts_mut(
+                    items.cast::<MaybeUninit<usize>>(),
+                    ids.len(),
+                ));
+            }
+        }
         for (place, &id) in ids.iter().enumerate() {
             let id = id.to_u32();
             let int = match ints.get(id as usize) {

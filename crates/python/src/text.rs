@@ -1,8 +1,11 @@
-//! Python str to text that the core reads, without leaving a cached UTF-8 copy on the object.
+//! Python str to text that the core reads, without leaving a cached UTF-8 copy on the object, and back.
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 
-use pairloom_core::text::{Characters, Text};
+use pairloom_core::decoder::DecodeErrors;
+use pairloom_core::pages;
+use pairloom_core::text::{self, Characters, Text, Unit};
 use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -53,4 +56,51 @@ pub fn placed(texts: &[Bound<'_, PyString>], error: PyErr) -> PyErr {
         true => texts.iter().find_map(|text| text.encode_utf8().err()).unwrap_or(error),
         false => error,
     }
+}
+
+/// The str of `bytes`, which were decoded from ids; UnicodeDecodeError where `errors` is strict and they are no UTF-8.
+pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyResult<Bound<'py, PyString>> {
+    /// Below this a new str lies in memory that is at hand.
+    const LONG: usize = 1 << 20;
+    if bytes.len() >= LONG
+        && let Some(text) = py.detach(|| text::valid(bytes))
+    {
+        return long_str(py, text);
+    }
+    let errors = match errors {
+        DecodeErrors::Strict => c"strict",
+        DecodeErrors::Replace => c"replace",
+        DecodeErrors::Ignore => c"ignore",
+    };
+    // SAFETY: `bytes` and `errors` live through the call; it gives a str, or null and sets an exception.
+    unsafe {
+        let size = bytes.len() as ffi::Py_ssize_t;
+        let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
+        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
+    }
+}
+
+/// The str of a long text, in huge pages where the system has them: most of the time goes to fresh memory.
+fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    let (n, largest) = py.detach(|| text::extent(text));
+    // SAFETY: `PyUnicode_New` gives a str of n characters up to `largest`, the width of which follows from that alone,
+    // or null and sets an exception; nobody else has seen it yet, so its memory is ours to fill. All of it is filled.
+    unsafe {
+        let new = ffi::PyUnicode_New(n as ffi::Py_ssize_t, largest);
+        let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyString>();
+        let data = ffi::PyUnicode_DATA(new.as_ptr());
+        match largest {
+            0..=0xff => fill::<u8>(py, text, std::slice::from_raw_parts_mut(data.cast(), n)),
+            0x100..=0xffff => fill::<u16>(py, text, std::slice::from_raw_parts_mut(data.cast(), n)),
+            _ => fill::<u32>(py, text, std::slice::from_raw_parts_mut(data.cast(), n)),
+        }
+        Ok(new)
+    }
+}
+
+fn fill<U: Unit + Send>(py: Python<'_>, text: &str, units: &mut [MaybeUninit<U>]) {
+    py.detach(|| {
+        pages::prefer_huge(units);
+        text::spell_out(text, units);
+    });
 }

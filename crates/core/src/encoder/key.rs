@@ -91,6 +91,12 @@ impl Hasher {
         Hasher { seeds: [0u64, 1, 2, 3].map(|number| state.hash_one(number)), is_wide: has_avx512() }
     }
 
+    /// One for a processor that is not wide, whatever this one is.
+    #[cfg(test)]
+    pub(super) fn portable() -> Self {
+        Hasher { is_wide: false, ..Hasher::new() }
+    }
+
     /// Whether the processor has AVX-512 with BW and VL, and AES, by which places are made then.
     #[inline(always)]
     pub(super) fn is_wide(self) -> bool {

@@ -28,6 +28,7 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::{Monitor, Stage};
+use crate::pages;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
@@ -137,6 +138,8 @@ impl Encoder {
         out: &mut Vec<I>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
+        // Hardly any text has more than an id for two bytes.
+        pages::reserve(out, text.len() / 2);
         self.encode_pulsing(text, specials, out, &mut pulse_of(monitor, text))
     }
 

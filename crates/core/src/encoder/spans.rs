@@ -46,6 +46,12 @@ impl Merger {
         })
     }
 
+    /// Does without wide instructions from now on; nothing may be in the cache yet.
+    #[cfg(test)]
+    pub(super) fn make_portable(&mut self) {
+        self.cache.hasher = super::key::Hasher::portable();
+    }
+
     /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
     ///
     /// Stops early when the sink is full.

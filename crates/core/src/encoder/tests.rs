@@ -48,6 +48,21 @@ fn settings() -> impl Iterator<Item = (Setting, Random)> {
 }
 
 #[test]
+fn every_processor_encodes_as_defined() {
+    for (setting, mut random) in settings() {
+        for cache_bytes in [0, 4096, 1 << 20] {
+            let encoder = setting.encoder(EncoderOptions { cache_bytes });
+            let worker = Worker::portable(encoder.options, encoder.vocabulary.n_ids()).unwrap();
+            encoder.workers.put(Box::new(worker));
+            for _ in 0..10 {
+                let text = setting.text(&mut random, 200);
+                assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_text_encodes_as_defined() {
     for (setting, mut random) in settings() {
         for cache_bytes in [0, 256, 1 << 20] {

@@ -59,6 +59,14 @@ impl Worker {
         Ok(Worker { ends: Vec::new(), merger })
     }
 
+    /// One that does without wide instructions.
+    #[cfg(test)]
+    pub(super) fn portable(options: EncoderOptions, n_ids: usize) -> Result<Self> {
+        let mut worker = Worker::new(options, n_ids)?;
+        worker.merger.make_portable();
+        Ok(worker)
+    }
+
     /// Encodes a whole text, recognising `specials`.
     #[inline]
     pub(super) fn encode<S: Sink>(
