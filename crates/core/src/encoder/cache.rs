@@ -173,7 +173,7 @@ impl Cache {
                 Entry { key: key.spilled(), ids }
             }
         };
-        if self.n_written > self.table.len() && self.table.len() < self.most_buckets {
+        if self.n_written > self.table.len() / 2 && self.table.len() < self.most_buckets {
             self.grow();
         }
         self.n_written += 1;
