@@ -1,9 +1,9 @@
 //! The loop over pretokens: find each in the cache, merge those that are new.
 //!
 //! Enters: text and the ends of its pretokens. Leaves: ids, in a sink. Pretokens are taken [`BATCH`] at a time
-//! in two passes: the first makes their keys and asks for their buckets ahead of use (and for what lies in the
-//! arena, where that is likely), the second reads the buckets and writes four ids for each pretoken, of
-//! which the cursor keeps as many as there are.
+//! in two passes: the first makes their keys and asks for their buckets, a batch ahead of use, and then for what lies
+//! in the arena of the long ones; the second reads the buckets and writes as many ids for each pretoken as an entry
+//! holds, of which the cursor keeps as many as there are. How keys are made and buckets read is [`super::probe`]'s.
 //!
 //! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
