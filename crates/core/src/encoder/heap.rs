@@ -6,6 +6,7 @@
 //! comes up, because the pair at its place has another rank by then.
 
 use crate::error::{Error, Result};
+use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
 
 /// Buffers above this many bytes of text are freed after use.
@@ -40,6 +41,9 @@ pub(super) fn merge(
     let HeapScratch { symbols, heap } = scratch;
     symbols.clear();
     heap.clear();
+    // Merging goes back and forth in them.
+    pages::reserve(symbols, pretoken.len());
+    pages::reserve(heap, pretoken.len());
     symbols.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
     heap.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
     for (at, &byte) in (0..n).zip(pretoken) {
