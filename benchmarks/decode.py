@@ -32,5 +32,5 @@ def measure(setup: Setup) -> Section:
         table.rows.append([corpus.name, *(n_bytes / 1e6 / seconds for seconds in times.values())])
         for kind in ("list", "array"):
             ratio = times["tiktoken, list"] / times[f"pairloom, {kind}"]
-            section.claims.append(Claim(f"decoding from a {kind}, {corpus.name}, times tiktoken", ratio, 3))
+            section.claims.append(Claim(f"decoding from {kind}s, {corpus.name}, times tiktoken", ratio, 3))
     return section
