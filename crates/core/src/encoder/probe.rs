@@ -103,8 +103,9 @@ impl Probe for Avx512 {
         debug_assert!(ends.len() <= BATCH);
         let table = cache.view();
         let (mut begin, mut long) = (start, 0u64);
-        // SAFETY: The caller vouches for the processor and for the ends. A masked load reads only what the mask names,
-        // which are bytes of the pretoken.
+        // SAFETY: The caller vouches for the processor and for the ends: at most as many as the batch has keys and places,
+        // all within the text. A masked load reads only what the mask names, which are bytes of the pretoken. The bits
+        // of `long` number ends. Keys are aligned to 64 bytes and places behind them to 16, and both are whole fours.
         unsafe {
             let length_byte = 1 << 15;
             for (index, &end) in ends.iter().enumerate() {

@@ -1,0 +1,126 @@
+//! Characters by their numbers, in one, two or four bytes each.
+
+/// The most bytes that sixteen characters may fill.
+pub(super) const STEP_BYTES: usize = 64;
+
+/// A character's number in some width.
+pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
+    /// Most bytes of UTF-8 that one can take.
+    const MOST_BYTES: usize;
+
+    /// The numbers of the first 16 of `units` whose bit in `there` is set, 0 for the others.
+    ///
+    /// # Safety
+    /// The processor has AVX-512 with BW and VL; the units whose bits are set can be read.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i;
+
+    /// The number, which fits.
+    #[doc(hidden)]
+    fn of(number: u32) -> Self;
+
+    /// Writes 16 numbers, which fit.
+    ///
+    /// # Safety
+    /// The processor has AVX-512; 16 units can be written.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self);
+}
+
+/// Whether the processor has all that the functions beside this one are compiled for.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+}
+
+mod private {
+    /// Only integers of this module's choice are units.
+    pub trait Sealed {}
+
+    impl Sealed for u8 {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+}
+
+impl Unit for u8 {
+    const MOST_BYTES: usize = 2;
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
+        use std::arch::x86_64::{_mm_maskz_loadu_epi8, _mm512_cvtepu8_epi32};
+        // SAFETY: a masked load touches only what the mask names, which the caller promises.
+        _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(there, units.cast()) })
+    }
+
+    #[inline(always)]
+    fn of(number: u32) -> Self {
+        number as Self
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
+        use std::arch::x86_64::{_mm_storeu_si128, _mm512_cvtepi32_epi8};
+        // SAFETY: the caller promises the room.
+        unsafe { _mm_storeu_si128(units.cast(), _mm512_cvtepi32_epi8(numbers)) };
+    }
+}
+
+impl Unit for u16 {
+    const MOST_BYTES: usize = 3;
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
+        use std::arch::x86_64::{_mm256_maskz_loadu_epi16, _mm512_cvtepu16_epi32};
+        // SAFETY: a masked load touches only what the mask names, which the caller promises.
+        _mm512_cvtepu16_epi32(unsafe { _mm256_maskz_loadu_epi16(there, units.cast()) })
+    }
+
+    #[inline(always)]
+    fn of(number: u32) -> Self {
+        number as Self
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
+        use std::arch::x86_64::{_mm256_storeu_si256, _mm512_cvtepi32_epi16};
+        // SAFETY: the caller promises the room.
+        unsafe { _mm256_storeu_si256(units.cast(), _mm512_cvtepi32_epi16(numbers)) };
+    }
+}
+
+impl Unit for u32 {
+    const MOST_BYTES: usize = 4;
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
+        use std::arch::x86_64::_mm512_maskz_loadu_epi32;
+        // SAFETY: a masked load touches only what the mask names, which the caller promises.
+        unsafe { _mm512_maskz_loadu_epi32(there, units.cast()) }
+    }
+
+    #[inline(always)]
+    fn of(number: u32) -> Self {
+        number as Self
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
+        use std::arch::x86_64::_mm512_storeu_si512;
+        // SAFETY: the caller promises the room.
+        unsafe { _mm512_storeu_si512(units.cast(), numbers) };
+    }
+}
