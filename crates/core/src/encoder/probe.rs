@@ -2,7 +2,7 @@
 //!
 //! Enters: text and the ends of at most [`BATCH`] pretokens. Leaves: their keys and places, with the buckets on their
 //! way from memory, and later the ids that an entry holds. Two implementations agree: one for every processor, and
-//! one that needs half the instructions, by AVX-512: a key is one masked load, four keys are hashed at once, and
+//! one that needs fewer instructions, by AVX-512: a key is one masked load, four keys are hashed at once, and
 //! both entries of a bucket are compared at once.
 
 use super::cache::{Cache, Packed, View};
