@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-slow check format lint bench ladder parity fuzz fuzz-python clean pre-commit
+.PHONY: help demo test test-slow check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -72,6 +72,10 @@ fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under
 	export PYTHONPATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
 	for parser in $$(fuzz/.venv/bin/python fuzz/python/fuzz_formats.py --list); do \
 		fuzz/.venv/bin/python fuzz/python/fuzz_formats.py $$parser -max_total_time=60 || exit 1; done
+
+miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::table
+	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
 
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"

@@ -425,9 +425,10 @@ class Tokenizer:
         return Tokenizer.from_model(with_special_tokens(self._model, special_tokens), self._config)
 
     def with_cache_bytes(self, cache_bytes: int) -> Tokenizer:
-        """The same tokenizer, each thread of which keeps at most `cache_bytes` of pretokens that it has met.
+        """The same tokenizer, keeping at most `cache_bytes` of pretokens that it has met, for all its threads.
 
-        Unless set that is 96 MiB, most of which only text of great variety fills. It changes speed, never ids.
+        Unless set that is 96 MiB, most of which only text of great variety fills; while a table of the cache is replaced
+        the old one is there too. It changes speed, never ids.
         """
         made = Tokenizer.__new__(Tokenizer)
         made._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))

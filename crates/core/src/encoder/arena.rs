@@ -1,88 +1,118 @@
-//! What does not fit the entries of the cache: many ids, and the bytes of long pretokens.
+//! What does not fit the entries of a table: many ids, and the bytes of long pretokens.
 //!
-//! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes
-//! each where they fit. A full arena is emptied as a whole; a record is known by its generation to be gone.
+//! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes each
+//! where they fit. A record is written once, by one thread; who was told of it, by the entry that refers to it,
+//! may read it for as long as the arena lives. A full arena takes no more.
 
-use super::cache::Packed;
+use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memmap2::MmapRaw;
+
+use super::table::Packed;
+use crate::error::{Error, Result};
+use crate::pages;
 use crate::prefetch::prefetch;
 
 /// Records within a bound of memory.
 pub(super) struct Arena {
-    bytes: Vec<u8>,
-    most_bytes: usize,
-    generation: u32,
+    memory: MmapRaw,
+    /// Bytes that were given out; more than there are once it is full.
+    n_given: AtomicUsize,
     is_narrow: bool,
 }
 
 impl Arena {
-    /// An empty arena that will hold at most `most_bytes`.
-    pub(super) fn new(most_bytes: usize, is_narrow: bool) -> Self {
-        let most_bytes = most_bytes.min(u32::MAX as usize);
-        Arena { bytes: Vec::new(), most_bytes, generation: 0, is_narrow }
+    /// An empty arena of `n_bytes`, of which no page is in use yet.
+    pub(super) fn new(n_bytes: usize, is_narrow: bool) -> Result<Self> {
+        let memory = pages::map(n_bytes.min(u32::MAX as usize))
+            .map_err(Error::out_of_memory("the records of the cache of pretokens"))?;
+        Ok(Arena { memory, n_given: AtomicUsize::new(0), is_narrow })
     }
 
-    /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room at all.
-    pub(super) fn store(&mut self, own: &[u8], ids: &[u32]) -> Option<Packed> {
-        let needed = own.len() + ids.len() * if self.is_narrow { 2 } else { 4 };
-        if self.bytes.capacity() - self.bytes.len() < needed && !self.widen(needed) {
-            self.bytes.clear();
-            self.generation = self.generation.checked_add(1)?;
-            if self.bytes.capacity() < needed {
-                return None;
-            }
+    fn id_bytes(&self) -> usize {
+        if self.is_narrow { 2 } else { 4 }
+    }
+
+    /// Whether there was no room for some record.
+    pub(super) fn is_full(&self) -> bool {
+        self.n_given.load(Ordering::Relaxed) > self.memory.len()
+    }
+
+    /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room.
+    pub(super) fn store(&self, own: &[u8], ids: &[u32]) -> Option<Packed> {
+        let n_bytes = own.len() + ids.len() * self.id_bytes();
+        // Asked first, so that the number does not run over in the end.
+        if self.is_full() {
+            return None;
         }
-        let at = u32::try_from(self.bytes.len()).ok()?;
-        self.bytes.extend_from_slice(own);
-        if self.is_narrow {
-            self.bytes.extend(ids.iter().flat_map(|&id| (id as u16).to_le_bytes()));
-        } else {
-            self.bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        let begin = self.n_given.fetch_add(n_bytes, Ordering::Relaxed);
+        if begin + n_bytes > self.memory.len() {
+            return None;
         }
-        Some(Packed::spilled(ids.len() as u32, at, self.generation))
+        // SAFETY: The stretch is within the mapping and was given to this call alone: nobody has a reference to it before
+        // an entry is published that refers to it, and nobody writes to it again.
+        let record = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
+        let (place_of_own, place_of_ids) = record.split_at_mut(own.len());
+        place_of_own.copy_from_slice(own);
+        for (place, id) in place_of_ids.chunks_exact_mut(self.id_bytes()).zip(ids) {
+            place.copy_from_slice(&id.to_le_bytes()[..place.len()]);
+        }
+        Some(Packed::spilled(ids.len() as u32, begin as u32))
     }
 
     /// Starts loading the record at `place`.
     #[inline(always)]
     pub(super) fn prefetch(&self, place: &Packed) {
-        let [_, at, _, _] = place.words();
-        if let Some(first) = self.bytes.get(at as usize) {
-            prefetch(first);
-        }
+        let [_, begin, ..] = place.words();
+        prefetch(self.memory.as_ptr().wrapping_add(begin as usize));
     }
 
-    /// The ids of the record at `place`, if it is still there and begins with `own`.
+    /// The ids of the record at `place`, if it begins with `own`.
+    ///
+    /// # Safety
+    /// `place` is from a published entry whose record is in this arena, and its key is as long as `own`, or holds
+    /// the pretoken if that is empty.
     #[inline(always)]
-    pub(super) fn load(&self, place: &Packed, own: &[u8]) -> Option<Stored<'_>> {
-        let [n_ids, at, generation, _] = place.words();
-        if generation != self.generation {
-            return None;
-        }
-        let (n_ids, record) = (n_ids as usize, self.bytes.get(at as usize..)?);
-        let (begin, ids) = record.split_at_checked(own.len())?;
+    pub(super) unsafe fn load(&self, place: &Packed, own: &[u8]) -> Option<Stored<'_>> {
+        let [n_ids, begin, ..] = place.words();
+        let n_bytes = own.len() + n_ids as usize * self.id_bytes();
+        // SAFETY: By the contract this is a record, written before its entry was published, and not written again.
+        let record = unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) };
+        let (begin, ids) = record.split_at(own.len());
         if !is_same(begin, own) {
             return None;
         }
         Some(match self.is_narrow {
-            true => Stored::Narrow(ids.as_chunks().0.get(..n_ids)?),
-            false => Stored::Wide(ids.as_chunks().0.get(..n_ids)?),
+            true => Stored::Narrow(ids.as_chunks().0),
+            false => Stored::Wide(ids.as_chunks().0),
         })
     }
 
-    /// Makes room for `needed` more bytes, if the bound and the system allow it.
-    #[cold]
-    fn widen(&mut self, needed: usize) -> bool {
-        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
-        let wanted = (capacity * 2).max(len + needed).max(1 << 12).min(self.most_bytes);
-        wanted >= len + needed && self.bytes.try_reserve_exact(wanted - len).is_ok()
+    /// The bytes and the ids of the record at `place`, of which `n_own` bytes are the pretoken.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    pub(super) unsafe fn record(&self, place: &Packed, n_own: usize) -> (&[u8], Vec<u32>) {
+        let [n_ids, begin, ..] = place.words();
+        let n_bytes = n_own + n_ids as usize * self.id_bytes();
+        // SAFETY: As in `load`.
+        let record = unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) };
+        let (own, ids) = record.split_at(n_own);
+        let mut all = Vec::with_capacity(n_ids as usize);
+        match self.is_narrow {
+            true => all.extend(ids.as_chunks().0.iter().map(|&id| u32::from(u16::from_le_bytes(id)))),
+            false => all.extend(ids.as_chunks().0.iter().map(|&id| u32::from_le_bytes(id))),
+        }
+        (own, all)
     }
 
-    /// How many bytes of memory it holds.
+    /// How many bytes of memory it may come to hold.
     #[cfg(test)]
     pub(super) fn n_bytes(&self) -> usize {
-        self.bytes.capacity()
+        self.memory.len()
     }
 }
-
 /// Ids as a record has them.
 pub(super) enum Stored<'a> {
     Narrow(&'a [[u8; 2]]),

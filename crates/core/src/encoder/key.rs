@@ -31,12 +31,6 @@ impl Key {
     /// The key of an empty entry; no pretoken has it.
     pub(super) const EMPTY: Key = Key { lo: 0, hi: 0 };
 
-    /// Where two keys differ: 0 if they are equal.
-    #[inline(always)]
-    pub(super) fn difference(self, other: Key) -> u64 {
-        (self.lo ^ other.lo) | (self.hi ^ other.hi)
-    }
-
     /// Whether equal keys may stand for different pretokens.
     #[inline(always)]
     pub(super) fn is_long(self) -> bool {
@@ -51,6 +45,16 @@ impl Key {
     /// The key of the same bytes, wherever its ids are.
     pub(super) fn unspilled(self) -> Self {
         Key { lo: self.lo, hi: self.hi & !SPILLED }
+    }
+
+    /// Whether it is the key of an entry whose ids are in the arena.
+    pub(super) fn is_spilled(self) -> bool {
+        self.hi & SPILLED != 0
+    }
+
+    /// How many bytes of a pretoken it does not hold itself.
+    pub(super) fn n_own(self) -> usize {
+        if self.is_long() { (self.hi & 0xffff) as usize } else { 0 }
     }
 
     /// The key of the same bytes as a part of a pretoken.

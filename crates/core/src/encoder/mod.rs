@@ -3,7 +3,7 @@
 //! Enters: UTF-8 text. Leaves: ids, or only their number. The road of one text: special tokens cut it into
 //! documents, the pretokenizer cuts those into pretokens, and each pretoken is merged on its own: always the
 //! mergeable pair of lowest rank, leftmost first, until none is left ([`naive`] says it in ten lines).
-//! Nothing is looked up twice: what was merged once is found again in a bounded cache.
+//! Nothing is merged twice: what was merged once, by whichever thread, is found again in a bounded cache.
 
 mod arena;
 mod batch;
@@ -20,6 +20,7 @@ mod scan;
 mod sink;
 mod spans;
 mod stream;
+mod table;
 mod worker;
 
 use std::sync::Arc;
@@ -33,7 +34,9 @@ use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
+use cache::Cache;
 use crew::{Pulse, REPORT_EVERY};
+use key::Hasher;
 use pool::Pool;
 use sink::{Counter, Ids};
 use worker::Worker;
@@ -43,7 +46,7 @@ pub use stream::StreamEncoder;
 /// What may be chosen about an encoder without changing its ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Most bytes of cache that one thread at work holds.
+    /// Most bytes of cache, for all threads; while a table of it is copied to the next, the old one is there too.
     pub cache_bytes: usize,
 }
 
@@ -89,8 +92,8 @@ pub struct Encoder {
     vocabulary: Arc<Vocabulary>,
     pretokenizer: Arc<Pretokenizer>,
     specials: SpecialTokens,
+    cache: Cache,
     workers: Pool<Worker>,
-    options: EncoderOptions,
 }
 
 impl Encoder {
@@ -101,7 +104,8 @@ impl Encoder {
         specials: SpecialTokens,
         options: EncoderOptions,
     ) -> Result<Self> {
-        Ok(Encoder { vocabulary, pretokenizer, specials, workers: Pool::new(), options })
+        let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), Hasher::new())?;
+        Ok(Encoder { vocabulary, pretokenizer, specials, cache, workers: Pool::new() })
     }
 
     /// The ordinary tokens.
@@ -199,11 +203,16 @@ impl Encoder {
     fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
         let mut worker = match self.workers.take() {
             Some(worker) => worker,
-            None => Box::new(Worker::new(self.options, self.vocabulary.n_ids())?),
+            None => Box::new(Worker::new(self)?),
         };
         let done = work(&mut worker);
         self.workers.put(worker);
         done
+    }
+
+    /// Lets the workers that wait for work use the newest table of the cache, so that older ones go.
+    fn refresh_idle(&self) {
+        self.workers.visit(|worker| worker.refresh(&self.cache));
     }
 }
 

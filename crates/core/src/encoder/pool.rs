@@ -1,4 +1,4 @@
-//! Workers that wait for work, their caches filled.
+//! Workers that wait for work.
 //!
 //! A caller takes one out and puts it back; there is no lock, so that nothing is left locked in a child process
 //! that was forked meanwhile (what another thread had taken out is lost to the child, no more). Memory is
@@ -37,6 +37,19 @@ impl<T> Pool<T> {
             }
         }
         None
+    }
+
+    /// Works on all values that nobody has taken out, on some perhaps twice.
+    pub(super) fn visit(&self, mut work: impl FnMut(&mut T)) {
+        for slot in &self.slots {
+            let value = slot.swap(ptr::null_mut(), Ordering::Acquire);
+            if !value.is_null() {
+                // SAFETY: As in `take`.
+                let mut value = unsafe { Box::from_raw(value) };
+                work(&mut value);
+                self.put(value);
+            }
+        }
     }
 
     /// Puts a value in, or drops it where there is no room.
@@ -95,6 +108,10 @@ mod tests {
                 });
             }
         });
+        assert_eq!(dropped.load(Ordering::Relaxed), 3);
+        let mut n_visited = 0;
+        pool.visit(|_| n_visited += 1);
+        assert!(n_visited >= MOST_IDLE);
         assert_eq!(dropped.load(Ordering::Relaxed), 3);
         drop(pool);
         assert_eq!(dropped.load(Ordering::Relaxed), MOST_IDLE + 3);

@@ -5,8 +5,8 @@
 //! one that needs fewer instructions, by AVX-512: a key is one masked load, four keys are hashed at once, and
 //! both entries of a bucket are compared at once.
 
-use super::cache::{Cache, Packed, View};
 use super::key::{CACHED_BYTES, Hasher, INLINE_BYTES, Key};
+use super::table::{Packed, Table, View};
 use crate::prefetch::prefetch;
 
 /// Pretokens between asking for their buckets and reading them, at most.
@@ -28,12 +28,12 @@ impl Batch {
 
     /// Starts loading what the buckets of long pretokens refer to.
     #[inline(always)]
-    pub(super) fn prefetch_records(&self, cache: &Cache) {
+    pub(super) fn prefetch_records(&self, table: &Table) {
         let mut long = self.long;
         while long != 0 {
             let index = long.trailing_zeros() as usize % BATCH;
             long &= long - 1;
-            cache.prefetch_record(self.keys[index], self.places[index]);
+            table.prefetch_record(self.keys[index], self.places[index]);
         }
     }
 }
@@ -45,7 +45,14 @@ pub(super) trait Probe {
     ///
     /// # Safety
     /// The processor has the instructions; ends ascend from `start` and lie within the text.
-    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, start: usize, ends: &[usize]);
+    unsafe fn look_up(
+        batch: &mut Batch,
+        hasher: Hasher,
+        table: View<'_>,
+        text: &Padded<'_>,
+        start: usize,
+        ends: &[usize],
+    );
 
     /// [`View::inline_ids`].
     ///
@@ -59,8 +66,14 @@ pub(super) struct Portable;
 
 impl Probe for Portable {
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, mut start: usize, ends: &[usize]) {
-        let (hasher, table) = (cache.hasher, cache.view());
+    unsafe fn look_up(
+        batch: &mut Batch,
+        hasher: Hasher,
+        table: View<'_>,
+        text: &Padded<'_>,
+        mut start: usize,
+        ends: &[usize],
+    ) {
         let mut long = 0;
         for (index, &end) in ends.iter().enumerate().take(BATCH) {
             let len = end - start;
@@ -98,10 +111,16 @@ pub(super) struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Probe for Avx512 {
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, cache: &Cache, text: &Padded<'_>, start: usize, ends: &[usize]) {
+    unsafe fn look_up(
+        batch: &mut Batch,
+        hasher: Hasher,
+        table: View<'_>,
+        text: &Padded<'_>,
+        start: usize,
+        ends: &[usize],
+    ) {
         use std::arch::x86_64::*;
         debug_assert!(ends.len() <= BATCH);
-        let table = cache.view();
         let (mut begin, mut long) = (start, 0u64);
         // SAFETY: The caller vouches for the processor and for the ends: at most as many as the batch has keys and places,
         // all within the text. A masked load reads only what the mask names, which are bytes of the pretoken. The bits
@@ -123,9 +142,9 @@ impl Probe for Avx512 {
                 left &= left - 1;
                 let begin = if index == 0 { start } else { *ends.get_unchecked(index - 1) };
                 let pretoken = text.text.get_unchecked(begin..*ends.get_unchecked(index));
-                *batch.keys.get_unchecked_mut(index) = long_key(cache.hasher, pretoken);
+                *batch.keys.get_unchecked_mut(index) = long_key(hasher, pretoken);
             }
-            let (first, second) = cache.hasher.aes_seeds();
+            let (first, second) = hasher.aes_seeds();
             let mask = _mm_set1_epi32(table.mask() as i32);
             let lowest = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
             for four in (0..ends.len()).step_by(4) {
@@ -144,17 +163,30 @@ impl Probe for Avx512 {
         batch.long = long;
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn inline_ids<'a>(view: View<'a>, key: &Key, place: u32) -> Option<&'a Packed> {
         use std::arch::x86_64::*;
         let bucket = std::ptr::from_ref(view.bucket(place));
-        // SAFETY: The caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids.
+        // SAFETY: The caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids. Others
+        // may be writing to it meanwhile, which assembly may meet. The makers of processors with AVX promise that
+        // this instruction loads sixteen aligned bytes at once, and stores and loads are not reordered among
+        // themselves: where `hi` is found, which is stored last, `lo` is what was stored before it, and the ids, read
+        // after it, are those of this key and do not change any more.
         unsafe {
-            let key = _mm512_broadcast_i32x4(_mm_load_si128(std::ptr::from_ref(key).cast()));
-            let equal = u32::from(_mm512_cmpeq_epi64_mask(key, _mm512_load_si512(bucket.cast())));
+            let key = _mm_load_si128(std::ptr::from_ref(key).cast());
+            let (first, second): (__m128i, __m128i);
+            std::arch::asm!(
+                "vmovdqa {first}, [{bucket}]",
+                "vmovdqa {second}, [{bucket} + 32]",
+                first = out(xmm_reg) first, second = lateout(xmm_reg) second, bucket = in(reg) bucket,
+                options(nostack, preserves_flags),
+            );
+            let equal = _mm_packs_epi32(_mm_cmpeq_epi64(first, key), _mm_cmpeq_epi64(second, key));
+            let equal = _mm_movemask_ps(_mm_castsi128_ps(equal));
             // Both halves of the first key, both halves of the second.
-            let both = equal & equal >> 1 & 0b1_0001;
-            (both != 0).then(|| &*bucket.byte_add(16 + 2 * (both & 16) as usize).cast::<Packed>())
+            let both = equal & equal >> 1 & 0b0101;
+            (both != 0).then(|| &*bucket.byte_add(16 + 8 * (both & 4) as usize).cast::<Packed>())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where ids go: into an array, or only into a count.
 
-use super::cache::{INLINE_IDS, Packed};
+use super::table::{INLINE_IDS, Packed};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 

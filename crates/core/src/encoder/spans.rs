@@ -11,9 +11,9 @@
 
 use std::ops::Range;
 
-use super::EncoderOptions;
+use super::Encoder;
 use super::arena::Stored;
-use super::cache::Cache;
+use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, Key};
 #[cfg(target_arch = "x86_64")]
@@ -24,9 +24,9 @@ use super::sink::Sink;
 use crate::error::Result;
 use crate::vocabulary::Vocabulary;
 
-/// A thread's cache and the buffers of merging.
+/// A thread's table and the buffers of merging.
 pub(super) struct Merger {
-    cache: Cache,
+    known: Known,
     /// The batch at hand and the next one.
     batches: [Batch; 2],
     scan: ScanScratch,
@@ -36,20 +36,19 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
-        Ok(Merger {
-            cache: Cache::new(options, n_ids)?,
+    pub(super) fn new(known: Known) -> Self {
+        Merger {
+            known,
             batches: [Batch::new(), Batch::new()],
             scan: ScanScratch::default(),
             heap: HeapScratch::default(),
             ids: Vec::new(),
-        })
+        }
     }
 
-    /// Does without wide instructions from now on; nothing may be in the cache yet.
-    #[cfg(test)]
-    pub(super) fn make_portable(&mut self) {
-        self.cache.hasher = super::key::Hasher::portable();
+    /// Uses the newest table of the cache.
+    pub(super) fn refresh(&mut self, cache: &Cache) {
+        cache.refresh(&mut self.known);
     }
 
     /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
@@ -57,18 +56,19 @@ impl Merger {
     /// Stops early when the sink is full.
     pub(super) fn encode<S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         text: &[u8],
         start: usize,
         ends: &[usize],
         sink: &mut S,
     ) -> Result<()> {
+        self.refresh(&encoder.cache);
         #[cfg(target_arch = "x86_64")]
-        if self.cache.hasher.is_wide() {
+        if encoder.cache.hasher.is_wide() {
             // SAFETY: The hasher has asked the processor.
-            return unsafe { self.encode_avx512(vocabulary, text, start, ends, sink) };
+            return unsafe { self.encode_avx512(encoder, text, start, ends, sink) };
         }
-        self.encode_by::<Portable, S>(vocabulary, text, start, ends, sink)
+        self.encode_by::<Portable, S>(encoder, text, start, ends, sink)
     }
 
     /// The same, compiled for a processor that has what [`Hasher::is_wide`](super::key::Hasher::is_wide) asks for.
@@ -76,29 +76,29 @@ impl Merger {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,aes,vaes,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx512<S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         text: &[u8],
         start: usize,
         ends: &[usize],
         sink: &mut S,
     ) -> Result<()> {
-        self.encode_by::<Avx512, S>(vocabulary, text, start, ends, sink)
+        self.encode_by::<Avx512, S>(encoder, text, start, ends, sink)
     }
 
     /// The same by the instructions of `P`, which the processor has.
     #[inline(always)]
     fn encode_by<P: Probe, S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         text: &[u8],
         start: usize,
         ends: &[usize],
         sink: &mut S,
     ) -> Result<()> {
-        if self.cache.is_narrow {
-            self.encode_as::<P, true, S>(vocabulary, text, start, ends, sink)
+        if encoder.cache.is_narrow() {
+            self.encode_as::<P, true, S>(encoder, text, start, ends, sink)
         } else {
-            self.encode_as::<P, false, S>(vocabulary, text, start, ends, sink)
+            self.encode_as::<P, false, S>(encoder, text, start, ends, sink)
         }
     }
 
@@ -106,32 +106,35 @@ impl Merger {
     #[inline(always)]
     fn encode_as<P: Probe, const NARROW: bool, S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         text: &[u8],
         mut start: usize,
         ends: &[usize],
         sink: &mut S,
     ) -> Result<()> {
-        let padded = Padded::new(text);
+        let (padded, hasher) = (Padded::new(text), encoder.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let mut current = 0;
         // SAFETY: The processor has the instructions; ends ascend and lie within the text.
-        unsafe { P::look_up(&mut self.batches[current], &self.cache, &padded, start, ends) };
+        unsafe {
+            P::look_up(&mut self.batches[current], hasher, self.known.table.view(), &padded, start, ends)
+        };
         loop {
-            self.batches[current].prefetch_records(&self.cache);
+            let table = self.known.table.view();
+            self.batches[current].prefetch_records(&self.known.table);
             let end = ends.last().copied().unwrap_or(start);
             let next = chunks.next();
             if let Some(next) = next {
                 // SAFETY: as above.
-                unsafe { P::look_up(&mut self.batches[current ^ 1], &self.cache, &padded, end, next) };
+                unsafe { P::look_up(&mut self.batches[current ^ 1], hasher, table, &padded, end, next) };
             }
             let mut n_done = 0;
             loop {
                 n_done += self.put_known::<P, NARROW, S>(current, n_done..ends.len(), sink)?;
                 let Some(&end) = ends.get(n_done) else { break };
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                self.encode_slowly(vocabulary, current, n_done, &text[begin..end], sink)?;
+                self.encode_slowly(encoder, current, n_done, &text[begin..end], sink)?;
                 n_done += 1;
             }
             match next {
@@ -151,7 +154,7 @@ impl Merger {
         pretokens: Range<usize>,
         sink: &mut S,
     ) -> Result<usize> {
-        let table = self.cache.view();
+        let table = self.known.table.view();
         let batch = &self.batches[batch];
         let (keys, places) = (&batch.keys[pretokens.clone()], &batch.places[pretokens]);
         let mut cursor = sink.open(keys.len())?;
@@ -172,17 +175,17 @@ impl Merger {
     #[inline(always)]
     fn encode_slowly<S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         batch: usize,
         index: usize,
         pretoken: &[u8],
         sink: &mut S,
     ) -> Result<()> {
         let (key, place) = (self.batches[batch].keys[index], self.batches[batch].places[index]);
-        match self.cache.spilled_ids(key, place, pretoken) {
+        match self.known.table.spilled_ids(key, place, pretoken) {
             Some(Stored::Narrow(ids)) => sink.extend(ids.iter().map(|&id| u16::from_le_bytes(id).into())),
             Some(Stored::Wide(ids)) => sink.extend(ids.iter().map(|&id| u32::from_le_bytes(id))),
-            None => self.encode_new(vocabulary, pretoken, key, sink),
+            None => self.encode_new(encoder, pretoken, key, sink),
         }
     }
 
@@ -190,18 +193,22 @@ impl Merger {
     #[inline(never)]
     fn encode_new<S: Sink>(
         &mut self,
-        vocabulary: &Vocabulary,
+        encoder: &Encoder,
         pretoken: &[u8],
         key: Key,
         sink: &mut S,
     ) -> Result<()> {
-        // The table may have grown since the batch was looked up.
-        let place = self.cache.hasher.place(key);
+        let vocabulary = &encoder.vocabulary;
+        self.refresh(&encoder.cache);
+        // The table may be another one than that for which the batch was looked up.
+        let place = encoder.cache.hasher.place(key);
         if vocabulary.is_whole_first()
             && let Some(id) = vocabulary.id_of(pretoken)
         {
             if pretoken.len() <= CACHED_BYTES {
-                self.cache.insert(key, place, pretoken, &[id]);
+                self.ids.clear();
+                self.ids.push(id);
+                self.learn(encoder, key, place, pretoken, 0);
             }
             return sink.put(id);
         }
@@ -211,41 +218,56 @@ impl Merger {
                 if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, &mut self.heap, |id| sink.put(id))?;
                 } else {
-                    self.encode_part(vocabulary, part)?;
+                    self.encode_part(encoder, part)?;
                     sink.extend(self.ids.iter().copied())?;
                 }
             }
             return Ok(());
         }
         self.ids.clear();
-        if pretoken.is_ascii() {
-            // Hardly ever falls apart.
-            self.merge(vocabulary, pretoken)?;
-        } else {
-            for part in vocabulary.parts(pretoken) {
-                if part.len() == pretoken.len() {
-                    self.merge(vocabulary, part)?;
-                } else {
-                    self.encode_part(vocabulary, part)?;
-                }
-            }
+        if !self.known.append_ids(key, place, pretoken, &mut self.ids) {
+            self.merge_parts(encoder, pretoken)?;
+            self.learn(encoder, key, place, pretoken, 0);
         }
-        self.cache.insert(key, place, pretoken, &self.ids);
         sink.extend(self.ids.iter().copied())
     }
 
+    /// Remembers that `pretoken`, whose key and place these are, has the last of the `ids`, from number `begin` on.
+    fn learn(&mut self, encoder: &Encoder, key: Key, place: u32, pretoken: &[u8], begin: usize) {
+        if encoder.cache.insert(&mut self.known, key, place, pretoken, &self.ids[begin..]) {
+            encoder.refresh_idle();
+        }
+    }
+
+    /// Merges at most [`CACHED_BYTES`] bytes that the cache does not know; appends to `ids`.
+    fn merge_parts(&mut self, encoder: &Encoder, pretoken: &[u8]) -> Result<()> {
+        let vocabulary = &encoder.vocabulary;
+        if pretoken.is_ascii() {
+            // Hardly ever falls apart.
+            return self.merge(vocabulary, pretoken);
+        }
+        for part in vocabulary.parts(pretoken) {
+            if part.len() == pretoken.len() {
+                self.merge(vocabulary, part)?;
+            } else {
+                self.encode_part(encoder, part)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the ids of a part of a pretoken to `ids`.
-    fn encode_part(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
-        let mut key = self.cache.hasher.key(part);
-        if vocabulary.is_whole_first() {
+    fn encode_part(&mut self, encoder: &Encoder, part: &[u8]) -> Result<()> {
+        let mut key = encoder.cache.hasher.key(part);
+        if encoder.vocabulary.is_whole_first() {
             // A part that is a token need not become that token, a whole pretoken does.
             key = key.of_part();
         }
-        let place = self.cache.hasher.place(key);
-        if !self.cache.append_ids(key, place, part, &mut self.ids) {
+        let place = encoder.cache.hasher.place(key);
+        if !self.known.append_ids(key, place, part, &mut self.ids) {
             let before = self.ids.len();
-            self.merge(vocabulary, part)?;
-            self.cache.insert(key, place, part, &self.ids[before..]);
+            self.merge(&encoder.vocabulary, part)?;
+            self.learn(encoder, key, place, part, before);
         }
         Ok(())
     }

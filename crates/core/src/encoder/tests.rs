@@ -51,9 +51,8 @@ fn settings() -> impl Iterator<Item = (Setting, Random)> {
 fn every_processor_encodes_as_defined() {
     for (setting, mut random) in settings() {
         for cache_bytes in [0, 4096, 1 << 20] {
-            let encoder = setting.encoder(EncoderOptions { cache_bytes });
-            let worker = Worker::portable(encoder.options, encoder.vocabulary.n_ids()).unwrap();
-            encoder.workers.put(Box::new(worker));
+            let mut encoder = setting.encoder(EncoderOptions { cache_bytes });
+            encoder.cache = Cache::new(cache_bytes, encoder.vocabulary.n_ids(), Hasher::portable()).unwrap();
             for _ in 0..10 {
                 let text = setting.text(&mut random, 200);
                 assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");

@@ -1,9 +1,10 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
+use super::Encoder;
+use super::cache::Cache;
 use super::crew::Pulse;
 use super::sink::Sink;
 use super::spans::Merger;
-use super::{Encoder, EncoderOptions};
 use crate::error::{Error, Result};
 use crate::special::SpecialTokens;
 
@@ -53,18 +54,14 @@ impl Marks {
 }
 
 impl Worker {
-    /// A worker whose cache is empty, for an encoder of these options and ordinary ids below `n_ids`.
-    pub(super) fn new(options: EncoderOptions, n_ids: usize) -> Result<Self> {
-        let merger = Merger::new(options, n_ids)?;
-        Ok(Worker { ends: Vec::new(), merger })
+    /// A worker of `encoder`.
+    pub(super) fn new(encoder: &Encoder) -> Result<Self> {
+        Ok(Worker { ends: Vec::new(), merger: Merger::new(encoder.cache.known()?) })
     }
 
-    /// One that does without wide instructions.
-    #[cfg(test)]
-    pub(super) fn portable(options: EncoderOptions, n_ids: usize) -> Result<Self> {
-        let mut worker = Worker::new(options, n_ids)?;
-        worker.merger.make_portable();
-        Ok(worker)
+    /// Uses the newest table of the cache.
+    pub(super) fn refresh(&mut self, cache: &Cache) {
+        self.merger.refresh(cache);
     }
 
     /// Encodes a whole text, recognising `specials`.
@@ -103,7 +100,7 @@ impl Worker {
         let mut from = 0;
         while from < document.len() && !sink.is_full() {
             encoder.pretokenizer.fill(document, from, &mut self.ends)?;
-            self.merger.encode(&encoder.vocabulary, document.as_bytes(), from, &self.ends, sink)?;
+            self.merger.encode(encoder, document.as_bytes(), from, &self.ends, sink)?;
             let end = self.ends.last().copied().unwrap_or(document.len());
             pulse(end - from)?;
             from = end;
@@ -188,11 +185,11 @@ impl Worker {
                 && let Some((end, rest)) = certain.split_first()
             {
                 let one = std::slice::from_ref(end);
-                self.merger.encode(&encoder.vocabulary, text.as_bytes(), encoded, one, sink)?;
+                self.merger.encode(encoder, text.as_bytes(), encoded, one, sink)?;
                 (encoded, certain) = (*end, rest);
                 marks.add(base + encoded, sink.n_ids())?;
             }
-            self.merger.encode(&encoder.vocabulary, text.as_bytes(), encoded, certain, sink)?;
+            self.merger.encode(encoder, text.as_bytes(), encoded, certain, sink)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {
                 break;

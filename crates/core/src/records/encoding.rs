@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
 
-/// The cache of each thread: it is full after some tens of megabytes, so that memory is the same for any larger corpus.
-const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 37 << 20 };
+/// The cache: it is full after some tens of megabytes, so that memory is the same for any larger corpus.
+const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 74 << 20 };
 
 /// Encodes documents block after block; special tokens are recognised.
 pub struct BlockEncoder {
