@@ -4,7 +4,7 @@ The encoder's cache finds a pretoken of up to 15 bytes by its two halves, each x
 and the halves of the product folded. Whoever knew the seeds could give every pretoken the same place, by making one
 half equal to its seed; the attempt assumes seeds of zero. Where the processor has AVX-512, two rounds of AES with
 secret keys take the place of the product, and this attempt meets nothing. Since a place holds two pretokens and
-forgets the older, even a perfect attack on either only makes every lookup a miss, which is what ever new pretokens
+takes no third, even a perfect attack on either only makes every lookup a miss, which is what ever new pretokens
 do too: their time is the bound.
 """
 

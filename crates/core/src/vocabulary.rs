@@ -339,6 +339,14 @@ impl Vocabulary {
         self.reach.parts(pretoken)
     }
 
+    /// All ranks are below this.
+    pub(crate) fn n_ranks(&self) -> usize {
+        match &self.made {
+            Made::From(first) => self.slots.len().saturating_sub(*first as usize),
+            Made::Listed(ids) => ids.len(),
+        }
+    }
+
     /// The id that the merge of this rank makes.
     #[inline]
     pub(crate) fn made(&self, rank: u32) -> u32 {

@@ -14,12 +14,14 @@ mod file;
 mod heap;
 mod key;
 pub mod naive;
+mod places;
 mod pool;
 mod probe;
 mod scan;
 mod sink;
 mod spans;
 mod stream;
+mod symbols;
 mod table;
 mod worker;
 

@@ -7,7 +7,7 @@
 //!
 //! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
 //! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
-//! merged, by [`scan`] if it is short, by [`heap`] if it is not.
+//! merged, by [`scan`] if it is short, by [`heap`] if it is long, by [`places`] if it is very long.
 
 use std::ops::Range;
 
@@ -16,6 +16,7 @@ use super::arena::Stored;
 use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, Key};
+use super::places;
 #[cfg(target_arch = "x86_64")]
 use super::probe::Avx512;
 use super::probe::{BATCH, Batch, Padded, Portable, Probe};
@@ -23,6 +24,9 @@ use super::scan::{self, ScanScratch};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::vocabulary::Vocabulary;
+
+/// From more bytes on a part of a pretoken is merged by [`places`], not by [`heap`].
+const VERY_LONG: usize = 1 << 15;
 
 /// A thread's table and the buffers of merging.
 pub(super) struct Merger {
@@ -215,7 +219,9 @@ impl Merger {
         if pretoken.len() > CACHED_BYTES {
             for part in vocabulary.parts(pretoken) {
                 self.ids.clear();
-                if part.len() > CACHED_BYTES {
+                if part.len() > VERY_LONG {
+                    places::merge(vocabulary, part, |id| sink.put(id))?;
+                } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, &mut self.heap, |id| sink.put(id))?;
                 } else {
                     self.encode_part(encoder, part)?;

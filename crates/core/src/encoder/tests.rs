@@ -4,9 +4,11 @@ mod random;
 
 use std::sync::Arc;
 
+use super::heap::HeapScratch;
 use super::*;
 use crate::monitor::{Monitor, Silent, Stage};
-use random::{Random, Setting};
+use crate::vocabulary::Tokens;
+use random::{Random, Setting, handmade};
 
 const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -88,6 +90,76 @@ fn long_pretokens_encode_as_defined() {
             assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
             let text = "b".repeat(n);
             assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{n}");
+        }
+    }
+}
+
+#[test]
+fn all_ways_of_merging_agree() {
+    for (setting, mut random) in settings() {
+        let (vocabulary, mut scratch) = (setting.vocabulary(), HeapScratch::default());
+        for n in [1, 2, 3, 10, 100, 1000] {
+            let text = setting.text(&mut random, n);
+            let (mut by_heap, mut by_places) = (Vec::new(), Vec::new());
+            let heap = heap::merge(&vocabulary, text.as_bytes(), &mut scratch, |id| {
+                by_heap.push(id);
+                Ok(())
+            });
+            let places = places::merge(&vocabulary, text.as_bytes(), |id| {
+                by_places.push(id);
+                Ok(())
+            });
+            assert_eq!((heap.is_ok(), &by_heap), (places.is_ok(), &by_places), "{text:?}");
+            if text.len() < 300 && !vocabulary.is_whole_first() && heap.is_ok() {
+                assert_eq!(
+                    by_heap,
+                    naive::encode_pretoken(&vocabulary, text.as_bytes()).unwrap(),
+                    "{text:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn all_ways_of_merging_agree_on_runs() {
+    // All strings of one letter, or two, as tokens in any order: many ways to make the same token.
+    let mut random = Random(5);
+    for _ in 0..2000 {
+        let letters = &b"ab"[..1 + random.below(2)];
+        let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
+        for _ in 0..random.below(12) {
+            let token: Vec<u8> =
+                (0..2 + random.below(5)).map(|_| letters[random.below(letters.len())]).collect();
+            if !tokens.contains(&token) {
+                tokens.push(token);
+            }
+        }
+        let mut columns = Tokens::default();
+        for (id, token) in (0..).zip(&tokens) {
+            columns.push(id, token).unwrap();
+        }
+        let numbered: Vec<(u32, Vec<u8>)> = (0..).zip(tokens.iter().cloned()).collect();
+        let vocabulary = match random.below(3) {
+            0 => Vocabulary::from_ranks(columns),
+            _ => Vocabulary::from_merges(columns, handmade(&mut random, &numbered), false),
+        }
+        .unwrap();
+        let text: Vec<u8> = (0..7 + random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
+        let (mut expected, mut by_places) = (Vec::new(), Vec::new());
+        heap::merge(&vocabulary, &text, &mut HeapScratch::default(), |id| {
+            expected.push(id);
+            Ok(())
+        })
+        .unwrap();
+        places::merge(&vocabulary, &text, |id| {
+            by_places.push(id);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(by_places, expected, "{:?} {tokens:?}", text.escape_ascii().to_string());
+        if vocabulary.id_of(&text).is_none() {
+            assert_eq!(expected, naive::encode_pretoken(&vocabulary, &text).unwrap());
         }
     }
 }

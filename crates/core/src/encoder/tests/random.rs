@@ -144,7 +144,7 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
 }
 
 /// Random pairs of tokens that join into a token, in random order.
-fn handmade(random: &mut Random, tokens: &[(u32, Vec<u8>)]) -> Vec<[u32; 3]> {
+pub(super) fn handmade(random: &mut Random, tokens: &[(u32, Vec<u8>)]) -> Vec<[u32; 3]> {
     let mut merges = Vec::new();
     for (made, token) in tokens {
         for cut in 1..token.len() {
