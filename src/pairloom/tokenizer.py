@@ -427,8 +427,8 @@ class Tokenizer:
     def with_cache_bytes(self, cache_bytes: int) -> Tokenizer:
         """The same tokenizer, keeping at most `cache_bytes` of pretokens that it has met, for all its threads.
 
-        Unless set that is 96 MiB, most of which only text of great variety fills; while a table of the cache is replaced
-        the old one is there too. It changes speed, never ids.
+        Unless set that is 96 MiB, most of which only text of great variety fills; half as much again for the moment in
+        which the cache is renewed. It changes speed, never ids.
         """
         made = Tokenizer.__new__(Tokenizer)
         made._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))

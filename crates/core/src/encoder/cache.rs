@@ -2,7 +2,7 @@
 //!
 //! All workers read and write one [`Table`]. It starts small and is replaced by one of twice the size while it fills
 //! up, so that short work stays within the nearer caches of the processor; at its largest it is replaced by one of
-//! the same size, which forgets some, once too much was refused. Who finds that it must be replaced copies it,
+//! half the size, which forgets some, once too much was refused. Who finds that it must be replaced copies it,
 //! while the others already use the new one, and look in the old one for what they miss. Where memory is
 //! refused the cache stays as it is: it never fails, it only forgets.
 //!
@@ -86,7 +86,7 @@ impl Known {
 }
 
 impl Cache {
-    /// An empty cache of at most `n_bytes`, and twice that while a table is copied, for ids below `n_ids`.
+    /// An empty cache of at most `n_bytes`, and half as much again while a table is copied, for ids below `n_ids`.
     pub(super) fn new(n_bytes: usize, n_ids: usize, hasher: Hasher) -> Result<Self> {
         let bounds = Bounds::new(n_bytes, n_ids);
         let newest = Mutex::new(Known::empty(&bounds, 0)?);
@@ -139,7 +139,12 @@ impl Cache {
     /// All may use the new table while the old one is copied to it.
     #[cold]
     fn replace(&self, known: &mut Known) -> bool {
-        let Ok(heir) = self.bounds.table(known.table.n_buckets() * 2) else { return false };
+        let n_buckets = known.table.n_buckets();
+        let is_largest = n_buckets == self.bounds.most_buckets;
+        let Ok(heir) = self.bounds.table(if is_largest { (n_buckets / 2).max(1) } else { n_buckets * 2 })
+        else {
+            return false;
+        };
         heir.begin_copy();
         let old = std::mem::replace(&mut known.table, Arc::new(heir));
         known.before = Some(Arc::clone(&old));

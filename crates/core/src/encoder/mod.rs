@@ -48,7 +48,7 @@ pub use stream::StreamEncoder;
 /// What may be chosen about an encoder without changing its ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Most bytes of cache, for all threads; while a table of it is copied to the next, the old one is there too.
+    /// Most bytes of cache, for all threads; half as much again while a table of it is copied to the next.
     pub cache_bytes: usize,
 }
 

@@ -136,6 +136,26 @@ impl Entry {
 #[repr(C, align(64))]
 pub(super) struct Bucket([Entry; 2]);
 
+impl Bucket {
+    /// Writes a key and what `make` gives, if anything, to the first of `room` that is empty; says whether the
+    /// key is there.
+    fn write(&self, room: [usize; 2], key: Key, make: impl FnOnce() -> Option<Packed>) -> bool {
+        if self.0.iter().any(|entry| entry.difference(key) == 0) {
+            return true;
+        }
+        let mut room = room.iter().map(|&index| &self.0[index]);
+        let Some(entry) = room.find(|entry| entry.claim()) else { return false };
+        let Some(ids) = make() else {
+            // Nothing was written, so it may be empty again.
+            entry.hi.store(Key::EMPTY.hi, Ordering::Relaxed);
+            return false;
+        };
+        // SAFETY: The entry was claimed just now.
+        unsafe { entry.publish(key, ids) };
+        true
+    }
+}
+
 /// A power of two of buckets, and the arena of their entries.
 pub(super) struct Table {
     memory: MmapRaw,
@@ -192,7 +212,7 @@ impl Table {
         n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets / 2 || self.arena.is_full()
     }
 
-    /// Whether it should be replaced even by one of the same size: as many were refused as there are entries, so that
+    /// Whether it should be replaced although none may be larger: as many were refused as there are entries, so that
     /// merging them anew has taken longer than it takes to copy the table and to learn again what that forgets.
     pub(super) fn is_worn(&self) -> bool {
         self.n_refused.load(Ordering::Relaxed) > 2 * self.n_buckets.max(1 << 8)
@@ -254,10 +274,10 @@ impl Table {
     pub(super) fn insert(&self, key: Key, place: u32, pretoken: &[u8], ids: &[u32]) {
         let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let own = if key.is_long() { pretoken } else { &[] };
-        let entries = &self.view().bucket(place).0;
+        let bucket = self.view().bucket(place);
         let is_written = match inline {
-            Some(ids) => write(entries, key, || Some(ids)),
-            None => write(entries, key.spilled(), || self.arena.store(own, ids)),
+            Some(ids) => bucket.write([0, 1], key, || Some(ids)),
+            None => bucket.write([0, 1], key.spilled(), || self.arena.store(own, ids)),
         };
         if is_counted(place) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
@@ -265,17 +285,19 @@ impl Table {
         }
     }
 
-    /// Copies to `heir` what is known: all of it if `heir` is larger, otherwise the first entries of all buckets,
-    /// which become second ones there. So what is old is forgotten the second time.
+    /// Copies to `heir` what is known: all of it if `heir` is larger, the first entries as first ones, the second as
+    /// second ones; otherwise of the first entries as many as find room as second ones, the rest is forgotten.
+    /// So the second time what was old the first time is forgotten.
     pub(super) fn copy_to(&self, heir: &Table, hasher: Hasher) {
         let is_larger = heir.n_buckets > self.n_buckets;
         for index in 0..self.n_buckets {
             let Bucket([first, second]) = self.view().bucket((index * size_of::<Bucket>()) as u32);
-            for entry in [first, second].into_iter().take(if is_larger { 2 } else { 1 }) {
+            let larger = [(first, [0, 1]), (second, [1, 0])];
+            let smaller = [(first, [1, 1])];
+            for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
                 let Some((key, ids)) = entry.get() else { continue };
                 let place = hasher.place(key.unspilled());
-                let room = &heir.view().bucket(place).0[usize::from(!is_larger)..];
-                let is_written = write(room, key, || {
+                let is_written = heir.view().bucket(place).write(room, key, || {
                     if !key.is_spilled() {
                         return Some(ids);
                     }
@@ -295,22 +317,6 @@ impl Table {
     pub(super) fn n_bytes(&self) -> usize {
         self.memory.len() + self.arena.n_bytes()
     }
-}
-
-/// Writes a key and what `make` gives, if anything, to the first empty of the entries; says whether the key is there.
-fn write(entries: &[Entry], key: Key, make: impl FnOnce() -> Option<Packed>) -> bool {
-    if entries.iter().any(|entry| entry.difference(key) == 0) {
-        return true;
-    }
-    let Some(entry) = entries.iter().find(|entry| entry.claim()) else { return false };
-    let Some(ids) = make() else {
-        // Nothing was written, so it may be empty again.
-        entry.hi.store(Key::EMPTY.hi, Ordering::Relaxed);
-        return false;
-    };
-    // SAFETY: The entry was claimed just now.
-    unsafe { entry.publish(key, ids) };
-    true
 }
 
 /// A table as the loop over pretokens reads it, in two registers.

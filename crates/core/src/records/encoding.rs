@@ -11,7 +11,7 @@ use crate::ids::Id;
 use crate::monitor::Monitor;
 
 /// The cache: it is full after some tens of megabytes, so that memory is the same for any larger corpus.
-const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 74 << 20 };
+const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 37 << 20 };
 
 /// Encodes documents block after block; special tokens are recognised.
 pub struct BlockEncoder {
