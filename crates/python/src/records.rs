@@ -1,5 +1,7 @@
 //! The seam of `pairloom_core::records`.
 
+use std::sync::Arc;
+
 use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::records::{self, Mending};
 use pyo3::buffer::PyBuffer;
@@ -189,10 +191,9 @@ type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>);
 impl BlockEncoder {
     #[new]
     #[pyo3(signature = (encoder, *, end_id, threads))]
-    fn new(py: Python<'_>, encoder: &Encoder, end_id: Option<u32>, threads: usize) -> PyResult<Self> {
-        let inner = records::BlockEncoder::new(encoder.shared(), end_id, threads);
-        let inner = inner.map_err(|error| exception(py, error))?;
-        Ok(BlockEncoder { inner, is_narrow: encoder.is_narrow() })
+    fn new(encoder: &Encoder, end_id: Option<u32>, threads: usize) -> Self {
+        let inner = records::BlockEncoder::new(Arc::clone(encoder.shared()), end_id, threads);
+        BlockEncoder { inner, is_narrow: encoder.is_narrow() }
     }
 
     fn push<'py>(&mut self, py: Python<'py>, documents: &Documents) -> PyResult<Encoded<'py>> {

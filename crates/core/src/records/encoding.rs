@@ -5,17 +5,14 @@ use std::sync::Arc;
 use super::cuts::Cuts;
 use super::documents::Documents;
 use super::parts::Parts;
-use crate::encoder::{Encoder, EncoderOptions, SpecialPolicy};
+use crate::encoder::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
 
-/// The cache: it is full after some tens of megabytes, so that memory is the same for any larger corpus.
-const OPTIONS: EncoderOptions = EncoderOptions { cache_bytes: 37 << 20 };
-
 /// Encodes documents block after block; special tokens are recognised.
 pub struct BlockEncoder {
-    encoder: Encoder,
+    encoder: Arc<Encoder>,
     parts: Parts,
     end_id: Option<u32>,
     threads: usize,
@@ -30,14 +27,11 @@ pub struct Encoded<I> {
 }
 
 impl BlockEncoder {
-    /// An encoder that has encoded nothing; `end_id` is put after each document.
-    pub fn new(encoder: &Encoder, end_id: Option<u32>, threads: usize) -> Result<Self> {
-        let (vocabulary, pretokenizer) =
-            (Arc::clone(encoder.vocabulary()), Arc::clone(encoder.pretokenizer()));
-        let encoder = Encoder::new(vocabulary, pretokenizer, encoder.specials().clone(), OPTIONS)?;
+    /// At the beginning of a corpus; `end_id` is put after each document.
+    pub fn new(encoder: Arc<Encoder>, end_id: Option<u32>, threads: usize) -> Self {
         let specials = Arc::new(encoder.specials().clone());
         let cuts = Cuts::new(Arc::clone(encoder.pretokenizer()), specials, true);
-        Ok(BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads })
+        BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads }
     }
 
     /// The ids of the next block, but for those of text that may not be cut off yet.
