@@ -150,9 +150,10 @@ impl Cache {
         known.before = Some(Arc::clone(&old));
         self.publish(known);
         old.copy_to(&known.table, self.hasher);
-        known.table.end_copy();
         known.before = None;
         self.publish(known);
+        // Only now, or what comes after it might be published before it.
+        known.table.end_copy();
         true
     }
 
