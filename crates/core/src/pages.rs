@@ -1,4 +1,4 @@
-//! Room for large results in huge pages, where the system has them: a page fault for 2 MiB, not for 4 KiB.
+//! Room for large results and tables in huge pages, where the system has them: a page fault for 2 MiB, not for 4 KiB.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -41,7 +41,31 @@ impl Arena {
 
     /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room.
     pub(super) fn store(&self, own: &[u8], ids: &[u32]) -> Option<Packed> {
-        let n_bytes = own.len() + ids.len() * self.id_bytes();
+        let (begin, record) = self.room(own.len() + ids.len() * self.id_bytes())?;
+        let (place_of_own, place_of_ids) = record.split_at_mut(own.len());
+        place_of_own.copy_from_slice(own);
+        for (place, id) in place_of_ids.chunks_exact_mut(self.id_bytes()).zip(ids) {
+            place.copy_from_slice(&id.to_le_bytes()[..place.len()]);
+        }
+        Some(Packed::spilled(ids.len() as u32, begin))
+    }
+
+    /// Copies the record at `place` in another arena, `n_own` bytes of which are the pretoken; says as `store` does.
+    ///
+    /// # Safety
+    /// `place` is from a published entry whose record is in `from`, with so many bytes of the pretoken; ids are as wide there.
+    pub(super) unsafe fn copy(&self, from: &Arena, place: &Packed, n_own: usize) -> Option<Packed> {
+        // SAFETY: By the contract.
+        let original = unsafe { from.record(place, n_own) };
+        let (begin, record) = self.room(original.len())?;
+        record.copy_from_slice(original);
+        let [n_ids, ..] = place.words();
+        Some(Packed::spilled(n_ids, begin))
+    }
+
+    /// A stretch of `n_bytes` for the caller alone to write, and where it begins.
+    #[allow(clippy::mut_from_ref)]
+    fn room(&self, n_bytes: usize) -> Option<(u32, &mut [u8])> {
         // Asked first, so that the number does not run over in the end.
         if self.is_full() {
             return None;
@@ -52,13 +76,8 @@ impl Arena {
         }
         // SAFETY: The stretch is within the mapping and was given to this call alone: nobody has a reference to it before
         // an entry is published that refers to it, and nobody writes to it again.
-        let record = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
-        let (place_of_own, place_of_ids) = record.split_at_mut(own.len());
-        place_of_own.copy_from_slice(own);
-        for (place, id) in place_of_ids.chunks_exact_mut(self.id_bytes()).zip(ids) {
-            place.copy_from_slice(&id.to_le_bytes()[..place.len()]);
-        }
-        Some(Packed::spilled(ids.len() as u32, begin as u32))
+        let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
+        Some((begin as u32, room))
     }
 
     /// Starts loading the record at `place`.
@@ -75,11 +94,8 @@ impl Arena {
     /// the pretoken if that is empty.
     #[inline(always)]
     pub(super) unsafe fn load(&self, place: &Packed, own: &[u8]) -> Option<Stored<'_>> {
-        let [n_ids, begin, ..] = place.words();
-        let n_bytes = own.len() + n_ids as usize * self.id_bytes();
-        // SAFETY: By the contract this is a record, written before its entry was published, and not written again.
-        let record = unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) };
-        let (begin, ids) = record.split_at(own.len());
+        // SAFETY: By the contract.
+        let (begin, ids) = unsafe { self.record(place, own.len()) }.split_at(own.len());
         if !is_same(begin, own) {
             return None;
         }
@@ -89,22 +105,16 @@ impl Arena {
         })
     }
 
-    /// The bytes and the ids of the record at `place`, of which `n_own` bytes are the pretoken.
+    /// The bytes of the record at `place`, `n_own` of which are the pretoken.
     ///
     /// # Safety
     /// As for [`load`](Self::load).
-    pub(super) unsafe fn record(&self, place: &Packed, n_own: usize) -> (&[u8], Vec<u32>) {
+    #[inline(always)]
+    unsafe fn record(&self, place: &Packed, n_own: usize) -> &[u8] {
         let [n_ids, begin, ..] = place.words();
         let n_bytes = n_own + n_ids as usize * self.id_bytes();
-        // SAFETY: As in `load`.
-        let record = unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) };
-        let (own, ids) = record.split_at(n_own);
-        let mut all = Vec::with_capacity(n_ids as usize);
-        match self.is_narrow {
-            true => all.extend(ids.as_chunks().0.iter().map(|&id| u32::from(u16::from_le_bytes(id)))),
-            false => all.extend(ids.as_chunks().0.iter().map(|&id| u32::from_le_bytes(id))),
-        }
-        (own, all)
+        // SAFETY: By the contract this is a record, written before its entry was published, and not written again.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) }
     }
 
     /// How many bytes of memory it may come to hold.
@@ -113,6 +123,7 @@ impl Arena {
         self.memory.len()
     }
 }
+
 /// Ids as a record has them.
 pub(super) enum Stored<'a> {
     Narrow(&'a [[u8; 2]]),

@@ -69,6 +69,9 @@ const PART: u64 = 0x40 << 56;
 /// Marks the key of an entry whose ids are in the arena: whoever looks for ids in the entry passes by.
 const SPILLED: u64 = 0x20 << 56;
 
+/// The `hi` of an entry that is being written; no key has this bit.
+pub(super) const CLAIMED: u64 = 0x10 << 56;
+
 /// What keeps the first n bytes of sixteen.
 const KEEP: [[u64; 2]; 16] = {
     let mut keep = [[0; 2]; 16];

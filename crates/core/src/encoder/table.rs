@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use memmap2::MmapRaw;
 
 use super::arena::{Arena, Stored};
-use super::key::{Hasher, Key};
+use super::key::{CLAIMED, Hasher, Key};
 use crate::error::{Error, Result};
 use crate::pages;
 
@@ -93,9 +93,6 @@ struct Entry {
     hi: AtomicU64,
     ids: UnsafeCell<Packed>,
 }
-
-/// The `hi` of an entry that is being written; no key has it.
-const CLAIMED: u64 = 0x10 << 56;
 
 impl Entry {
     /// 0 if the key is this one.
@@ -301,9 +298,9 @@ impl Table {
                     if !key.is_spilled() {
                         return Some(ids);
                     }
-                    // SAFETY: The entry is of this table, and a long key says how long its pretoken is.
-                    let (own, ids) = unsafe { self.arena.record(&ids, key.n_own()) };
-                    heir.arena.store(own, &ids)
+                    // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
+                    // a cache have ids of one width.
+                    unsafe { heir.arena.copy(&self.arena, &ids, key.n_own()) }
                 });
                 if is_counted(place) && is_written {
                     heir.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
