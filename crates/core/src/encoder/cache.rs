@@ -2,7 +2,7 @@
 //!
 //! All workers read and write one [`Table`]. It starts small and is replaced by one of twice the size while it fills
 //! up, so that short work stays within the nearer caches of the processor; at its largest it is replaced by one of
-//! half the size, which forgets some, once too much was refused. Who finds that it must be replaced copies it,
+//! an eighth of the size, which forgets most, once too much was refused. Who finds that it must be replaced copies it,
 //! while the others already use the new one, and look in the old one for what they miss. Where memory is
 //! refused the cache stays as it is: it never fails, it only forgets.
 //!
@@ -114,7 +114,10 @@ impl Cache {
         if self.generation.load(Ordering::Relaxed) != known.generation
             && let Ok(newest) = self.newest.try_lock()
         {
-            known.clone_from(&newest);
+            let now = newest.clone();
+            // Before anything is forgotten, which may be a table: giving its memory back takes time.
+            drop(newest);
+            *known = now;
         }
     }
 
@@ -141,34 +144,47 @@ impl Cache {
     fn replace(&self, known: &mut Known) -> bool {
         let n_buckets = known.table.n_buckets();
         let is_largest = n_buckets == self.bounds.most_buckets;
-        let Ok(heir) = self.bounds.table(if is_largest { (n_buckets / 2).max(1) } else { n_buckets * 2 })
+        let Ok(heir) = self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 2 })
         else {
             return false;
         };
         heir.begin_copy();
         let old = std::mem::replace(&mut known.table, Arc::new(heir));
         known.before = Some(Arc::clone(&old));
-        self.publish(known);
+        let is_shared = self.publish(known, &old);
+        if !is_shared {
+            // This worker goes on alone until it finds the lock free; the table is for another to replace.
+            old.end_copy();
+        }
         old.copy_to(&known.table, self.hasher);
         known.before = None;
-        self.publish(known);
+        if is_shared {
+            let table = Arc::clone(&known.table);
+            self.publish(known, &table);
+        }
         // Only now, or what comes after it might be published before it.
         known.table.end_copy();
         true
     }
 
-    /// Makes what a worker knows the newest.
-    fn publish(&self, known: &mut Known) {
+    /// Makes what a worker knows the newest, if `table` is that until now and the lock is free; says whether it did.
+    fn publish(&self, known: &mut Known, table: &Arc<Table>) -> bool {
         known.generation = NO_GENERATION;
         // Whoever is at it is done in no time, unless it was lost in a fork.
         for _ in 0..1000 {
             if let Ok(mut newest) = self.newest.try_lock() {
-                known.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
-                newest.clone_from(known);
-                return;
+                let is_newest = Arc::ptr_eq(&newest.table, table);
+                if is_newest {
+                    known.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+                    let forgotten = std::mem::replace(&mut *newest, known.clone());
+                    drop(newest);
+                    drop(forgotten);
+                }
+                return is_newest;
             }
             thread::yield_now();
         }
+        false
     }
 }
 
@@ -306,5 +322,48 @@ mod tests {
             }
         }
         assert!((n - 50..n).any(|i| user.find(&example(i, 256).0).is_some()));
+    }
+
+    #[test]
+    fn it_goes_on_growing_once_a_lock_is_free_again() {
+        let n_bytes = 1 << 22;
+        let cache = Cache::new(n_bytes, 256, Hasher::new()).unwrap();
+        let mut user = User::new(&cache);
+        let n = if cfg!(miri) { 600 } else { 10_000 };
+        let lock = cache.newest.lock().unwrap();
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        drop(lock);
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        let mut other = User::new(&cache);
+        let n_found = (0..n).filter(|&i| other.find(&example(i, 256).0).is_some()).count();
+        assert!(n_found > n / 10 * 9, "{n_found}");
+    }
+
+    #[test]
+    fn what_a_worker_knows_alone_does_not_become_the_newest() {
+        let cache = Cache::new(1 << 22, 256, Hasher::new()).unwrap();
+        let lock = cache.newest.lock().unwrap();
+        let mut alone = cache.known().unwrap();
+        drop(lock);
+        let n = if cfg!(miri) { 600 } else { 5000 };
+        let mut user = User::new(&cache);
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        for i in n..2 * n {
+            let (pretoken, ids) = example(i, 256);
+            let key = cache.hasher.key(&pretoken);
+            cache.insert(&mut alone, key, cache.hasher.place(key), &pretoken, &ids);
+        }
+        let mut other = User::new(&cache);
+        let n_found = (0..n).filter(|&i| other.find(&example(i, 256).0).is_some()).count();
+        assert!(n_found > n / 10 * 9, "{n_found}");
     }
 }
