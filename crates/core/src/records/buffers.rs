@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// How many buffers are kept: one is filled, some wait, one is encoded.
 const N_KEPT: usize = 4;
 
+/// Room is a multiple of this: blocks that differ by what was held back do with one another's buffers.
+const STEP_BYTES: usize = 256 << 10;
+
 /// Buffers that are not in use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers(Arc<Mutex<Vec<String>>>);
@@ -22,7 +25,8 @@ impl Buffers {
     pub(super) fn take(&self, n_bytes: usize) -> Result<Buffer> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
         let mut text = kept.unwrap_or_default();
-        text.try_reserve(n_bytes).map_err(Error::out_of_memory("a block of documents"))?;
+        let n_room = (n_bytes + 1).next_multiple_of(STEP_BYTES);
+        text.try_reserve_exact(n_room).map_err(Error::out_of_memory("a block of documents"))?;
         Ok(Buffer { text, home: Arc::downgrade(&self.0) })
     }
 }

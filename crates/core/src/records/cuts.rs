@@ -1,25 +1,27 @@
 //! Where a document may be cut so that the parts give the same pretokens as the whole.
 //!
-//! Two rules find such places. In the named patterns no pretoken holds a space after a letter: between
-//! an ASCII letter and a space before an ASCII letter a pretoken ends, whatever else the text holds, so a
-//! look at a few bytes is enough. In text without such a place, and for any other pattern that looks
-//! at nothing before a pretoken, the text is scanned from its begin, and what text still to come could change
+//! Two rules find such places. In the named patterns no pretoken holds a space, or a comma or full stop of
+//! East Asia, after a letter: between the two a pretoken ends, whatever else the text holds, so a look at a few
+//! bytes is enough. Text without such a place is scanned from its begin, and what text still to come could change
 //! is kept together: the last two pretokens, a run of white space, the longest special token less one byte. Nor is
-//! such a place behind white space: at the end of a part that would be another pretoken.
+//! such a place behind white space: at the end of a part that would be another pretoken. Of a pattern that is
+//! not memoryless no document is cut.
 //!
 //! No cut falls inside a special token: cut text holds the same special tokens.
 
 use std::sync::Arc;
 
 use super::documents::boundary_before;
-use crate::error::Result;
-use crate::pretokens::{Pretokenizer, named_pattern, names};
+use crate::error::{Error, Result};
+use crate::pretokens::{Pretokenizer, is_letter};
 use crate::special::SpecialTokens;
 
 /// How far back from the wished place a cut is looked for.
 const REACH_BYTES: usize = 16 << 10;
 /// Pretokens that text still to come may change.
 const N_UNSETTLED: usize = 2;
+/// What no pretoken holds after a letter.
+const AFTER_LETTERS: [&[u8]; 4] = [b" ", "，".as_bytes(), "。".as_bytes(), "、".as_bytes()];
 
 /// A place to cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +39,12 @@ pub struct Cuts {
     specials: Arc<SpecialTokens>,
     /// Whether special tokens end documents; otherwise they are text like any other.
     specials_split: bool,
-    has_letter_rule: bool,
 }
 
 impl Cuts {
     /// Cuts that no pretoken of this pattern and none of these special tokens crosses.
     pub fn new(pretokenizer: Arc<Pretokenizer>, specials: Arc<SpecialTokens>, specials_split: bool) -> Self {
-        let has_letter_rule = names().any(|name| named_pattern(name) == Some(pretokenizer.pattern()));
-        Cuts { pretokenizer, specials, specials_split, has_letter_rule }
+        Cuts { pretokenizer, specials, specials_split }
     }
 
     /// The length in bytes of the longest special token.
@@ -54,19 +54,13 @@ impl Cuts {
 
     /// A cut at or some way before `wished`, found without scanning.
     pub fn near(&self, text: &str, wished: usize) -> Option<Cut> {
-        if !self.has_letter_rule {
+        if !self.pretokenizer.is_memoryless() {
             return None;
         }
-        let bytes = text.as_bytes();
-        let latest = wished.min(bytes.len().checked_sub(self.specials.longest().max(2))?);
+        let latest = wished.min(text.len().checked_sub(self.specials.longest().max(1))?);
         (latest.saturating_sub(REACH_BYTES).max(1)..=latest)
             .rev()
-            .find(|&at| {
-                bytes[at] == b' '
-                    && bytes[at - 1].is_ascii_alphabetic()
-                    && bytes[at + 1].is_ascii_alphabetic()
-                    && !self.touches_special(text, at)
-            })
+            .find(|&at| is_after_letter(text, at) && !self.touches_special(text, at))
             .map(|at| Cut { at, is_boundary: false })
     }
 
@@ -99,17 +93,24 @@ impl Cuts {
         }
         let part = &text[start..settled];
         let n_text = part.trim_end().len();
-        let ends = self.pretokenizer.ends(part)?;
-        let n_settled = ends.len().saturating_sub(N_UNSETTLED);
-        let at = ends[..n_settled].iter().rev().map(|end| start + end);
-        let inside = at
-            .take_while(|&at| at > start)
+        let is_cut = |&at: &usize| {
             // White space at the end of a text is one pretoken, before more text it is two: `\s+(?!\S)`.
-            .find(|&at| {
-                at <= start + n_text
-                    && !text[..at].ends_with(char::is_whitespace)
-                    && !self.touches_special(text, at)
-            });
+            at <= n_text
+                && !part[..at].ends_with(char::is_whitespace)
+                && !self.touches_special(text, start + at)
+        };
+        // Only the ends that were found last are kept, since a text may be long.
+        let (mut inside, mut ends, mut some, mut from) = (None, Vec::new(), Vec::new(), 0);
+        while from < part.len() {
+            self.pretokenizer.fill(part, from, &mut some)?;
+            from = some.last().copied().unwrap_or(part.len());
+            ends.try_reserve(some.len()).map_err(Error::out_of_memory("pretoken ends"))?;
+            ends.extend_from_slice(&some);
+            let n_settled = ends.len().saturating_sub(N_UNSETTLED);
+            inside = ends[..n_settled].iter().rev().copied().find(is_cut).or(inside);
+            ends.drain(..n_settled);
+        }
+        let inside = inside.map(|at| start + at);
         Ok(match inside {
             Some(at) => Some(Cut { at, is_boundary: false }),
             None => (start > 0).then_some(Cut { at: start, is_boundary: true }),
@@ -137,4 +138,14 @@ impl Cuts {
         }
         false
     }
+}
+
+/// Whether a letter ends at `at`, and no pretoken holds what follows after a letter.
+fn is_after_letter(text: &str, at: usize) -> bool {
+    let (before, after) = text.as_bytes().split_at(at);
+    AFTER_LETTERS.iter().any(|begin| after.starts_with(begin))
+        && before.last().is_some_and(|&last| match last.is_ascii() {
+            true => last.is_ascii_alphabetic(),
+            false => text[..at].chars().next_back().is_some_and(is_letter),
+        })
 }

@@ -259,7 +259,8 @@ fn a_document_in_any_blocks_has_the_same_pretokens() {
 #[test]
 fn random_documents_in_random_blocks_have_the_same_pretokens() {
     let pieces = [
-        "東", "京", "\n", " ", "\t", "a", "B", "1", "'s", "\u{3000}", ".", "é", "\r", "<|e|>", "\u{301}", "/",
+        "東", "京", "\n", " ", "\t", "a", "B", "1", "'s", "\u{3000}", ".", "é", "\r", "<|e|>", "\u{301}",
+        "/", "，", "。", "ж", "ั", "ห",
     ];
     let specials = [special_tokens(&["<|e|>"]), special_tokens(&[])];
     let mut state = 7u64;
