@@ -193,6 +193,22 @@ def test_adding_special_tokens_gives_a_new_tokenizer() -> None:
         more.add_special_tokens(["<pad>"])
 
 
+def test_lists_count_the_references_they_hold() -> None:
+    far = 5_000_000
+    tokenizer = trained().add_special_tokens({"<far>": far})
+    text = (SAMPLE * 9 + "<far>") * 9
+    ids = tokenizer.encode(text)
+    assert tokenizer.encode_to_numpy(text).tolist() == ids
+    assert ids.count(far) == 9
+    shared = next(id for id in ids if 256 < id < far)
+    before = sys.getrefcount(shared)
+    lists = tokenizer.encode_batch([text, "", text])
+    assert lists == [ids, [], ids]
+    assert sys.getrefcount(shared) == before + 2 * ids.count(shared)
+    del lists
+    assert sys.getrefcount(shared) == before
+
+
 def test_many_threads_at_once() -> None:
     tokenizer = trained()
     expected = tokenizer.encode(SAMPLE)

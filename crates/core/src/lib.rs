@@ -12,7 +12,7 @@ pub mod merges;
 pub mod model_file;
 pub mod monitor;
 pub mod pages;
-mod prefetch;
+pub mod prefetch;
 pub mod pretokens;
 pub mod ranks;
 pub mod records;

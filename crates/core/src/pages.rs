@@ -1,7 +1,6 @@
 //! Room for large results and tables in huge pages, where the system has them: a page fault for 2 MiB, not for 4 KiB.
 
 use std::io;
-use std::mem::MaybeUninit;
 
 use memmap2::{Advice, MmapMut, MmapRaw};
 
@@ -32,7 +31,7 @@ pub(crate) fn map(n_bytes: usize) -> io::Result<MmapRaw> {
 }
 
 /// Asks for huge pages for `room`, which has not been touched yet, if it is large.
-pub fn prefer_huge<T>(room: &mut [MaybeUninit<T>]) {
+pub fn prefer_huge<T>(room: &mut [T]) {
     #[cfg(target_os = "linux")]
     if size_of_val(room) >= LEAST_BYTES {
         let begin = room.as_mut_ptr() as usize;

@@ -2,7 +2,7 @@
 
 /// Starts loading the cache line of `place`. Only a hint: any address will do.
 #[inline(always)]
-pub(crate) fn prefetch<T>(place: *const T) {
+pub fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

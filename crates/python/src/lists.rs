@@ -1,9 +1,10 @@
 //! Python lists of ids, from a table of int objects made once per tokenizer: an incref per id, not an allocation.
 
-use std::mem::MaybeUninit;
+use std::slice;
 
 use pairloom_core::ids::Id;
 use pairloom_core::pages;
+use pairloom_core::prefetch::prefetch;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,6 +12,9 @@ use pyo3::types::{PyInt, PyList};
 
 /// Ids below this have a ready int object; a hand-made vocabulary may have larger ones.
 const MOST_READY: usize = 1 << 20;
+
+/// So many ints are asked for before the references to them are counted.
+const N_AT_ONCE: usize = 256;
 
 /// The int objects of a tokenizer's ids, made when the first list is asked for.
 pub struct ReadyInts {
@@ -35,29 +39,40 @@ impl ReadyInts {
         // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
         let list =
             unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
-        // SAFETY: the new list has memory for that many items, and nobody else has seen it.
-        unsafe {
-            let items = (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item;
-            if !items.is_null() {
-                pages::prefer_huge(std::slice::from_raw_parts_mut(
-                    items.cast::<MaybeUninit<usize>>(),
-                    ids.len(),
-                ));
+        // SAFETY: it is a list.
+        let items = unsafe { (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item };
+        if !items.is_null() {
+            // SAFETY: the new list has memory for that many items, all null, and nobody else has seen it.
+            let items = unsafe { slice::from_raw_parts_mut(items, ids.len()) };
+            pages::prefer_huge(items);
+            for (ids, items) in ids.chunks(N_AT_ONCE).zip(items.chunks_mut(N_AT_ONCE)) {
+                let n_ready = fill_ready(ints, ids, items);
+                for (id, item) in ids.iter().zip(items).skip(n_ready) {
+                    let int = ints.get(id.to_u32() as usize).map(|int| int.clone_ref(py).into_bound(py));
+                    *item = int.unwrap_or_else(|| PyInt::new(py, id.to_u32())).into_ptr();
+                }
             }
-        }
-        for (place, &id) in ids.iter().enumerate() {
-            let id = id.to_u32();
-            let int = match ints.get(id as usize) {
-                Some(int) => int.clone_ref(py).into_ptr(),
-                None => PyInt::new(py, id).into_ptr(),
-            };
-            // SAFETY: `list` is a new list of ids.len() empty places that nobody else has seen, `place` is one of
-            // them, and the reference to `int` is ours to give away.
-            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), place as ffi::Py_ssize_t, int) };
         }
         // SAFETY: PyList_New made it.
         Ok(unsafe { list.cast_into_unchecked() })
     }
+}
+
+/// Writes the ints of ids into a part of a new list, up to the first that is not ready; says how many.
+#[inline(always)]
+fn fill_ready<I: Id>(ints: &[Py<PyInt>], ids: &[I], items: &mut [*mut ffi::PyObject]) -> usize {
+    let mut n_ready = 0;
+    for (id, item) in ids.iter().zip(&mut *items) {
+        let Some(int) = ints.get(id.to_u32() as usize) else { break };
+        *item = int.as_ptr();
+        prefetch(*item);
+        n_ready += 1;
+    }
+    for item in &items[..n_ready] {
+        // SAFETY: `ints` has a reference to each; the new one is the list's.
+        unsafe { ffi::Py_INCREF(*item) };
+    }
+    n_ready
 }
 
 /// Keeps the cyclic garbage collector from running while many lists are made; it would look through each of them
