@@ -11,7 +11,8 @@
 use std::cell::UnsafeCell;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::process;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use memmap2::MmapRaw;
 
@@ -163,8 +164,8 @@ pub(super) struct Table {
     n_written: AtomicUsize,
     /// About how many found no room.
     n_refused: AtomicUsize,
-    /// Whether it is copied, or was, or is still being copied to: nobody else may begin to copy it.
-    is_claimed: AtomicBool,
+    /// The process that copies this table, or did, or is still copying to it; 0 if none does.
+    claimed_by: AtomicU32,
 }
 
 // SAFETY: What is not atomic in the memory is written by the one thread that has claimed it, and read after it was
@@ -194,7 +195,7 @@ impl Table {
             is_narrow,
             n_written: AtomicUsize::new(0),
             n_refused: AtomicUsize::new(0),
-            is_claimed: AtomicBool::new(false),
+            claimed_by: AtomicU32::new(0),
         })
     }
 
@@ -217,12 +218,15 @@ impl Table {
 
     /// Whether the caller is the one to copy this table.
     pub(super) fn begin_copy(&self) -> bool {
-        !self.is_claimed.swap(true, Ordering::Relaxed)
+        // In a process that was forked meanwhile nobody goes on with what its parent had begun.
+        let (me, holder) = (process::id(), self.claimed_by.load(Ordering::Relaxed));
+        let exchange = || self.claimed_by.compare_exchange(holder, me, Ordering::Relaxed, Ordering::Relaxed);
+        holder != me && exchange().is_ok()
     }
 
     /// Lets others copy this table.
     pub(super) fn end_copy(&self) {
-        self.is_claimed.store(false, Ordering::Relaxed);
+        self.claimed_by.store(0, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -396,5 +400,17 @@ mod tests {
                 scope.spawn(|| old.copy_to(&new, hasher));
             });
         }
+    }
+
+    #[test]
+    fn one_at_a_time_copies_a_table_and_a_forked_process_begins_anew() {
+        let table = Table::new(8, 1000, true).unwrap();
+        assert!(table.begin_copy());
+        assert!(!table.begin_copy());
+        table.end_copy();
+        assert!(table.begin_copy());
+        table.claimed_by.store(process::id() + 1, Ordering::Relaxed);
+        assert!(table.begin_copy());
+        assert!(!table.begin_copy());
     }
 }
