@@ -1,9 +1,12 @@
 //! The seam of `pairloom_core::records`.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyReadonlyArray1};
-use pairloom_core::records::{self, Mending};
+use numpy::ndarray::ArrayView1;
+use numpy::{Element, PyArray1, PyReadonlyArray1};
+use pairloom_core::ids::Id;
+use pairloom_core::records::{self, Buffer, Mending};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -180,32 +183,59 @@ impl Quota {
 
 /// Encodes blocks of documents.
 #[pyclass(module = "pairloom._core")]
-pub struct BlockEncoder {
-    inner: records::BlockEncoder,
-    is_narrow: bool,
-}
+pub struct BlockEncoder(AnyBlockEncoder);
 
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>);
+/// To ids as narrow as the vocabulary allows.
+enum AnyBlockEncoder {
+    Narrow(records::BlockEncoder<u16>),
+    Wide(records::BlockEncoder<u32>),
+}
 
 #[pymethods]
 impl BlockEncoder {
     #[new]
     #[pyo3(signature = (encoder, *, end_id, threads))]
     fn new(encoder: &Encoder, end_id: Option<u32>, threads: usize) -> Self {
-        let inner = records::BlockEncoder::new(Arc::clone(encoder.shared()), end_id, threads);
-        BlockEncoder { inner, is_narrow: encoder.is_narrow() }
+        let shared = Arc::clone(encoder.shared());
+        BlockEncoder(if encoder.is_narrow() {
+            AnyBlockEncoder::Narrow(records::BlockEncoder::new(shared, end_id, threads))
+        } else {
+            AnyBlockEncoder::Wide(records::BlockEncoder::new(shared, end_id, threads))
+        })
     }
 
     fn push<'py>(&mut self, py: Python<'py>, documents: &Documents) -> PyResult<Encoded<'py>> {
-        let (inner, documents) = (&mut self.inner, &documents.inner);
-        if self.is_narrow {
-            let encoded = PyMonitor::run(py, None, |monitor| inner.push::<u16>(documents, monitor))?;
-            Ok((PyArray1::from_vec(py, encoded.ids).into_any(), PyArray1::from_vec(py, encoded.ends)))
-        } else {
-            let encoded = PyMonitor::run(py, None, |monitor| inner.push::<u32>(documents, monitor))?;
-            Ok((PyArray1::from_vec(py, encoded.ids).into_any(), PyArray1::from_vec(py, encoded.ends)))
+        match &mut self.0 {
+            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner),
+            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner),
         }
     }
+}
+
+/// The ids of a block, and where documents end in them.
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>);
+
+fn encoded<'py, I: Id + Element>(
+    py: Python<'py>,
+    encoder: &mut records::BlockEncoder<I>,
+    documents: &records::Documents,
+) -> PyResult<Encoded<'py>> {
+    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, monitor))?;
+    Ok((lent(py, encoded.ids)?.into_any(), PyArray1::from_vec(py, encoded.ends)))
+}
+
+/// Keeps a buffer from being used again as long as an array shows what is in it.
+#[pyclass(frozen, module = "pairloom._core")]
+struct Lender(#[allow(dead_code)] Box<dyn Any + Send + Sync>);
+
+/// An array of the ids in a buffer; the buffer goes back to where it came from when the array is dropped.
+fn lent<I: Id + Element>(py: Python<'_>, mut ids: Buffer<Vec<I>>) -> PyResult<Bound<'_, PyArray1<I>>> {
+    // SAFETY: It is the memory of a vector, with so many ids in it.
+    let view = unsafe { ArrayView1::from_shape_ptr(ids.len(), ids.as_mut_ptr()) };
+    let lender = Bound::new(py, Lender(Box::new(ids)))?;
+    // SAFETY: The array refers to the lender, and the lender alone has the vector from here on: that is not
+    // touched, and its memory stays where it is, until the last array that shows it is dropped.
+    Ok(unsafe { PyArray1::borrow_from_array(&view, lender.into_any()) })
 }
 
 /// Checks that pretokens in a counts file ascend.

@@ -1,99 +1,150 @@
 //! The memory of blocks, used again and again.
 //!
-//! Blocks are made by one thread and dropped by another, megabytes at a time. An allocator gives such memory
-//! back to the system and takes it again page by page: of 70 ms for reading 80 MB, 47 went into page faults;
-//! and what it keeps, it keeps in pieces, so that memory crept up by a fifth over gigabytes. A reader
-//! therefore keeps the buffers of the blocks that were dropped, a few at most, until it is dropped itself.
+//! Blocks, and their ids, are made by one thread and dropped by another, megabytes at a time. An allocator gives
+//! such memory back to the system and takes it again page by page: of 70 ms for reading 80 MB, 47 went into page
+//! faults; and what it keeps, it keeps in pieces, so that memory crept up by a fifth over gigabytes. Who makes
+//! them therefore keeps the buffers of those that were dropped, a few at most, until it is dropped itself.
 
-use std::ops::Deref;
+use std::collections::TryReserveError;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::error::{Error, Result};
+use crate::ids::Id;
 
-/// How many buffers are kept: one is filled, some wait, one is encoded.
+/// How many buffers are kept: one is filled, some wait, one is used.
 const N_KEPT: usize = 4;
 
 /// Room is a multiple of this: blocks that differ by what was held back do with one another's buffers.
 const STEP_BYTES: usize = 256 << 10;
 
+/// What a buffer can hold.
+pub trait Content: Default {
+    /// Removes what is in it, not its room.
+    fn clear(&mut self);
+
+    /// Makes room for `n` items (bytes, ids) where there is nothing yet.
+    fn make_room(&mut self, n: usize) -> Result<(), TryReserveError>;
+}
+
+impl Content for String {
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn make_room(&mut self, n: usize) -> Result<(), TryReserveError> {
+        self.try_reserve_exact((n + 1).next_multiple_of(STEP_BYTES))
+    }
+}
+
+impl<I: Id> Content for Vec<I> {
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn make_room(&mut self, n: usize) -> Result<(), TryReserveError> {
+        self.try_reserve_exact((n + 1).next_multiple_of(STEP_BYTES / size_of::<I>()))
+    }
+}
+
 /// Buffers that are not in use.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Buffers(Arc<Mutex<Vec<String>>>);
+#[derive(Clone, Debug)]
+pub(super) struct Buffers<C>(Arc<Mutex<Vec<C>>>);
 
-impl Buffers {
-    /// An empty buffer with room for `n_bytes`.
-    pub(super) fn take(&self, n_bytes: usize) -> Result<Buffer> {
+impl<C> Default for Buffers<C> {
+    fn default() -> Self {
+        Buffers(Arc::default())
+    }
+}
+
+impl<C: Content> Buffers<C> {
+    /// An empty buffer with room for `n` items.
+    pub(super) fn take(&self, n: usize) -> Result<Buffer<C>, TryReserveError> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
-        let mut text = kept.unwrap_or_default();
-        let n_room = (n_bytes + 1).next_multiple_of(STEP_BYTES);
-        text.try_reserve_exact(n_room).map_err(Error::out_of_memory("a block of documents"))?;
-        Ok(Buffer { text, home: Arc::downgrade(&self.0) })
+        let mut content = kept.unwrap_or_default();
+        content.make_room(n)?;
+        Ok(Buffer { content, home: Arc::downgrade(&self.0) })
     }
 }
 
-/// Text whose memory goes back to where it came from.
+/// A string or vector whose memory goes back to where it came from.
 #[derive(Debug, Default)]
-pub(super) struct Buffer {
-    text: String,
-    home: Weak<Mutex<Vec<String>>>,
+pub struct Buffer<C: Content> {
+    content: C,
+    home: Weak<Mutex<Vec<C>>>,
 }
 
-impl Buffer {
-    /// Appends text.
-    pub(super) fn push(&mut self, text: &str) -> Result<()> {
-        self.text.try_reserve(text.len()).map_err(Error::out_of_memory("a block of documents"))?;
-        self.text.push_str(text);
-        Ok(())
-    }
+impl<C: Content> Deref for Buffer<C> {
+    type Target = C;
 
-    /// The text, to be appended to.
-    pub(super) fn as_string(&mut self) -> &mut String {
-        &mut self.text
+    fn deref(&self) -> &C {
+        &self.content
     }
 }
 
-impl Deref for Buffer {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.text
+impl<C: Content> DerefMut for Buffer<C> {
+    fn deref_mut(&mut self) -> &mut C {
+        &mut self.content
     }
 }
 
-impl Clone for Buffer {
+impl<C: Content + Clone> Clone for Buffer<C> {
     fn clone(&self) -> Self {
-        Buffer::from(self.text.clone())
+        Buffer::from(self.content.clone())
     }
 }
 
-impl PartialEq for Buffer {
+impl<C: Content + PartialEq> PartialEq for Buffer<C> {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.content == other.content
     }
 }
 
-impl Eq for Buffer {}
+impl<C: Content + Eq> Eq for Buffer<C> {}
 
-impl From<String> for Buffer {
-    fn from(text: String) -> Self {
-        Buffer { text, home: Weak::new() }
+impl<C: Content> From<C> for Buffer<C> {
+    fn from(content: C) -> Self {
+        Buffer { content, home: Weak::new() }
     }
 }
 
-impl From<&str> for Buffer {
+impl From<&str> for Buffer<String> {
     fn from(text: &str) -> Self {
         Buffer::from(text.to_owned())
     }
 }
 
-impl Drop for Buffer {
+impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
         if let Some(home) = self.home.upgrade()
             && let Ok(mut kept) = home.lock()
             && kept.len() < N_KEPT
         {
-            self.text.clear();
-            kept.push(std::mem::take(&mut self.text));
+            let mut content = std::mem::take(&mut self.content);
+            content.clear();
+            kept.push(content);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_was_given_back_is_used_again() {
+        let buffers = Buffers::<Vec<u16>>::default();
+        let mut first = buffers.take(10).unwrap();
+        first.extend([1, 2, 3]);
+        let mut second = buffers.take(10).unwrap();
+        second.push(4);
+        let place = first.as_ptr();
+        drop(first);
+        let third = buffers.take(1000).unwrap();
+        assert_eq!((third.as_ptr(), third.len(), &**second), (place, 0, &[4][..]));
+        let many: Vec<_> = (0..3 * N_KEPT).map(|_| buffers.take(1).unwrap()).collect();
+        drop((many, second));
+        assert_eq!(buffers.0.lock().unwrap().len(), N_KEPT);
+        drop(buffers);
+        assert!(third.is_empty());
     }
 }

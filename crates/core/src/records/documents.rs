@@ -21,7 +21,7 @@ pub struct Mending {
 /// after the last end belongs to a document that goes on in the next block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
-    pub(super) text: Buffer,
+    pub(super) text: Buffer<String>,
     pub(super) ends: Vec<usize>,
 }
 
@@ -30,7 +30,7 @@ impl Documents {
     pub fn from_texts(texts: &[&str]) -> Result<Self> {
         let mut documents = Documents::default();
         let n_bytes = texts.iter().map(|text| text.len()).sum();
-        documents.text.as_string().try_reserve_exact(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
+        documents.text.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
         for text in texts {
             documents.append(text)?;
             documents.end()?;
@@ -102,7 +102,9 @@ impl Documents {
 
     /// Appends text to the document that is open.
     pub(super) fn append(&mut self, text: &str) -> Result<()> {
-        self.text.push(text)
+        self.text.try_reserve(text.len()).map_err(Error::out_of_memory(BLOCK))?;
+        self.text.push_str(text);
+        Ok(())
     }
 
     /// Ends the document that is open, which may be empty.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::buffers::{Buffer, Buffers};
 use super::cuts::Cuts;
 use super::documents::Documents;
 use super::parts::Parts;
@@ -11,58 +12,62 @@ use crate::ids::Id;
 use crate::monitor::Monitor;
 
 /// Encodes documents block after block; special tokens are recognised.
-pub struct BlockEncoder {
+pub struct BlockEncoder<I> {
     encoder: Arc<Encoder>,
     parts: Parts,
     end_id: Option<u32>,
     threads: usize,
+    buffers: Buffers<Vec<I>>,
 }
 
 /// The ids of a block.
-pub struct Encoded<I> {
+pub struct Encoded<I: Id> {
     /// All ids, one document after the other.
-    pub ids: Vec<I>,
+    pub ids: Buffer<Vec<I>>,
     /// Where documents end in `ids`; ids after the last end are of a document that goes on.
     pub ends: Vec<i64>,
 }
 
-impl BlockEncoder {
+impl<I: Id> BlockEncoder<I> {
     /// At the beginning of a corpus; `end_id` is put after each document.
     pub fn new(encoder: Arc<Encoder>, end_id: Option<u32>, threads: usize) -> Self {
         let specials = Arc::new(encoder.specials().clone());
         let cuts = Cuts::new(Arc::clone(encoder.pretokenizer()), specials, true);
-        BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads }
+        BlockEncoder { encoder, parts: Parts::new(cuts), end_id, threads, buffers: Buffers::default() }
     }
 
     /// The ids of the next block, but for those of text that may not be cut off yet.
-    pub fn push<I: Id>(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<Encoded<I>> {
-        let BlockEncoder { encoder, parts, end_id, threads } = self;
+    pub fn push(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<Encoded<I>> {
+        let BlockEncoder { encoder, parts, end_id, threads, buffers } = self;
+        let end_id = end_id.map(I::from_u32);
         parts.with(documents, |texts| {
-            let policy = SpecialPolicy::All;
-            let (ids, offsets) = encoder.encode_batch::<I>(&texts.texts, policy, *threads, monitor)?;
-            let mut ends = Vec::new();
-            ends.try_reserve_exact(documents.len()).map_err(Error::out_of_memory("offsets"))?;
-            let text_ends = offsets.iter().skip(1).zip(&texts.is_end);
-            ends.extend(text_ends.filter(|&(_, &is_end)| is_end).map(|(&end, _)| end));
-            match *end_id {
-                None => Ok(Encoded { ids, ends }),
-                Some(end_id) => with_end_ids(&ids, ends, end_id),
-            }
+            // Hardly any text has more than an id for two bytes.
+            let ids = buffers.take(documents.text().len() / 2).map_err(Error::out_of_memory("ids"))?;
+            let mut encoded = Encoded { ids, ends: Vec::new() };
+            encoded.ends.try_reserve_exact(documents.len()).map_err(Error::out_of_memory("offsets"))?;
+            let mut is_end = texts.is_end.iter();
+            encoder.encode_each::<I>(
+                &texts.texts,
+                SpecialPolicy::All,
+                *threads,
+                monitor,
+                |ids, counts| {
+                    let Encoded { ids: all, ends } = &mut encoded;
+                    all.try_reserve(ids.len() + counts.len()).map_err(Error::out_of_memory("ids"))?;
+                    let mut rest = ids;
+                    for (&n_ids, is_end) in counts.iter().zip(&mut is_end) {
+                        let (ids, after) = rest.split_at(n_ids);
+                        all.extend_from_slice(ids);
+                        if *is_end {
+                            all.extend(end_id);
+                            ends.push(all.len() as i64);
+                        }
+                        rest = after;
+                    }
+                    Ok(())
+                },
+            )?;
+            Ok(encoded)
         })
     }
-}
-
-/// The same with `end_id` after each document.
-fn with_end_ids<I: Id>(ids: &[I], mut ends: Vec<i64>, end_id: u32) -> Result<Encoded<I>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(ids.len() + ends.len()).map_err(Error::out_of_memory("ids"))?;
-    let mut start = 0;
-    for end in &mut ends {
-        all.extend_from_slice(&ids[start..*end as usize]);
-        all.push(I::from_u32(end_id));
-        start = *end as usize;
-        *end = all.len() as i64;
-    }
-    all.extend_from_slice(&ids[start..]);
-    Ok(Encoded { ids: all, ends })
 }

@@ -11,7 +11,7 @@ use memchr::memchr;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::buffers::Buffers;
-use super::documents::{Documents, Mending};
+use super::documents::{BLOCK, Documents, Mending};
 use crate::error::{Error, Result};
 
 /// How many messages of records that were left out are kept.
@@ -29,7 +29,7 @@ pub struct JsonLines {
     n_lines: u64,
     n_skipped: u64,
     messages: Vec<String>,
-    buffers: Buffers,
+    buffers: Buffers<String>,
 }
 
 impl JsonLines {
@@ -54,7 +54,7 @@ impl JsonLines {
 
     /// Takes the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
-        let text = self.buffers.take(bytes.len())?;
+        let text = self.buffers.take(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &bytes[start..]) {
@@ -100,14 +100,14 @@ impl JsonLines {
             return Ok(());
         }
         let start = documents.text.len();
-        let mut read = extract(line, &self.field, documents.text.as_string());
+        let mut read = extract(line, &self.field, &mut documents.text);
         if read.is_err() && self.mending.replaces && std::str::from_utf8(line).is_err() {
-            documents.text.as_string().truncate(start);
+            documents.text.truncate(start);
             let replaced = String::from_utf8_lossy(line);
-            read = extract(replaced.as_bytes(), &self.field, documents.text.as_string());
+            read = extract(replaced.as_bytes(), &self.field, &mut documents.text);
         }
         let Err(error) = read else { return documents.end() };
-        documents.text.as_string().truncate(start);
+        documents.text.truncate(start);
         let error = Error::Record {
             place: format!("{}: line {}", self.name, self.n_lines),
             message: message(&error, line, &self.field),

@@ -20,6 +20,7 @@ mod quota;
 #[cfg(test)]
 mod tests;
 
+pub use buffers::{Buffer, Content};
 pub use columns::check_ascending;
 pub use counting::BlockCounter;
 pub use cuts::{Cut, Cuts};

@@ -26,7 +26,7 @@ pub struct PlainText {
     offset: u64,
     begin: Vec<u8>,
     has_text: bool,
-    buffers: Buffers,
+    buffers: Buffers<String>,
 }
 
 impl PlainText {
@@ -63,7 +63,8 @@ impl PlainText {
     }
 
     fn read(&mut self, block: &[u8], is_last: bool) -> Result<Documents> {
-        let text = self.buffers.take(self.held.len() + block.len())?;
+        let n_bytes = self.held.len() + block.len();
+        let text = self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
         let mut joined = std::mem::take(&mut self.held);
         let mut bytes = block;
