@@ -80,12 +80,14 @@ class ReadAhead(Generic[Item]):
 class WriteBehind(Generic[Item]):
     """`with WriteBehind(write) as put:` has `write` called with each item put, at most `depth` items later.
 
-    The block ends when all of them are written; when it ends by an exception, those not begun are dropped. An exception
-    of `write` comes out of the next `put`, or of the end of the block.
+    The block ends when all of them are written; when it ends by an exception, those not begun are dropped, unless
+    `always` says that they are written all the same. An exception of `write` comes out of the next `put`, or of the end
+    of the block.
     """
 
-    def __init__(self, write: Callable[[Item], None], depth: int = 2) -> None:
+    def __init__(self, write: Callable[[Item], None], depth: int = 2, *, always: bool = False) -> None:
         self._write = write
+        self._always = always
         self._waiting: queue.Queue[Item | _End] = queue.Queue(depth)
         self._failure: BaseException | None = None
         self._drop = threading.Event()
@@ -101,12 +103,17 @@ class WriteBehind(Generic[Item]):
     def __exit__(self, kind: object, *_: object) -> None:
         if self._thread.ident is None:
             return
-        if kind is not None:
+        if kind is not None and not self._always:
             self._drop.set()
         self._waiting.put(_End())
         self._thread.join()
         if kind is None:
             self._raise()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something may still be written: an interruption can end the block before all is."""
+        return self._thread.is_alive()
 
     def _put(self, item: Item) -> None:
         self._raise()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -25,7 +26,7 @@ from pairloom.overlap import ReadAhead, WriteBehind
 from pairloom.progress import Progress, reporter
 from pairloom.sinks import FORMATS, Manifest, Shards
 from pairloom.sinks.manifest import NAME as MANIFEST
-from pairloom.sinks.shards import Batch, clear, dtype_of, is_ours
+from pairloom.sinks.shards import Batch, clear, dtype_of, is_ours, publish_shard
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["SHARD_TOKENS", "TokenizedFiles", "tokenize_files"]
@@ -119,10 +120,9 @@ def _run(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest,
     place = manifest.next
     reading = corpus.read(Position(place.source, place.documents, place.source_bytes, place.source_skipped))
     encoder = tokenizer.block_encoder(end_id=manifest.config["eot_id"], threads=threads)
-    shards = Shards(folder, manifest, manifest.config["shard_tokens"])
     n_bytes, n_tokens = manifest.text_bytes, manifest.tokens
     source, source_bytes = place.source, place.source_bytes
-    try:
+    with _publishing(folder, manifest) as shards:
         with ReadAhead(iter(reading)) as blocks, WriteBehind(shards.add) as write:
             if report is not None:
                 report("encode", 0, reading.total)
@@ -136,11 +136,30 @@ def _run(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest,
                 n_tokens += len(ids)
                 if report is not None:
                     report("encode", block.done, max(reading.total, block.done), f"{n_tokens:,} tokens")
-        shards.finish(reading.n_skipped)
-    except BaseException:
-        shards.abandon()
-        raise
+        shards.finish()
+    manifest.skipped = reading.n_skipped
+    manifest.complete = True
+    manifest.save(folder)
     reading.warn()
+
+
+@contextlib.contextmanager
+def _publishing(folder: Path, manifest: Manifest) -> Iterator[Shards]:
+    """Shards, each published while the next is written; after an exception, the whole ones are there and no others."""
+    publishing = WriteBehind(functools.partial(publish_shard, folder, manifest), depth=1, always=True)
+    try:
+        with publishing as publish:
+            shards = Shards(folder, manifest, manifest.config["shard_tokens"], publish)
+            try:
+                yield shards
+            except BaseException:
+                shards.abandon()
+                raise
+    except BaseException:
+        if not publishing.is_at_work:
+            with contextlib.suppress(OSError):
+                clear(folder, len(manifest.shards))
+        raise
 
 
 def _manifest(tokenizer: Tokenizer, corpus: Corpus, format: str, eot: bool, shard_tokens: int) -> Manifest:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
+from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, _core, tokenize_files
+from pairloom.sinks import shards
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.tokenize.shards import documents_of, manifest_of
 
@@ -85,6 +88,15 @@ def test_a_file_is_a_document_and_equals_encode_file(
         assert found == [tokenizer.encode_file(tmp_path / name).tolist() for name in ("a.txt", "b.txt")]
 
 
+def test_ids_of_a_block_stay_while_others_are_made(tokenizer: Tokenizer) -> None:
+    encoder = tokenizer.block_encoder(threads=1)
+    # Only a part of each array is held on to; those of every other block are dropped, and their memory used again.
+    held = [(text, encoder.push(_core.Documents.from_texts([text]))[0][1:]) for text in DOCUMENTS * 3][::2]
+    for text in DOCUMENTS:
+        encoder.push(_core.Documents.from_texts([text]))
+    assert all(ids.tolist() == tokenizer.encode(text)[1:] for text, ids in held)
+
+
 def test_wide_ids(tmp_path: Path) -> None:
     vocab = {value: bytes([value]) for value in range(256)} | {70000: b"ab"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<|end|>"])
@@ -156,7 +168,6 @@ def test_a_broken_run_goes_on_to_the_same_bytes(
 
 def plug(folder: Path, after: int) -> Any:
     """A listener that breaks the run off once there are `after` shards."""
-    import time
 
     def listen(_: Any) -> None:
         for _ in range(20):
@@ -221,6 +232,53 @@ def test_failures_leave_nothing_half_written(tokenizer: Tokenizer, tmp_path: Pat
         tokenize_files(tokenizer, Corpus(tmp_path / "a.jsonl"), out, separator="\n")
     with pytest.raises(ValueError, match="format"):
         tokenize_files(tokenizer, tmp_path / "a.jsonl", out, format="zip")
+
+
+def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(path: Path) -> str:
+        time.sleep(0.05)
+        return digest(path)
+
+    digest = shards._digest
+    monkeypatch.setattr(shards, "_digest", slow)
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "{broken\n")
+    written: list[int] = []
+    close = shards.Shards._close
+
+    def noted(self: shards.Shards) -> None:
+        close(self)
+        written.append(self._number)
+
+    monkeypatch.setattr(shards.Shards, "_close", noted)
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    with pytest.raises(CorpusError, match="line 65"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", tmp_path / "out", shard_tokens=200)
+    found = documents_of(tmp_path / "out")
+    assert found == expected(tokenizer)[: len(found)]
+    assert len(manifest_of(tmp_path / "out")["shards"]) == written[-1]
+
+
+def test_a_shard_that_cannot_be_published_does_not_count(
+    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> str:
+        if "shard-00002" in path.name:
+            raise OSError(errno.ENOSPC, "full", str(path))
+        return digest(path)
+
+    digest = shards._digest
+    monkeypatch.setattr(shards, "_digest", full)
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    with pytest.raises(OSError, match="no space left; 2 shards are complete"):
+        tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
+    found = documents_of(tmp_path / "out")
+    assert found == expected(tokenizer)[: len(found)] != []
+    monkeypatch.undo()
+    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200, resume=True)
+    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "whole", shard_tokens=200)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_records_that_were_broken_can_be_skipped_on_resuming(

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +23,7 @@ from pairloom.sinks import bin, megatron, npy, parquet
 from pairloom.sinks import manifest as manifest_file
 from pairloom.sinks.manifest import Manifest, Place
 
-__all__ = ["FORMATS", "Batch", "Shards", "clear", "is_ours"]
+__all__ = ["FORMATS", "Batch", "Shard", "Shards", "clear", "is_ours", "publish_shard"]
 
 _MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
 
@@ -74,15 +75,33 @@ def clear(folder: Path, n_kept: int) -> None:
             path.unlink()
 
 
-class Shards:
-    """Writes shards into `folder`, going on after those that the manifest names."""
+class Shard(NamedTuple):
+    """A shard that is written, under its partial names, but not yet published.
 
-    def __init__(self, folder: Path, manifest: Manifest, shard_tokens: int) -> None:
+    text_bytes: text of the whole run up to its end; place: where the run goes on after it.
+    """
+
+    number: int
+    n_tokens: int
+    n_documents: int
+    text_bytes: int
+    place: Place
+
+
+class Shards:
+    """Writes shards into `folder`, going on after those that the manifest names; each goes to `publish` when written.
+
+    What `publish` does (see `publish_shard`) takes as long as the disk does: it is for a thread of its own.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, shard_tokens: int, publish: Callable[[Shard], None]) -> None:
         self._folder = folder
-        self._manifest = manifest
+        self._format = manifest.format
+        self._dtype = np.dtype(manifest.dtype)
         self._shard_tokens = shard_tokens
-        self._module = _MODULES[manifest.format]
+        self._publish = publish
         self._writer: _Writer | None = None
+        self._number = len(manifest.shards)
         self._n_tokens = 0
         self._n_documents = 0
         self._n_bytes = manifest.text_bytes
@@ -106,61 +125,61 @@ class Shards:
         if position < len(ids):
             self._write(ids[position:], ends[:0])
 
-    def finish(self, n_skipped: int) -> None:
-        """Closes the last shard and says in the manifest that the run is complete."""
+    def finish(self) -> None:
+        """Closes the last shard."""
         if self._n_documents:
             self._close()
-        self._manifest.skipped = n_skipped
-        self._manifest.complete = True
-        self._manifest.save(self._folder)
 
     def abandon(self) -> None:
-        """Removes the shard that is not complete."""
+        """Closes the files of the shard that is not complete, and leaves them."""
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 self._writer.abandon()
-            for path in self._partial_paths():
-                path.unlink(missing_ok=True)
             self._writer = None
 
     def _write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
         if self._writer is None:
-            writer: _Writer = self._module.Writer(self._partial_paths(), np.dtype(self._manifest.dtype))
+            paths = [partial for partial, _ in _paths(self._folder, self._format, self._number)]
+            writer: _Writer = _MODULES[self._format].Writer(paths, self._dtype)
             self._writer = writer
         self._writer.write(ids, ends)
         self._n_tokens += len(ids)
         self._n_documents += len(ends)
 
     def _close(self) -> None:
-        """Completes the shard: its files first, then the manifest."""
         assert self._writer is not None
         self._writer.finish()
-        names = [f"{self._stem()}{suffix}" for suffix in self._module.SUFFIXES]
-        digests = [_digest(path) for path in self._partial_paths()]
-        # The ids last, so that they never stand without their index.
-        for path, name in reversed(list(zip(self._partial_paths(), names, strict=True))):
-            path.replace(self._folder / name)
-        sync_directory(self._folder)
         self._writer = None
-        manifest = self._manifest
-        shard = {"file": names[0], "tokens": self._n_tokens, "documents": self._n_documents, "sha256": digests[0]}
-        manifest.shards.append(shard)
-        manifest.indexes.extend(
-            {"file": name, "sha256": digest} for name, digest in zip(names[1:], digests[1:], strict=True)
-        )
-        manifest.tokens += self._n_tokens
-        manifest.documents += self._n_documents
-        manifest.text_bytes = self._n_bytes
-        manifest.skipped = self._place.source_skipped
-        manifest.next = self._place
+        self._publish(Shard(self._number, self._n_tokens, self._n_documents, self._n_bytes, self._place))
+        self._number += 1
         self._n_tokens = self._n_documents = 0
-        manifest.save(self._folder)
 
-    def _stem(self) -> str:
-        return f"shard-{len(self._manifest.shards):05d}"
 
-    def _partial_paths(self) -> list[Path]:
-        return [self._folder / f".{self._stem()}{suffix}.partial" for suffix in self._module.SUFFIXES]
+def publish_shard(folder: Path, manifest: Manifest, shard: Shard) -> None:
+    """Makes a written shard count: its files safe on the disk and under their names, then the manifest."""
+    paths = _paths(folder, manifest.format, shard.number)
+    digests = [_digest(partial) for partial, _ in paths]
+    # The ids last, so that they never stand without their index.
+    for partial, path in reversed(paths):
+        partial.replace(path)
+    sync_directory(folder)
+    (ids, digest), *others = ((path.name, digest) for (_, path), digest in zip(paths, digests, strict=True))
+    manifest.shards.append(
+        {"file": ids, "tokens": shard.n_tokens, "documents": shard.n_documents, "sha256": digest},
+    )
+    manifest.indexes.extend({"file": name, "sha256": digest} for name, digest in others)
+    manifest.tokens += shard.n_tokens
+    manifest.documents += shard.n_documents
+    manifest.text_bytes = shard.text_bytes
+    manifest.skipped = shard.place.source_skipped
+    manifest.next = shard.place
+    manifest.save(folder)
+
+
+def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
+    """Of each file of a shard, the ids first: its partial name, and its name."""
+    names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
+    return [(folder / f".{name}.partial", folder / name) for name in names]
 
 
 def _digest(path: Path) -> str:
