@@ -24,6 +24,9 @@ pub trait Content: Default {
 
     /// Makes room for `n` items (bytes, ids) where there is nothing yet.
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError>;
+
+    /// For how many items there is room.
+    fn room(&self) -> usize;
 }
 
 impl Content for String {
@@ -34,6 +37,10 @@ impl Content for String {
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError> {
         self.try_reserve_exact((n + 1).next_multiple_of(STEP_BYTES))
     }
+
+    fn room(&self) -> usize {
+        self.capacity()
+    }
 }
 
 impl<I: Id> Content for Vec<I> {
@@ -43,6 +50,10 @@ impl<I: Id> Content for Vec<I> {
 
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError> {
         self.try_reserve_exact((n + 1).next_multiple_of(STEP_BYTES / size_of::<I>()))
+    }
+
+    fn room(&self) -> usize {
+        self.capacity()
     }
 }
 
@@ -62,7 +73,7 @@ impl<C: Content> Buffers<C> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
         let mut content = kept.unwrap_or_default();
         content.make_room(n)?;
-        Ok(Buffer { content, home: Arc::downgrade(&self.0) })
+        Ok(Buffer { most_room: content.room(), content, home: Arc::downgrade(&self.0) })
     }
 }
 
@@ -70,6 +81,8 @@ impl<C: Content> Buffers<C> {
 #[derive(Debug, Default)]
 pub struct Buffer<C: Content> {
     content: C,
+    /// One that grew beyond this is not kept: after gigabytes all would have the size of the largest.
+    most_room: usize,
     home: Weak<Mutex<Vec<C>>>,
 }
 
@@ -103,7 +116,7 @@ impl<C: Content + Eq> Eq for Buffer<C> {}
 
 impl<C: Content> From<C> for Buffer<C> {
     fn from(content: C) -> Self {
-        Buffer { content, home: Weak::new() }
+        Buffer { content, most_room: 0, home: Weak::new() }
     }
 }
 
@@ -115,7 +128,8 @@ impl From<&str> for Buffer<String> {
 
 impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
-        if let Some(home) = self.home.upgrade()
+        if self.content.room() <= self.most_room
+            && let Some(home) = self.home.upgrade()
             && let Ok(mut kept) = home.lock()
             && kept.len() < N_KEPT
         {
@@ -141,6 +155,12 @@ mod tests {
         drop(first);
         let third = buffers.take(1000).unwrap();
         assert_eq!((third.as_ptr(), third.len(), &**second), (place, 0, &[4][..]));
+        let mut grown = buffers.take(1).unwrap();
+        let n = grown.capacity() + 1;
+        grown.resize(n, 0);
+        let large = grown.as_ptr();
+        drop(grown);
+        assert_ne!(buffers.take(1).unwrap().as_ptr(), large);
         let many: Vec<_> = (0..3 * N_KEPT).map(|_| buffers.take(1).unwrap()).collect();
         drop((many, second));
         assert_eq!(buffers.0.lock().unwrap().len(), N_KEPT);

@@ -41,8 +41,8 @@ impl<I: Id> BlockEncoder<I> {
         let BlockEncoder { encoder, parts, end_id, threads, buffers } = self;
         let end_id = end_id.map(I::from_u32);
         parts.with(documents, |texts| {
-            // Hardly any text has more than an id for two bytes.
-            let ids = buffers.take(documents.text().len() / 2).map_err(Error::out_of_memory("ids"))?;
+            // Hardly any block has more than three ids for four bytes; room that is not touched takes no memory.
+            let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
             let mut encoded = Encoded { ids, ends: Vec::new() };
             encoded.ends.try_reserve_exact(documents.len()).map_err(Error::out_of_memory("offsets"))?;
             let mut is_end = texts.is_end.iter();
