@@ -134,6 +134,8 @@ def _run(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest,
                 write(Batch(ids, ends, byte_ends, source, block.first, source_bytes, block.n_skipped_before))
                 n_bytes += block.documents.n_bytes
                 n_tokens += len(ids)
+                # Their memory is wanted for the next.
+                del ids, ends, byte_ends
                 if report is not None:
                     report("encode", block.done, max(reading.total, block.done), f"{n_tokens:,} tokens")
         shards.finish()

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::ids::Id;
 
-/// How many buffers are kept: one is filled, some wait, one is used.
-const N_KEPT: usize = 4;
+/// How many buffers are kept that nobody uses.
+const N_KEPT: usize = 2;
 
 /// Room is a multiple of this: blocks that differ by what was held back do with one another's buffers.
 const STEP_BYTES: usize = 256 << 10;
@@ -22,7 +22,7 @@ pub trait Content: Default {
     /// Removes what is in it, not its room.
     fn clear(&mut self);
 
-    /// Makes room for `n` items (bytes, ids) where there is nothing yet.
+    /// Makes room for `n` more items (bytes, ids).
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError>;
 
     /// For how many items there is room.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::buffers::{Buffer, Buffers};
+use super::buffers::{Buffer, Buffers, Content};
 use super::cuts::Cuts;
 use super::documents::Documents;
 use super::parts::Parts;
@@ -53,7 +53,7 @@ impl<I: Id> BlockEncoder<I> {
                 monitor,
                 |ids, counts| {
                     let Encoded { ids: all, ends } = &mut encoded;
-                    all.try_reserve(ids.len() + counts.len()).map_err(Error::out_of_memory("ids"))?;
+                    all.make_room(ids.len() + counts.len()).map_err(Error::out_of_memory("ids"))?;
                     let mut rest = ids;
                     for (&n_ids, is_end) in counts.iter().zip(&mut is_end) {
                         let (ids, after) = rest.split_at(n_ids);
