@@ -209,6 +209,24 @@ def test_lists_count_the_references_they_hold() -> None:
     assert sys.getrefcount(shared) == before
 
 
+def test_lists_of_megabytes_of_text_on_any_thread() -> None:
+    tokenizer = trained()
+    text = SAMPLE * 200
+    ids = tokenizer.encode(text)
+    found: list[bool] = []
+
+    def work() -> None:
+        for threads in (1, 2):
+            lists = tokenizer.encode_batch([text] * 400, threads=threads)
+            found.append(len(lists) == 400 and all(each == ids for each in lists))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    work()
+    assert found == [True] * 4
+
+
 def test_many_threads_at_once() -> None:
     tokenizer = trained()
     expected = tokenizer.encode(SAMPLE)

@@ -9,7 +9,7 @@ use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
 use pairloom_core::ids::Id;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
-use pairloom_core::text::Characters;
+use pairloom_core::text::{Characters, Text};
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::errors::exception;
 use crate::ids::{Ids, id};
-use crate::lists::{CollectorPaused, ReadyInts};
+use crate::lists::{CollectorPaused, ReadyInts, RoomAhead};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
 use crate::text::{characters, placed, str_of, utf8};
@@ -112,9 +112,11 @@ impl Encoder {
         policy: Policy<'_>,
     ) -> PyResult<Vec<Py<PyList>>> {
         let mut lists = Vec::with_capacity(texts.len());
+        let mut room = RoomAhead::new(texts.iter().map(Text::n_bytes).sum());
         PyMonitor::run(py, None, |monitor| {
             self.encoder.encode_each::<I>(texts, policy, threads, monitor, |ids, counts| {
                 monitor.call(|py| {
+                    room.take(ids.len());
                     let mut rest = ids;
                     for &n_ids in counts {
                         let (ids, after) = rest.split_at(n_ids);

@@ -13,6 +13,9 @@ use pyo3::types::{PyInt, PyList};
 /// Ids below this have a ready int object; a hand-made vocabulary may have larger ones.
 const MOST_READY: usize = 1 << 20;
 
+/// How much memory for lists is asked for at once.
+const AHEAD_BYTES: usize = 16 << 20;
+
 /// So many ints are asked for before the references to them are counted.
 const N_AT_ONCE: usize = 256;
 
@@ -73,6 +76,36 @@ fn fill_ready<I: Id>(ints: &[Py<PyInt>], ids: &[I], items: &mut [*mut ffi::PyObj
         unsafe { ffi::Py_INCREF(*item) };
     }
     n_ready
+}
+
+/// Memory for many lists in huge pages, where the system has them.
+///
+/// Lists come from the allocator one by one and small, and the allocator has new memory from the system page by page.
+/// Asked for much at once and given it back, it makes the next lists of that, and a page fault is for 2 MiB.
+pub struct RoomAhead {
+    /// Bytes that are still to come, about.
+    n_coming: usize,
+    /// Bytes that were asked for and not used yet.
+    n_ready: usize,
+}
+
+impl RoomAhead {
+    /// Before the lists of so many bytes of text.
+    pub fn new(n_text_bytes: usize) -> Self {
+        // Two bytes of text are hardly ever more than an id, which takes eight.
+        RoomAhead { n_coming: n_text_bytes.saturating_mul(4), n_ready: 0 }
+    }
+
+    /// Sees to it that there is room for lists of so many ids in all.
+    pub fn take(&mut self, n_ids: usize) {
+        let n_bytes = n_ids * size_of::<*mut ffi::PyObject>();
+        if self.n_ready < n_bytes {
+            self.n_ready = n_bytes.max(AHEAD_BYTES.min(self.n_coming));
+            pages::reserve(&mut Vec::<u8>::new(), self.n_ready);
+        }
+        self.n_ready -= n_bytes;
+        self.n_coming = self.n_coming.saturating_sub(n_bytes);
+    }
 }
 
 /// Keeps the cyclic garbage collector from running while many lists are made; it would look through each of them
