@@ -92,6 +92,15 @@ def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:
     assert b"usage:" in done.stderr
 
 
+def test_an_option_that_is_not_there_is_named_before_one_that_is_missing() -> None:
+    done = run("train", "--vocab-siz", "300", "--input", "corpus.txt")
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"there is no option --vocab-siz; did you mean --vocab-size?\n")
+    # A value may look like one.
+    done = run("encode", "--model", "nowhere.json", "--text", "--no option, but a text")
+    assert done.returncode == 1 and b"nowhere.json" in done.stderr
+
+
 def failed(done: subprocess.CompletedProcess[bytes], *mentions: str) -> None:
     """A failure says what and where on one line of stderr, and nothing on stdout."""
     message = done.stderr.decode()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from pairloom import PairloomError, __version__
 from pairloom.cli.messages import error_message, warnings_as_lines
@@ -39,12 +40,28 @@ class _Command(Protocol):
     def run(args: argparse.Namespace) -> None: ...
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """Says of an option that it is not there before it asks for others that are missing."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse has it; exits with 2 at an option that the command does not have."""
+        for argument in args or ():
+            name = argument.partition("=")[0]
+            if name == "--":
+                break
+            # What has a space in it is a value.
+            if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
+                close = difflib.get_close_matches(name, self._option_string_actions, n=1)
+                self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
+        return super().parse_known_args(args, namespace)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"pairloom {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
     for name in COMMANDS:
         module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
