@@ -7,8 +7,8 @@
 //! Why one pair is enough. Take any stretch of a text whose two ends no merge has crossed so far. The merges inside it
 //! are those that would be made, in the same order, if the stretch stood alone: whenever one of them is the least and
 //! leftmost of the whole text, it is so of the stretch, and nothing outside changes what is inside. Now let x and y be
-//! neighbours that join to the token t. Their stretch is t's bytes, so these, standing alone, come by the state [x, y].
-//! A state of two tokens has no other after it but [t]: so it is the same pair wherever t is made.
+//! neighbours that join to the token t. Their stretch is t's bytes, so these, standing alone, come by the state `[x, y]`.
+//! A state of two tokens has no other after it but `[t]`: so it is the same pair wherever t is made.
 //!
 //! A token whose bytes, alone, get stuck at three or more is never made at all; a tokenizer that looks whole pretokens up
 //! may still give it.
