@@ -81,8 +81,8 @@ class WriteBehind(Generic[Item]):
     """`with WriteBehind(write) as put:` has `write` called with each item put, at most `depth` items later.
 
     The block ends when all of them are written; when it ends by an exception, those not begun are dropped, unless
-    `always` says that they are written all the same. An exception of `write` comes out of the next `put`, or of the end
-    of the block.
+    `always` says that they are written all the same, which an interruption overrules. An exception of `write` comes out
+    of the next `put`, or of the end of the block.
     """
 
     def __init__(self, write: Callable[[Item], None], depth: int = 2, *, always: bool = False) -> None:
@@ -100,10 +100,10 @@ class WriteBehind(Generic[Item]):
             return self._write
         return self._put
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._thread.ident is None:
             return
-        if kind is not None and not self._always:
+        if kind is not None and not (self._always and issubclass(kind, Exception)):
             self._drop.set()
         self._waiting.put(_End())
         self._thread.join()
