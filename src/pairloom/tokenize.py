@@ -139,9 +139,7 @@ def _run(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest,
                 if report is not None:
                     report("encode", block.done, max(reading.total, block.done), f"{n_tokens:,} tokens")
         shards.finish()
-    manifest.skipped = reading.n_skipped
-    manifest.complete = True
-    manifest.save(folder)
+    manifest.replace(folder, skipped=reading.n_skipped, complete=True)
     reading.warn()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, _core, tokenize_files
-from pairloom.sinks import shards
+from pairloom.sinks import Manifest, shards
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.tokenize.shards import documents_of, manifest_of
 
@@ -260,16 +260,25 @@ def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
     assert len(manifest_of(tmp_path / "out")["shards"]) == written[-1]
 
 
+@pytest.mark.parametrize("at", ["digest", "manifest"])
 def test_a_shard_that_cannot_be_published_does_not_count(
-    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     def full(path: Path) -> str:
         if "shard-00002" in path.name:
             raise OSError(errno.ENOSPC, "full", str(path))
         return digest(path)
 
-    digest = shards._digest
-    monkeypatch.setattr(shards, "_digest", full)
+    def save(manifest: Manifest, folder: Path) -> None:
+        if len(manifest.shards) == 3:
+            raise OSError(errno.ENOSPC, "full", str(folder))
+        save_manifest(manifest, folder)
+
+    digest, save_manifest = shards._digest, Manifest.save
+    if at == "digest":
+        monkeypatch.setattr(shards, "_digest", full)
+    else:
+        monkeypatch.setattr(Manifest, "save", save)
     monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
     with pytest.raises(OSError, match="no space left; 2 shards are complete"):
         tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)

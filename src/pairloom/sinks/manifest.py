@@ -96,6 +96,12 @@ class Manifest:
             raise
         sync_directory(folder)
 
+    def replace(self, folder: Path, **changes: Any) -> None:
+        """Changes it in `folder` and then here: where that fails it says what the folder's says."""
+        changed = dataclasses.replace(self, **changes)
+        changed.save(folder)
+        vars(self).update(vars(changed))
+
     @classmethod
     def load(cls, folder: Path) -> Manifest:
         """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""

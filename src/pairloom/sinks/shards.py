@@ -164,16 +164,17 @@ def publish_shard(folder: Path, manifest: Manifest, shard: Shard) -> None:
         partial.replace(path)
     sync_directory(folder)
     (ids, digest), *others = ((path.name, digest) for (_, path), digest in zip(paths, digests, strict=True))
-    manifest.shards.append(
-        {"file": ids, "tokens": shard.n_tokens, "documents": shard.n_documents, "sha256": digest},
+    entry = {"file": ids, "tokens": shard.n_tokens, "documents": shard.n_documents, "sha256": digest}
+    manifest.replace(
+        folder,
+        shards=[*manifest.shards, entry],
+        indexes=[*manifest.indexes, *({"file": name, "sha256": digest} for name, digest in others)],
+        tokens=manifest.tokens + shard.n_tokens,
+        documents=manifest.documents + shard.n_documents,
+        text_bytes=shard.text_bytes,
+        skipped=shard.place.source_skipped,
+        next=shard.place,
     )
-    manifest.indexes.extend({"file": name, "sha256": digest} for name, digest in others)
-    manifest.tokens += shard.n_tokens
-    manifest.documents += shard.n_documents
-    manifest.text_bytes = shard.text_bytes
-    manifest.skipped = shard.place.source_skipped
-    manifest.next = shard.place
-    manifest.save(folder)
 
 
 def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
