@@ -93,6 +93,8 @@ def tokenize_files(
     fresh = _manifest(tokenizer, corpus, format, eot, shard_tokens)
     folder = Path(output)
     is_new = not folder.exists()
+    if not is_new and not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with _locked(folder), reporter(progress) as report:
