@@ -47,7 +47,10 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         (f"{TRAIN} a.txt --max-memory 1", "raise --max-memory"),
         (f"{TRAIN} absent.txt", "pairloom: absent.txt: No such file or directory\n"),
         (f"{TOKENIZE} a.txt --shard-tokens 0", "pairloom: --shard-tokens must be at least 1"),
-        ("tokenize --model model.json --output a.txt --input a.txt", "pairloom: a.txt: File exists\n"),
+        (
+            "tokenize --model model.json --output a.txt --input a.txt",
+            "pairloom: a.txt: is not a folder; name a new one",
+        ),
         ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
         ("inspect --model empty/none", "pairloom: empty/none: No such file or directory\n"),
         ("inspect --model ranks.tiktoken", "pass --pattern, a regular expression"),
@@ -64,6 +67,17 @@ def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
     assert "Errno" not in done.err and "PosixPath" not in done.err
     assert not re.search(r"\b[a-z]+_[a-z]+\b|=(True|None)", done.err), "the library's words"
     assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize("arguments", [f"{TRAIN} none.txt", f"{TOKENIZE} none.txt"])
+def test_an_empty_input_is_not_passed_over_in_silence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "none.txt").touch()
+    done = run(*arguments.split())
+    assert done.status == 0 and (folder / "new").exists()
+    assert re.search("warning: .* no (text|document)", done.err)
 
 
 def test_remedies_of_columns(folder: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from pairloom.cli.console import listener
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.notice import warn
 from pairloom.sinks import FORMATS
 from pairloom.tokenize import SHARD_TOKENS, tokenize_files
 
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> None:
     )
     if made.was_complete:
         print(f"pairloom: {args.output} is finished already; nothing to do", file=sys.stderr)
+    if made.n_documents == 0:
+        warn("the input holds no document; there are no shards")
     report = {
         "corpus_bytes": made.n_bytes,
         "documents": made.n_documents,
