@@ -10,7 +10,7 @@ mod units;
 pub use spell_out::{extent, spell_out, valid};
 pub use units::Unit;
 
-use transcode::transcode;
+use transcode::{AHEAD_BYTES, transcode};
 
 use crate::error::Result;
 use crate::prefetch::prefetch;
@@ -40,7 +40,7 @@ impl Text for &str {
     }
 
     fn prefetch(&self) {
-        prefetch_all(self.as_bytes());
+        prefetch_first(self.as_bytes(), 1 << 13);
     }
 }
 
@@ -102,19 +102,18 @@ impl Text for Characters<'_> {
 
     fn prefetch(&self) {
         match self.0 {
-            Units::Utf8(text) => prefetch_all(text.as_bytes()),
-            Units::One(units) => prefetch_all(units),
-            Units::Two(units) => prefetch_all(units),
-            Units::Four(units) => prefetch_all(units),
+            Units::Utf8(text) => text.prefetch(),
+            Units::One(units) => prefetch_first(units, AHEAD_BYTES),
+            Units::Two(units) => prefetch_first(units, AHEAD_BYTES),
+            Units::Four(units) => prefetch_first(units, AHEAD_BYTES),
         }
     }
 }
 
-/// Starts loading the first lines of `units`: what lies behind them the processor foresees, not where texts begin.
-fn prefetch_all<U>(units: &[U]) {
-    const MOST_BYTES: usize = 1 << 13;
+/// Starts loading the first `n_bytes` of `units`: what lies behind them the processor foresees, not where texts begin.
+fn prefetch_first<U>(units: &[U], n_bytes: usize) {
     const LINE_BYTES: usize = 64;
-    let n_units = units.len().min(MOST_BYTES / size_of::<U>());
+    let n_units = units.len().min(n_bytes / size_of::<U>());
     for unit in units[..n_units].iter().step_by(LINE_BYTES / size_of::<U>()) {
         prefetch(unit);
     }

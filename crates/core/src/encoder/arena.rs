@@ -130,6 +130,16 @@ pub(super) enum Stored<'a> {
     Wide(&'a [[u8; 4]]),
 }
 
+impl Stored<'_> {
+    /// How many they are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Stored::Narrow(ids) => ids.len(),
+            Stored::Wide(ids) => ids.len(),
+        }
+    }
+}
+
 /// Whether two stretches of equal length are equal; inline, since pretokens are but a few steps long.
 #[inline(always)]
 fn is_same(a: &[u8], b: &[u8]) -> bool {

@@ -3,7 +3,8 @@
 //! Up to [`INLINE_BYTES`] bytes a key is the pretoken itself, padded with zeros, with its length in the last
 //! byte: equal keys are equal pretokens. A longer one is a hash and its length, and whoever finds it compares
 //! the bytes. Keys are hashed with seeds that differ from encoder to encoder, so that nobody can write a text
-//! whose pretokens all fall on one place; the table bounds the harm anyway, since a place holds two.
+//! whose pretokens all fall on one place; the table bounds the harm anyway, since a place holds two and its
+//! neighbour two more.
 
 use std::hash::{BuildHasher, RandomState};
 

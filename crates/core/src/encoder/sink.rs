@@ -1,5 +1,8 @@
 //! Where ids go: into an array, or only into a count.
 
+use std::ptr;
+
+use super::arena::Stored;
 use super::table::{INLINE_IDS, Packed};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -29,6 +32,9 @@ pub(super) trait Sink {
 
     /// Takes any number of ids.
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()>;
+
+    /// Takes the ids of a record.
+    fn put_stored(&mut self, ids: Stored<'_>) -> Result<()>;
 
     /// Takes one id.
     fn put(&mut self, id: u32) -> Result<()> {
@@ -66,7 +72,7 @@ impl<I: Id> Sink for Ids<'_, I> {
                 cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
             } else if size_of::<I>() == 2 && cfg!(target_endian = "little") {
                 // As they are, in one go.
-                std::ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
+                ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
             } else {
                 cursor
                     .cast::<[I; INLINE_IDS + 1]>()
@@ -89,6 +95,30 @@ impl<I: Id> Sink for Ids<'_, I> {
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
         self.0.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
         self.0.extend(ids.map(I::from_u32));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
+        let bytes = match ids {
+            Stored::Narrow(ids) if size_of::<I>() == 2 && cfg!(target_endian = "little") => {
+                ids.as_flattened()
+            }
+            Stored::Wide(ids) if size_of::<I>() == 4 && cfg!(target_endian = "little") => ids.as_flattened(),
+            Stored::Narrow(ids) => return self.extend(ids.iter().map(|&id| u16::from_le_bytes(id).into())),
+            Stored::Wide(ids) => return self.extend(ids.iter().map(|&id| u32::from_le_bytes(id))),
+        };
+        let n = bytes.len() / size_of::<I>();
+        self.0.try_reserve(n).map_err(Error::out_of_memory("ids"))?;
+        // SAFETY: There is room for n ids, and these are their bytes.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.0.as_mut_ptr().add(self.0.len()).cast(),
+                bytes.len(),
+            );
+            self.0.set_len(self.0.len() + n);
+        }
         Ok(())
     }
 
@@ -122,6 +152,12 @@ impl Sink for Counter {
     }
 
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
+        self.n += ids.len();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
         self.n += ids.len();
         Ok(())
     }

@@ -12,7 +12,6 @@
 use std::ops::Range;
 
 use super::Encoder;
-use super::arena::Stored;
 use super::cache::{Cache, Known};
 use super::heap::{self, HeapScratch};
 use super::key::{CACHED_BYTES, Key};
@@ -187,8 +186,7 @@ impl Merger {
     ) -> Result<()> {
         let (key, place) = (self.batches[batch].keys[index], self.batches[batch].places[index]);
         match self.known.table.spilled_ids(key, place, pretoken) {
-            Some(Stored::Narrow(ids)) => sink.extend(ids.iter().map(|&id| u16::from_le_bytes(id).into())),
-            Some(Stored::Wide(ids)) => sink.extend(ids.iter().map(|&id| u32::from_le_bytes(id))),
+            Some(ids) => sink.put_stored(ids),
             None => self.encode_new(encoder, pretoken, key, sink),
         }
     }

@@ -5,8 +5,9 @@
 //!
 //! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
 //! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
-//! finds its ids. An entry that is taken stays taken: what finds no room is refused, and when that happens often a
-//! new table takes this one's place ([`Cache`](super::cache::Cache)).
+//! finds its ids. An entry that is taken stays taken: what finds no room goes to the neighbour, where only those look
+//! who found the bucket full; what finds none there either is refused, and when that happens often a new table takes
+//! this one's place ([`Cache`](super::cache::Cache)).
 
 use std::cell::UnsafeCell;
 use std::hint::select_unpredictable;
@@ -135,6 +136,11 @@ impl Entry {
 pub(super) struct Bucket([Entry; 2]);
 
 impl Bucket {
+    /// Whether both entries are taken.
+    fn is_full(&self) -> bool {
+        self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != Key::EMPTY.hi)
+    }
+
     /// Writes a key and what `make` gives, if anything, to the first of `room` that is empty; says whether the
     /// key is there.
     fn write(&self, room: [usize; 2], key: Key, make: impl FnOnce() -> Option<Packed>) -> bool {
@@ -176,6 +182,11 @@ unsafe impl Send for Table {}
 
 /// Only about one in so many is counted, with all it stands for, so that threads need not agree on a number each time.
 const COUNTED: u32 = 16;
+
+/// The place of the bucket that takes what the one at `place` has no room for: that beside it, in the same 128 bytes.
+fn neighbour(place: u32) -> u32 {
+    place ^ size_of::<Bucket>() as u32
+}
 
 /// Whether a place is one of those that are counted: by bits that choose no bucket but in the largest tables.
 fn is_counted(place: u32) -> bool {
@@ -253,6 +264,12 @@ impl Table {
 
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(super) fn append_ids(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
+        self.append_ids_at(key, place, pretoken, ids)
+            || self.view().bucket(place).is_full() && self.append_ids_at(key, neighbour(place), pretoken, ids)
+    }
+
+    /// The same, if they are in the bucket of `place`.
+    fn append_ids_at(&self, key: Key, place: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         if let Some(packed) = self.view().inline_ids(key, place) {
             if self.is_narrow {
                 ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
@@ -275,15 +292,20 @@ impl Table {
     pub(super) fn insert(&self, key: Key, place: u32, pretoken: &[u8], ids: &[u32]) {
         let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let own = if key.is_long() { pretoken } else { &[] };
-        let bucket = self.view().bucket(place);
         let is_written = match inline {
-            Some(ids) => bucket.write([0, 1], key, || Some(ids)),
-            None => bucket.write([0, 1], key.spilled(), || self.arena.store(own, ids)),
+            Some(ids) => self.write(place, [0, 1], key, || Some(ids)),
+            None => self.write(place, [0, 1], key.spilled(), || self.arena.store(own, ids)),
         };
         if is_counted(place) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
             counter.fetch_add(COUNTED as usize, Ordering::Relaxed);
         }
+    }
+
+    /// Writes a key as [`Bucket::write`] does, to its own bucket or, where that is full, to the neighbour.
+    fn write(&self, place: u32, room: [usize; 2], key: Key, make: impl Fn() -> Option<Packed>) -> bool {
+        let [own, other] = [place, neighbour(place)].map(|place| self.view().bucket(place));
+        own.write(room, key, &make) || own.is_full() && other.write(room, key, make)
     }
 
     /// Copies to `heir` what is known: all of it if `heir` is larger, the first entries as first ones, the second as
@@ -298,7 +320,7 @@ impl Table {
             for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
                 let Some((key, ids)) = entry.get() else { continue };
                 let place = hasher.place(key.unspilled());
-                let is_written = heir.view().bucket(place).write(room, key, || {
+                let is_written = heir.write(place, room, key, || {
                     if !key.is_spilled() {
                         return Some(ids);
                     }
@@ -399,6 +421,35 @@ mod tests {
                 }
                 scope.spawn(|| old.copy_to(&new, hasher));
             });
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_goes_to_the_neighbour() {
+        for is_narrow in [true, false] {
+            for place in [0, size_of::<Bucket>() as u32, 6 * size_of::<Bucket>() as u32] {
+                let table = Table::new(8, 1000, is_narrow).unwrap();
+                let hasher = Hasher::portable();
+                // Short and long, of few ids and many.
+                let examples = [1, 20, 9, 50, 4].map(example);
+                for (pretoken, ids) in &examples {
+                    table.insert(hasher.key(pretoken), place, pretoken, ids);
+                }
+                let find = |place, pretoken: &[u8]| {
+                    let mut found = Vec::new();
+                    table.append_ids(hasher.key(pretoken), place, pretoken, &mut found).then_some(found)
+                };
+                let [known @ .., refused] = &examples;
+                for (pretoken, ids) in known {
+                    assert_eq!(find(place, pretoken).as_ref(), Some(ids));
+                }
+                assert_eq!(find(place, &refused.0), None);
+                // Others are as empty as they were.
+                for other in (0..8).map(|index| (index * size_of::<Bucket>()) as u32) {
+                    let is_full = table.view().bucket(other).is_full();
+                    assert_eq!(is_full, [place, neighbour(place)].contains(&other));
+                }
+            }
         }
     }
 

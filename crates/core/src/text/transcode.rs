@@ -7,10 +7,15 @@
 use super::units::has_avx512;
 use super::units::{STEP_BYTES, Unit};
 use crate::error::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+use crate::prefetch::prefetch;
 
 /// Characters that are spread together.
 #[cfg(target_arch = "x86_64")]
 const LANES: usize = 16;
+
+/// So far ahead characters are asked for: where a text begins, and at page after page, processors foresee nothing.
+pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
 /// Replaces `text` by the UTF-8 of `units`.
 pub(super) fn transcode<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
@@ -56,6 +61,7 @@ unsafe fn transcode_avx512<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()
     let begin = out.as_mut_ptr();
     let (mut n_written, mut bad) = (0, 0);
     for chunk in units.chunks(LANES) {
+        prefetch(chunk.as_ptr().wrapping_byte_add(AHEAD_BYTES));
         let there = (u32::MAX >> (32 - chunk.len())) as u16;
         // SAFETY: the units of the chunk can be read.
         let character: __m512i = unsafe { U::load(chunk.as_ptr(), there) };
