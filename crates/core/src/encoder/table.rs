@@ -19,6 +19,7 @@ use memmap2::MmapRaw;
 
 use super::arena::{Arena, Stored};
 use super::key::{CLAIMED, Hasher, Key};
+use super::sink::{Ids, Sink};
 use crate::error::{Error, Result};
 use crate::pages;
 
@@ -278,14 +279,8 @@ impl Table {
             }
             return true;
         }
-        match self.spilled_ids(key, place, pretoken) {
-            Some(Stored::Narrow(stored)) => {
-                ids.extend(stored.iter().map(|&id| u32::from(u16::from_le_bytes(id))))
-            }
-            Some(Stored::Wide(stored)) => ids.extend(stored.iter().map(|&id| u32::from_le_bytes(id))),
-            None => return false,
-        }
-        true
+        // Where there is no room for them they are as good as unknown: who merges them anew says so.
+        self.spilled_ids(key, place, pretoken).is_some_and(|stored| Ids(ids).put_stored(stored).is_ok())
     }
 
     /// Remembers the ids of `pretoken`, whose key and place these are, where there is room.
@@ -310,7 +305,7 @@ impl Table {
 
     /// Copies to `heir` what is known: all of it if `heir` is larger, the first entries as first ones, the second as
     /// second ones; otherwise of the first entries as many as find room as second ones, the rest is forgotten.
-    /// So the second time what was old the first time is forgotten.
+    /// So the second time what was old the first time is forgotten. Neighbours take what finds no room here too.
     pub(super) fn copy_to(&self, heir: &Table, hasher: Hasher) {
         let is_larger = heir.n_buckets > self.n_buckets;
         for index in 0..self.n_buckets {
