@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-slow check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
+.PHONY: help demo test test-slow soak check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -33,6 +33,9 @@ test: $(VENV)/installed ## the Python and Rust tests
 test-slow: $(VENV)/installed ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored
 	$(BIN)/python -m pytest --run-slow
+
+soak: $(VENV)/installed ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
+	$(BIN)/python -m tests.soak $(ARGS)
 
 format: $(VENV)/tools ## rewrite the sources in the project's format
 	cargo fmt
