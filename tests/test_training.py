@@ -156,6 +156,32 @@ def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:
         Tokenizer.train(str(file), 300)
 
 
+@pytest.mark.parametrize("n", [100, 254, 255, 256, 300, 4094, 4095, 4096, 5000])
+@pytest.mark.parametrize("piece", ["a", "é", "./", "\ud800", "a\0"])
+def test_no_text_fails_for_looking_like_a_path(n: int, piece: str) -> None:
+    text = (piece * n)[:n]
+    if "\ud800" in text:
+        with pytest.raises(UnicodeEncodeError, match="surrogates"):
+            Tokenizer.train(text, 270)
+    else:
+        assert Tokenizer.train(text, 270).decode(Tokenizer.train(text, 270).encode(text)) == text
+
+
+def test_a_text_below_a_folder_that_may_not_be_looked_into_is_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, **_: Any) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert Tokenizer.train(str(tmp_path / "secret"), 257).n_vocab == 258
+
+
+def test_a_path_object_as_corpus_names_train_files(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="train_files"):
+        Tokenizer.train(tmp_path, 300)  # type: ignore[arg-type]
+
+
 def test_progress_has_two_stages_from_zero_to_the_end() -> None:
     events: list[ProgressEvent] = []
     Tokenizer.train([TEXT] * 5, 270, progress=events.append)

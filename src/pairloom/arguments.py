@@ -4,26 +4,77 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence, Set
 from typing import Any
 
 __all__ = [
+    "LARGEST_INT",
+    "check_bool",
     "check_choice",
     "check_int",
     "check_max_memory",
+    "check_path",
     "check_paths",
     "check_special_tokens",
+    "check_str",
     "check_texts",
     "resolve_threads",
+    "shown",
 ]
 
+LARGEST_INT = 2**63 - 1
+"""The largest integer that an argument may be: what 64 bits hold with a sign."""
 
-def check_int(name: str, value: Any, *, least: int | None = None) -> int:
-    """`value`, if it is an int (not a bool) and at least `least`; else TypeError or ValueError."""
+# Threads that an argument may ask for: four for each processor, and no fewer than so many.
+_THREADS_AT_LEAST = 16
+_MOST_SHOWN = 80
+_MOST_BITS_SHOWN = 256
+
+
+def shown(value: Any) -> str:
+    """`value` as a message may quote it: its repr, cut to 80 characters; never raises.
+
+    >>> shown("cl100k")
+    "'cl100k'"
+    >>> shown(1 << 10_000)
+    'an int of 10001 bits'
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MOST_BITS_SHOWN:
+        # The repr of a very large int is a ValueError.
+        return f"an int of {value.bit_length()} bits"
+    if isinstance(value, (str, bytes)) and len(value) > _MOST_SHOWN:
+        return f"{value[:_MOST_SHOWN]!r}... ({len(value)} in all)"
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 2 * _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def check_int(name: str, value: Any, *, least: int | None = None, most: int = LARGEST_INT) -> int:
+    """`value`, if it is an int (not a bool) from `least` to `most`; else TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if least is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+        raise ValueError(f"{name} must be at least {least}, not {shown(value)}")
+    if value > most:
+        raise ValueError(f"{name} is {shown(value)}; the largest is {most}")
+    if value < -LARGEST_INT:
+        raise ValueError(f"{name} is {shown(value)}; the least is {-LARGEST_INT}")
+    return value
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """`value`, if it is a bool; else TypeError."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def check_str(name: str, value: Any) -> str:
+    """`value`, if it is a str; else TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
     return value
 
 
@@ -34,27 +85,40 @@ def check_max_memory(max_memory: Any) -> int | None:
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raises unless `value` is one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    # Only a str is compared: an array would compare item by item.
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def check_special_tokens(tokens: Any) -> tuple[str, ...]:
-    """The special tokens as a tuple of non-empty, distinct str; a bare str is a TypeError."""
+    """The special tokens as a tuple of non-empty, distinct str.
+
+    Raises TypeError for a bare str and for a set: ids follow the order, and the order of a set of str changes from one
+    process to the next.
+    """
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise TypeError(f"special_tokens must be a list of str, not {type(tokens).__name__}: write [{tokens!r}]")
+        remedy = f": write [{shown(tokens)}]" if isinstance(tokens, str) else ""
+        raise TypeError(f"special_tokens must be a list of str, not {type(tokens).__name__}{remedy}")
+    if isinstance(tokens, Set) and not isinstance(tokens, KeysView):
+        raise TypeError(
+            f"special_tokens must be a list of str, not {type(tokens).__name__}: their ids follow their order, which "
+            "in a set changes from run to run; write a list, or sorted(...) of the set"
+        )
     checked = tuple(tokens)
     for token in checked:
         if not isinstance(token, str):
-            raise ValueError(f"a special token must be a str, not {type(token).__name__} ({token!r})")
+            raise ValueError(f"a special token must be a str, not {type(token).__name__} ({shown(token)})")
         if not token:
             raise ValueError("a special token is empty; give it at least one character")
         try:
             token.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"special token {token!r} holds a lone surrogate, which is not text") from error
-    if len(set(checked)) < len(checked):
-        twice = next(token for token in checked if checked.count(token) > 1)
-        raise ValueError(f"special token {twice!r} is given twice; name it once")
+            raise ValueError(f"special token {shown(token)} holds a lone surrogate, which is not text") from error
+    seen: set[str] = set()
+    for token in checked:
+        if token in seen:
+            raise ValueError(f"special token {shown(token)} is given twice; name it once")
+        seen.add(token)
     return checked
 
 
@@ -64,24 +128,38 @@ def check_texts(name: str, texts: Any) -> None:
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; wrap a single text in a list")
 
 
+def check_path(name: str, path: Any) -> str:
+    """The path as a str; TypeError unless it is a str or os.PathLike, ValueError where it cannot name a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a str or os.PathLike, not {type(path).__name__}")
+    plain = os.fspath(path)
+    if not isinstance(plain, str):
+        raise TypeError(f"{name} must be a str, not bytes; use os.fsdecode")
+    if "\0" in plain:
+        raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
+    try:
+        os.fsencode(plain)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} {shown(plain)} holds characters that no file name can have") from error
+    return plain
+
+
 def check_paths(paths: Any) -> list[str]:
-    """The paths as a list of str; a single path is accepted as one path."""
+    """The paths as a list of str; a single path is accepted as one path, and a set of paths is sorted."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     if isinstance(paths, bytes) or not isinstance(paths, Iterable):
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
-    checked = []
-    for path in paths:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"a path must be a str or os.PathLike, not {type(path).__name__}")
-        plain = os.fspath(path)
-        if not isinstance(plain, str):
-            raise TypeError("a path must be a str, not bytes; use os.fsdecode")
-        checked.append(plain)
-    return checked
+    checked = [check_path("a path", path) for path in paths]
+    return sorted(checked) if isinstance(paths, Set) and not isinstance(paths, KeysView) else checked
 
 
 def resolve_threads(threads: Any) -> int:
-    """`threads` checked; 0 (all there are) becomes 1 inside a worker process, whose siblings use the other cores."""
+    """`threads` checked; 0 (all there are) becomes 1 inside a worker process, whose siblings use the other cores.
+
+    More than four for each processor (16 where those are more) would only cost memory, so no more are used.
+    """
     check_int("threads", threads, least=0)
-    return 1 if threads == 0 and multiprocessing.parent_process() is not None else int(threads)
+    if threads == 0:
+        return 1 if multiprocessing.parent_process() is not None else 0
+    return min(int(threads), max(_THREADS_AT_LEAST, 4 * (os.cpu_count() or 1)))

@@ -9,8 +9,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from pairloom.arguments import check_choice, check_int, check_special_tokens
+from pairloom.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
 from pairloom.model import DecodeErrors, Pattern
+from pairloom.patterns import pattern_text
 
 __all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
 
@@ -57,16 +58,16 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
-        if not isinstance(self.pattern, str):
+        if isinstance(self.pattern, list):
             object.__setattr__(self, "pattern", tuple(self.pattern))
+        pattern_text(self.pattern)
         check_choice("special_ids", self.special_ids, get_args(SpecialIds))
         check_choice("byte_order", self.byte_order, get_args(ByteOrder))
         check_choice("corpus_specials", self.corpus_specials, get_args(CorpusSpecials))
         check_choice("tie_break", self.tie_break, get_args(TieBreak))
         check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
         check_choice("input_errors", self.input_errors, get_args(InputErrors))
-        if not isinstance(self.specials_counted, bool):
-            raise TypeError(f"specials_counted must be a bool, not {type(self.specials_counted).__name__}")
+        check_bool("specials_counted", self.specials_counted)
         check_int("min_frequency", self.min_frequency, least=1)
         if self.max_token_bytes is not None:
             check_int("max_token_bytes", self.max_token_bytes, least=1)
@@ -77,7 +78,7 @@ class TrainingConfig:
         if not isinstance(profile, str):
             raise TypeError(f"profile must be a str, not {type(profile).__name__}")
         if profile not in PROFILES:
-            raise ValueError(f"unknown profile {profile!r}; choose one of {', '.join(PROFILES)}")
+            raise ValueError(f"unknown profile {shown(profile)}; choose one of {', '.join(PROFILES)}")
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(fields) - known):
             raise TypeError(f"unknown training option {unknown[0]!r}; the options are {', '.join(sorted(known))}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import hashlib
 import json
@@ -22,6 +21,7 @@ from pairloom import formats
 from pairloom.arguments import check_choice, check_int, resolve_threads
 from pairloom.corpus import Corpus, Position
 from pairloom.errors import ResumeError
+from pairloom.folder_lock import locked_folder
 from pairloom.overlap import ReadAhead, WriteBehind
 from pairloom.progress import Progress, reporter
 from pairloom.sinks import FORMATS, Manifest, Shards
@@ -97,7 +97,7 @@ def tokenize_files(
         raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with _locked(folder), reporter(progress) as report:
+        with locked_folder(folder), reporter(progress) as report:
             manifest = _begun(folder, fresh, resume=resume, overwrite=overwrite)
             if manifest.complete:
                 return TokenizedFiles(folder, manifest, was_complete=True)
@@ -231,21 +231,6 @@ def _check_same(folder: Path, found: Manifest, fresh: Manifest) -> None:
     for there, here in zip(found.inputs, fresh.inputs, strict=True):
         if there != here:
             raise differs("input", there, here)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps a second run out of the folder; the lock goes with the process, and leaves no file."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise FileExistsError(errno.EEXIST, "another run is writing here", str(folder)) from error
-        yield
-    finally:
-        os.close(handle)
 
 
 def _no_space(error: OSError, folder: Path, n_shards: int) -> OSError:

@@ -30,6 +30,9 @@ __all__ = ["check_counts", "lay_out", "train_bpe", "train_model", "train_on_file
 
 PathLike = str | os.PathLike[str]
 
+# Texts from this length on are not looked for as a path.
+_LONGEST_PATH = 4096
+
 
 class Run(TypedDict, total=False):
     """How training runs, which changes nothing of the result."""
@@ -46,6 +49,8 @@ def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: Trainin
     if isinstance(corpus, str):
         _warn_of_a_file_named(corpus)
         corpus = [corpus]
+    if isinstance(corpus, os.PathLike):
+        raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
     check_texts("corpus", corpus)
     return _train(partial(PretokenCounts.from_texts, corpus), {"corpus": "texts"}, vocab_size, config, **run)
 
@@ -61,7 +66,15 @@ def train_on_files(
 
 
 def _warn_of_a_file_named(text: str) -> None:
-    if len(text) < 4096 and "\n" not in text and "\0" not in text and Path(text).is_file():
+    """Warns where the text to train on is the path of a file; any text may be asked about."""
+    if len(text) >= _LONGEST_PATH or "\n" in text:
+        return
+    try:
+        is_file = Path(text).is_file()
+    except (OSError, ValueError):
+        # Too long for a name, not to be looked at, NUL or lone surrogates: a text, whatever it looks like.
+        return
+    if is_file:
         warn(
             f"training on the text {text!r} itself, though a file of that name exists; "
             "use Tokenizer.train_files to train on the file"
