@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pairloom import CorpusError, CountsError, PretokenCounts, ProgressEvent, Tokenizer, TrainingConfig, train_bpe
@@ -145,8 +147,65 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 300)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Tokenizer.train("ab<|endoftext|>ab", 300, corpus_specials="split")
-        Tokenizer.train("ab<|endoftext", 300)
+        Tokenizer.train("ab<|endoftext|>ab", 257, corpus_specials="split")
+        Tokenizer.train("ab<|endoftext", 257)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, "every pretoken of the corpus is one token"),
+        ({"min_frequency": 30}, "no pair that is left occurs min_frequency=30 times$"),
+        ({"max_token_bytes": 2}, "longer than max_token_bytes=2$"),
+        ({"min_frequency": 30, "max_token_bytes": 2}, "min_frequency=30 times and .*max_token_bytes=2$"),
+    ],
+)
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_fewer_tokens_than_asked_for_are_warned_of_with_the_reason(
+    profile: str, fields: dict[str, Any], reason: str
+) -> None:
+    with pytest.warns(UserWarning, match=f"the vocabulary has .* tokens, not the 1000 that were asked for: .*{reason}"):
+        tokenizer = Tokenizer.train(TEXT, 1000, profile, **fields)
+    size = 256 + len(tokenizer.merges)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Tokenizer.train(TEXT, size, profile, **fields) == tokenizer
+    with pytest.warns(UserWarning, match=f"has {size} tokens, not the {size + 1}"):
+        Tokenizer.train(TEXT, size + 1, profile, **fields)
+
+
+@pytest.mark.parametrize("corpus", ["", [], ["", ""]])
+def test_an_empty_corpus_is_warned_of(corpus: Any) -> None:
+    with pytest.warns(UserWarning, match="has 256 tokens, not the 300 .*there is no text to learn from"):
+        Tokenizer.train(corpus, 300)
+
+
+def test_more_tokens_than_ids_can_number_are_asked_for() -> None:
+    for vocab_size in (2**24, 2**24 + 1, 2**40, 2**63 - 1):
+        with pytest.warns(UserWarning, match="every pretoken of the corpus is one token"):
+            assert Tokenizer.train(TEXT, vocab_size) == Tokenizer.train(TEXT, 300)
+
+
+def test_ids_that_miss_uint16_by_the_special_tokens_are_warned_of() -> None:
+    draw = random.Random(7)
+    pretokens = {bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=20)): 1 for _ in range(9000)}
+    counts = PretokenCounts.from_items(pretokens)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        just_fits = Tokenizer.train_from_counts(counts, 65535)
+        assert not caught
+    assert just_fits.n_vocab == 65536 and just_fits.id_dtype == np.uint16
+    for special_tokens, fits in ((["<|endoftext|>"], 65535), (["<a>", "<b>", "<c>"], 65533)):
+        with pytest.warns(UserWarning, match=rf"uint32.*vocab_size={fits} fits uint16"):
+            misses = Tokenizer.train_from_counts(counts, 65536, special_tokens=special_tokens)
+        assert misses.id_dtype == np.uint32
+        assert Tokenizer.train_from_counts(counts, fits, special_tokens=special_tokens).id_dtype == np.uint16
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counted = Tokenizer.train_from_counts(counts, 65536, "huggingface", special_tokens=["<|endoftext|>"])
+        assert counted.id_dtype == np.uint16
+        # Who asks for more than 65,536 knows that these do not fit.
+        assert Tokenizer.train_from_counts(counts, 65537).id_dtype == np.uint32
 
 
 def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:

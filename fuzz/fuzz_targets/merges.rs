@@ -23,6 +23,6 @@ fuzz_target!(|input: (Vec<(Vec<u8>, u8)>, bool, u8, u8, u8)| {
         threads: 1 + usize::from(threads % 3),
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
-    let learned = learn(pretokens, &options, &Silent).expect("valid input");
+    let learned = learn(pretokens, &options, &Silent).expect("valid input").merges;
     assert_eq!(learned, naive::learn(pretokens, &options, &Silent).expect("valid input"));
 });

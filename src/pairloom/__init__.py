@@ -5,6 +5,7 @@ from pairloom.config import TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.counts import PretokenCounts
 from pairloom.errors import (
+    CheckpointError,
     CorpusError,
     CountsError,
     FormatError,
@@ -24,6 +25,7 @@ from pairloom.training import train_bpe
 
 __all__ = [
     "UNICODE_VERSION",
+    "CheckpointError",
     "Corpus",
     "CorpusError",
     "CountsError",

@@ -101,13 +101,11 @@ def learn(
     threads: int,
     report: _Report,
     max_memory: int | None = None,
-    already: npt.NDArray[np.uint32] | None = None,
-    on_merges: Callable[[npt.NDArray[np.uint32]], object] | None = None,
-) -> npt.NDArray[np.uint32]:
-    """Learns merges: uint32 [m, 2] of symbols, 0..255 for byte values, 256 + r for what merge r made.
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """Learns merges: (uint32 [m, 2] of symbols, shortage); 0..255 are byte values, 256 + r is what merge r made.
 
-    byte_order: the 256 byte values in the order of their ids. already: merges learned before, which are replayed.
-    on_merges: called with the new merges, in order, about ten times a second and at the end.
+    byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
+    are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
     """
 
 @final

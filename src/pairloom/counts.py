@@ -35,7 +35,7 @@ from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
 
-__all__ = ["CountsMetadata", "PretokenCounts"]
+__all__ = ["CountsMetadata", "PretokenCounts", "batches_of"]
 
 # Texts of an iterable are counted in batches of about this many characters.
 BATCH_CHARACTERS = 4 << 20
@@ -97,7 +97,7 @@ class PretokenCounts:
         metadata = _metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, "strict", threads, max_memory, report)
-            for batch in _batches(texts):
+            for batch in batches_of(texts):
                 counter.count_texts(batch)
             return cls(counter.finish(), metadata)._warned()
 
@@ -240,7 +240,12 @@ class PretokenCounts:
 
         Raises OSError, CountsError naming the file, the place and the remedy.
         """
-        text, ends, counts, made = counts_file.load(Path(path))
+        return cls.from_file_columns(counts_file.load(Path(path)))
+
+    @classmethod
+    def from_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
+        """Counts out of the columns that `counts_file.load` read and checked."""
+        text, ends, counts, made = loaded
         pattern = made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"])
         special_tokens = tuple(made["special_tokens"])
         metadata = CountsMetadata(pattern, special_tokens, made["corpus_specials"], made["unicode_version"])
@@ -342,7 +347,7 @@ def _counter(metadata: CountsMetadata, input_errors: str, threads: int, max_memo
     )
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+def batches_of(texts: Iterable[str]) -> Iterator[list[str]]:
     """Lists of texts of about BATCH_CHARACTERS characters together."""
     batch: list[str] = []
     size = 0

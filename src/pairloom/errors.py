@@ -6,6 +6,7 @@ Messages say what, where and the remedy.
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
     "CorpusError",
     "CountsError",
     "FormatError",
@@ -49,6 +50,10 @@ class CorpusError(PairloomError, ValueError):
 
 class CountsError(PairloomError, ValueError):
     """Pretoken counts that do not fit together, or a damaged counts file."""
+
+
+class CheckpointError(PairloomError, ValueError):
+    """A checkpoint that is damaged, or that belongs to another training or corpus."""
 
 
 class ResumeError(PairloomError, ValueError):

@@ -93,9 +93,14 @@ class Tokenizer:
         """Trains on a str (one document) or an iterable of str (each a document).
 
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
-        files use `train_files`. `fields` are those of `TrainingConfig`. `checkpoint` is a folder from which the same
-        call goes on after a kill; give it the same corpus. Raises ValueError when vocab_size is too small,
-        TypeError for wrong types, MemoryError when `max_memory` (bytes) would be exceeded.
+        files use `train_files`. `fields` are those of `TrainingConfig`.
+
+        checkpoint: a folder that keeps the counts; after a kill, the same call with the same corpus does not count
+        again (of an iterator only the first texts are compared). max_memory: bytes.
+        Warns when the vocabulary becomes smaller than `vocab_size`, or misses uint16 by its special tokens.
+        Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
+        be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
+        for one that is in use.
         """
         config = TrainingConfig.from_profile(profile, **fields)
         model = train_on_texts(
@@ -124,10 +129,13 @@ class Tokenizer:
     ) -> Tokenizer:
         """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
 
-        `fields` are those of `TrainingConfig`. `checkpoint` is a folder from which the same call goes on after a kill:
-        counts are written there once, merges as they come. Raises OSError for a file that cannot be read, CorpusError
-        for invalid UTF-8, ValueError when vocab_size is too small, MemoryError when `max_memory` (bytes) would be
-        exceeded.
+        `fields` are those of `TrainingConfig`.
+
+        checkpoint: a folder that keeps the counts; after a kill, the same call does not count again. max_memory: bytes.
+        Warns when the vocabulary becomes smaller than `vocab_size`, or misses uint16 by its special tokens.
+        Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
+        small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
+        another training, or whose files have changed, FileExistsError for one that is in use.
         """
         config = TrainingConfig.from_profile(profile, **fields)
         model = train_on_files(

@@ -1,12 +1,11 @@
 """Training: a corpus -> counts -> merges -> a Model, under one configuration.
 
-Enters: texts, files or counts, and a `TrainingConfig`. Leaves: a `Model`. With a checkpoint, counts and merges are
-kept as they come, and the same call goes on from them.
+Enters: texts, files or counts, and a `TrainingConfig`. Leaves: a `Model`. With a checkpoint, the counts are kept once
+they are whole, and the same call goes on from them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -15,13 +14,13 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from pairloom import _core
+from pairloom import _core, fingerprint
 from pairloom.arguments import check_max_memory, check_paths, check_texts, resolve_threads
-from pairloom.checkpoint import Checkpoint
+from pairloom.checkpoint import open_checkpoint
 from pairloom.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.counts import PretokenCounts
-from pairloom.errors import CountsError
-from pairloom.model import Model
+from pairloom.errors import CheckpointError, CountsError
+from pairloom.model import LARGEST_ID, Model
 from pairloom.notice import warn
 from pairloom.patterns import pattern_text
 from pairloom.progress import Progress, reporter
@@ -29,6 +28,8 @@ from pairloom.progress import Progress, reporter
 __all__ = ["check_counts", "lay_out", "train_bpe", "train_model", "train_on_files", "train_on_texts"]
 
 PathLike = str | os.PathLike[str]
+
+_MOST_UINT16 = 1 << 16
 
 # Texts from this length on are not looked for as a path.
 _LONGEST_PATH = 4096
@@ -52,7 +53,10 @@ def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: Trainin
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
     check_texts("corpus", corpus)
-    return _train(partial(PretokenCounts.from_texts, corpus), {"corpus": "texts"}, vocab_size, config, **run)
+    if run.get("checkpoint") is None:
+        return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
+    identity, texts = fingerprint.of_texts(corpus)
+    return _train(lambda **options: PretokenCounts.from_texts(texts, **options), identity, vocab_size, config, **run)
 
 
 def train_on_files(
@@ -61,8 +65,15 @@ def train_on_files(
     """Trains on files, each a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
     files = check_paths(paths)
-    count = partial(PretokenCounts.from_files, files, input_errors=config.input_errors)
-    return _train(count, {"files": files}, vocab_size, config, **run)
+
+    def count(**options: Any) -> PretokenCounts:
+        counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
+        if identity and (differs := fingerprint.difference(identity, fingerprint.of_files(files))):
+            raise CheckpointError(f"{differs} while it was counted; leave the corpus alone and train again")
+        return counts
+
+    identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
+    return _train(count, identity, vocab_size, config, **run)
 
 
 def _warn_of_a_file_named(text: str) -> None:
@@ -92,21 +103,25 @@ def _train(
     max_memory: int | None = None,
     checkpoint: PathLike | None = None,
 ) -> Model:
-    """Trains on what `count` counts; `corpus` says in a checkpoint what that was."""
-    kept = _checkpoint(checkpoint, config, corpus)
-    counts = kept.counts() if kept else None
-    if counts is None:
-        counts = count(
-            pattern=config.pattern,
-            special_tokens=config.special_tokens,
-            corpus_specials=config.corpus_specials,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
-        )
-        if kept:
+    """Trains on what `count` counts; `corpus` is the fingerprint of that, for a checkpoint."""
+    options = {
+        "pattern": config.pattern,
+        "special_tokens": config.special_tokens,
+        "corpus_specials": config.corpus_specials,
+        "threads": threads,
+        "progress": progress,
+        "max_memory": max_memory,
+    }
+    learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory)
+    if checkpoint is None:
+        return learn(count(**options), vocab_size, config)
+    with open_checkpoint(checkpoint, config, corpus) as kept:
+        counts = kept.counts()
+        if counts is None:
+            counts = count(**options)
             kept.keep_counts(counts)
-    return train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory, kept=kept)
+        check_counts(counts, config)
+        return learn(counts, vocab_size, config)
 
 
 def train_model(
@@ -117,15 +132,15 @@ def train_model(
     threads: int = 0,
     progress: Progress = None,
     max_memory: int | None = None,
-    kept: Checkpoint | None = None,
 ) -> Model:
-    """Learns merges from `counts` and lays out ids as `config` says; with a checkpoint, goes on from its merges."""
+    """Learns merges from `counts` and lays out ids as `config` says; warns where the size is not what was asked for."""
     n_merges = config.n_merges(vocab_size)
+    n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
     with reporter(progress) as report:
-        pairs = _core.learn(
+        pairs, shortage = _core.learn(
             counts.columns,
-            n_merges=n_merges,
+            n_merges=min(n_merges, n_most),
             tie_break=config.tie_break,
             byte_order=bytes(byte_order),
             min_frequency=config.min_frequency,
@@ -133,19 +148,34 @@ def train_model(
             threads=resolve_threads(threads),
             report=report,
             max_memory=check_max_memory(max_memory),
-            already=kept.merges()[:n_merges] if kept else None,
-            on_merges=kept.append_merges if kept else None,
+        )
+    if len(pairs) < n_merges:
+        actual = vocab_size - n_merges + len(pairs)
+        reason = _shortage(counts, config, shortage)
+        warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
+    n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
+    if vocab_size <= _MOST_UINT16 < n_vocab:
+        warn(
+            f"the tokenizer has {n_vocab} ids, because special tokens are not counted in vocab_size={vocab_size}; they "
+            "do not fit uint16, so arrays and shards of ids are uint32, twice as large; "
+            f"vocab_size={_MOST_UINT16 - len(config.special_tokens)} fits uint16"
         )
     return lay_out(pairs.tolist(), config)
 
 
-def _checkpoint(
-    path: str | os.PathLike[str] | None, config: TrainingConfig, corpus: dict[str, Any]
-) -> Checkpoint | None:
-    """The checkpoint at `path` for this configuration and corpus; vocab_size may differ, since merges are nested."""
-    if path is None:
-        return None
-    return Checkpoint(path, {**dataclasses.asdict(config), **corpus, "unicode_version": _core.UNICODE_VERSION})
+def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
+    """Why fewer merges were learned than asked for, and what gives more."""
+    if shortage is None:
+        return f"an id is at most {LARGEST_ID}"
+    if not counts.n_bytes:
+        return "there is no text to learn from"
+    has_rare, has_long = shortage
+    reasons = []
+    if has_rare:
+        reasons.append(f"no pair that is left occurs min_frequency={config.min_frequency} times")
+    if has_long:
+        reasons.append(f"the pairs that are left make tokens longer than max_token_bytes={config.max_token_bytes}")
+    return " and ".join(reasons) or "every pretoken of the corpus is one token, so no pair is left; train on more text"
 
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (mut least, mut hash, mut n_learned) = (Duration::MAX, 0u64, 0);
             for _ in 0..n_repeats {
                 let start = Instant::now();
-                let merges = learn(pretokens, &options, &Silent)?;
+                let merges = learn(pretokens, &options, &Silent)?.merges;
                 least = least.min(start.elapsed());
                 n_learned = merges.len();
                 hash = merges.iter().flat_map(|&(left, right)| [left, right]).fold(0, |hash, symbol| {

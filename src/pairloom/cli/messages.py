@@ -34,6 +34,10 @@ _PHRASES = tuple(
         (r"\bthe same special_tokens and corpus_specials\b", "the same --special and --corpus-specials"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
         (r"\bmax_memory=(?=[0-9]+ bytes)", "--max-memory "),
+        (r"\bnot counted in vocab_size=(?=[0-9]+;)", "not counted in --vocab-size "),
+        (r"\bvocab_size=([0-9]+) fits uint16", r"--vocab-size \1 fits uint16"),
+        (r"\boccurs min_frequency=([0-9]+) times", r"occurs --min-frequency \1 times"),
+        (r"\blonger than max_token_bytes=(?=[0-9]+)", "longer than --max-token-bytes "),
         (r"\braise max_memory\b", "raise --max-memory"),
         (r"^eot asks\b", "--eot asks"),
         # Checks of arguments begin with the argument's name.
@@ -70,5 +74,7 @@ def _path(name: Any) -> str:
 def warnings_as_lines(show: Any) -> Iterator[None]:
     """Hands each warning of the library to `show` as a message, without the line of the source that gave it."""
     with warnings.catch_warnings():
+        # What a command has to say is said, whatever filters the environment sets.
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: show(in_words_of_options(str(message)))
         yield

@@ -18,7 +18,6 @@ from pairloom.cli.corpus_options import (
 )
 from pairloom.cli.merge_counts import load_merged
 from pairloom.formats.atomic import check_free
-from pairloom.notice import warn
 
 HELP = "train a tokenizer on a corpus, or on counts"
 
@@ -56,8 +55,6 @@ def run(args: argparse.Namespace) -> None:
     else:
         corpus = corpus_of(args, config.input_errors)
         counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
-    if counts.n_bytes == 0:
-        warn("there is no text to learn from; the tokenizer has no merges")
     tokenizer = Tokenizer.train_from_counts(
         counts,
         args.vocab_size,

@@ -121,7 +121,7 @@ pub(super) fn of_tokens<S: Cell, P: Cell>(
 }
 
 /// Visits all pairs of adjacent tokens as (position, left, right, count).
-fn for_each_pair<S: Cell, P: Cell>(
+pub(super) fn for_each_pair<S: Cell, P: Cell>(
     field: &Field<S, P>,
     pause: &mut dyn FnMut() -> Result<()>,
     mut visit: impl FnMut(usize, usize, usize, u64) -> Result<()>,

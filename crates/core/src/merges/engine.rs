@@ -20,10 +20,10 @@ use super::census;
 use super::crew::{Foreman, Task};
 use super::field::{Field, SEPARATOR};
 use super::ledger::Ledger;
-use super::pairs::{key_of, pair_of};
+use super::pairs::pair_of;
 use super::pulse::Pulse;
 use super::sweep::Pairing;
-use super::{Merge, MergeOptions, Tuning};
+use super::{Learned, MergeOptions, Shortage, Tuning};
 use crate::error::{Error, Result};
 
 /// By how much the threshold falls when there is nothing to tell by.
@@ -35,7 +35,6 @@ pub(super) struct Engine<'s, 'f, 'p, S, P> {
     ledger: Ledger<'f, P>,
     foreman: Foreman<'s, 'f, S, P>,
     pulse: Pulse<'p>,
-    byte_order: [u8; 256],
     /// By symbol below 256: its byte.
     bytes: [u8; 256],
     /// Symbols in use, the separator among them.
@@ -70,7 +69,6 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
             ledger: Ledger::new(options, &field.lengths)?,
             foreman,
             pulse,
-            byte_order: options.byte_order,
             bytes,
             n_symbols: SEPARATOR + 1,
             n_tokens: field.n_tokens,
@@ -83,25 +81,39 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         })
     }
 
-    /// Replays `already`, then learns until there are `n_merges` merges or no pair is left.
-    pub fn run(mut self, already: &[Merge]) -> Result<Vec<Merge>> {
-        self.replay(&already[..already.len().min(self.n_merges)])?;
+    /// Learns until there are `n_merges` merges or no pair is left.
+    pub fn run(mut self) -> Result<Learned> {
         self.ledger.threshold = self.first_threshold;
-        self.take_census(&[])?;
+        self.take_census()?;
         while self.pulse.merges.len() < self.n_merges {
             if let Some((key, count)) = self.ledger.best() {
                 self.counts.try_reserve(1).map_err(Error::out_of_memory("the counts of the merges"))?;
                 self.counts.push(count);
-                self.step(key, &[])?;
+                self.step(key)?;
             } else if self.ledger.most_refused >= self.min_frequency {
                 self.ledger.threshold = self.next_threshold();
-                self.take_census(&[])?;
+                self.take_census()?;
             } else {
                 break;
             }
         }
-        self.pulse.flush()?;
-        Ok(self.pulse.merges)
+        let is_short = self.pulse.merges.len() < self.n_merges;
+        let shortage = if is_short { Some(self.shortage()?) } else { None };
+        self.pulse.report()?;
+        Ok(Learned { merges: self.pulse.merges, shortage })
+    }
+
+    /// Which pairs are left, now that none may be merged.
+    fn shortage(&mut self) -> Result<Shortage> {
+        let Engine { field, ledger, pulse, .. } = self;
+        let mut shortage = Shortage::default();
+        census::for_each_pair(field, &mut || pulse.beat(), |_, left, right, _| {
+            let is_long = !ledger.may_join(left, right);
+            shortage.has_long |= is_long;
+            shortage.has_rare |= !is_long;
+            Ok(())
+        })?;
+        Ok(shortage)
     }
 
     /// A threshold that should last for the merges that are left.
@@ -109,9 +121,8 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
     /// Counts fall about as a power of the rank, ever more steeply; the last halving says how steeply.
     fn next_threshold(&self) -> u64 {
         let (least, most) = (self.min_frequency, self.ledger.most_refused);
-        let n_known = self.pulse.merges.len() - self.counts.len();
-        let (half, last) = (self.pulse.merges.len() / 2, self.counts.last());
-        let (Some(&earlier), Some(&last)) = (self.counts.get(half.wrapping_sub(n_known)), last) else {
+        let (Some(&earlier), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
+        else {
             return (most / FALL).max(least);
         };
         let n_doublings = (self.n_merges as f64 / self.pulse.merges.len() as f64).log2();
@@ -119,33 +130,10 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         ((self.ledger.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
-    /// Makes known merges, without choosing or counting.
-    fn replay(&mut self, already: &[Merge]) -> Result<()> {
-        let mut plan = Vec::new();
-        plan.try_reserve_exact(already.len()).map_err(Error::out_of_memory("the merges to replay"))?;
-        for (rank, &(left, right)) in already.iter().enumerate() {
-            if left.max(right) as usize >= 256 + rank {
-                return Err(Error::Invalid(format!(
-                    "merge {rank} joins {left} and {right}, but only symbols below {} exist before it",
-                    256 + rank
-                )));
-            }
-            plan.push(key_of(self.symbol(left), self.symbol(right)));
-        }
-        if plan.is_empty() {
-            return Ok(());
-        }
-        self.take_census(&plan)?;
-        for rank in 0..plan.len() {
-            self.step(plan[rank], &plan[rank..])?;
-        }
-        Ok(())
-    }
-
-    /// Finds the pairs worth keeping, and their lists, anew. If `plan` holds any, only these are.
-    fn take_census(&mut self, plan: &[u64]) -> Result<()> {
+    /// Finds the pairs worth keeping, and their lists, anew.
+    fn take_census(&mut self) -> Result<()> {
         let Engine { field, ledger, foreman, pulse, .. } = self;
-        ledger.reset(plan.iter().copied())?;
+        ledger.reset()?;
         let pause = &mut || pulse.beat();
         if self.n_symbols == SEPARATOR + 1 {
             census::of_bytes(ledger, foreman, field.symbols.len() / 64 >= self.share_from, pause)
@@ -154,18 +142,17 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         }
     }
 
-    /// Merges a pair. `plan` holds what is to be replayed, this pair first.
-    fn step(&mut self, key: u64, plan: &[u64]) -> Result<()> {
+    /// Merges a pair.
+    fn step(&mut self, key: u64) -> Result<()> {
         let n_births = self.n_tokens.min(2 * self.ledger.list(key).len);
         if self.ledger.arena_next + n_births > self.field.arena.len() {
-            self.take_census(plan)?;
+            self.take_census()?;
         }
         let list = self.ledger.list(key);
         let (a, b) = pair_of(key);
-        let Field { lengths, symbols, .. } = self.field;
+        let lengths = &self.field.lengths;
         let a_len = lengths[a].get();
-        // A replayed merge may make a token that is longer than all text; nothing can tell how long.
-        let made_len = (a_len + lengths[b].get()).min(symbols.len());
+        let made_len = a_len + lengths[b].get();
         let pairing = Pairing { a, b, made: self.n_symbols, a_len, made_len };
         lengths[pairing.made].set(made_len);
         self.n_symbols += 1;
@@ -191,14 +178,7 @@ impl<'s, 'f, 'p, S: Cell, P: Cell> Engine<'s, 'f, 'p, S, P> {
         pause()
     }
 
-    /// The symbol of a byte or a merge, as callers number them.
-    fn symbol(&self, public: u32) -> usize {
-        match self.byte_order.get(public as usize) {
-            Some(&symbol) => usize::from(symbol),
-            None => public as usize + 1,
-        }
-    }
-
+    /// A symbol as callers number it: bytes by value, then merges.
     fn public(&self, symbol: usize) -> u32 {
         match self.bytes.get(symbol) {
             Some(&byte) => u32::from(byte),

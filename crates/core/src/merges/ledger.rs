@@ -1,7 +1,6 @@
 //! The account of the pairs: counts, lists, and which is best.
 //!
-//! Enters: new pairs, and what old ones lose. Leaves: the best pair. While merges are replayed, only
-//! the planned pairs are kept, without counts.
+//! Enters: new pairs, and what old ones lose. Leaves: the best pair.
 
 use std::ops::{DerefMut, Range};
 
@@ -23,7 +22,6 @@ pub(super) struct Ledger<'f, P> {
     /// No pair that was left out since the last census occurs more often.
     pub most_refused: u64,
     max_len: usize,
-    is_replay: bool,
     /// The first slot of the arena that no list has had.
     pub arena_next: usize,
     /// Slots of a list that is done with; new lists that fit go there first, where the cache is warm.
@@ -40,19 +38,19 @@ impl<'f, P: Cell> Ledger<'f, P> {
             threshold: 0,
             most_refused: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
-            is_replay: false,
             arena_next: 1,
             spare: 0..0,
         })
     }
 
-    /// Forgets all pairs, before a census. If `plan` holds any, only these are kept from now on.
-    pub fn reset(&mut self, plan: impl ExactSizeIterator<Item = u64>) -> Result<()> {
-        self.is_replay = plan.len() > 0;
-        self.pairs.clear(plan.len())?;
-        for key in plan {
-            self.pairs.put(key, 0, List::default(), 0)?;
-        }
+    /// Whether the token that `left` and `right` would make is short enough.
+    pub fn may_join(&self, left: usize, right: usize) -> bool {
+        self.lengths[left].get() + self.lengths[right].get() <= self.max_len
+    }
+
+    /// Forgets all pairs, before a census.
+    pub fn reset(&mut self) -> Result<()> {
+        self.pairs.clear(0)?;
         self.queue.clear();
         (self.arena_next, self.spare, self.most_refused) = (1, 0..0, 0);
         Ok(())
@@ -106,13 +104,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
         if left == SEPARATOR || right == SEPARATOR {
             return Ok(0);
         }
-        let key = key_of(left, right);
-        if self.is_replay {
-            let Some(planned) = self.pairs.list_mut(key) else { return Ok(0) };
-            *planned = allot(&mut self.spare, &mut self.arena_next, n);
-            return Ok(planned.start);
-        }
-        if self.lengths[left].get() + self.lengths[right].get() > self.max_len {
+        if !self.may_join(left, right) {
             return Ok(0);
         }
         if count < self.threshold {
@@ -120,6 +112,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
             return Ok(0);
         }
         let list = allot(&mut self.spare, &mut self.arena_next, n);
+        let key = key_of(left, right);
         self.pairs.put(key, count, list, self.threshold)?;
         self.queue.push(key, count)?;
         Ok(list.start)
@@ -132,14 +125,8 @@ impl<'f, P: Cell> Ledger<'f, P> {
         let Pairing { a, b, made, .. } = pairing;
         let mut n_admitted = 0;
         for first in 0..lanes.len() {
-            if !self.is_replay {
-                lanes[first]
-                    .right
-                    .seen
-                    .iter()
-                    .for_each(|&right| self.pairs.prefetch(key_of(b, right as usize)));
-                lanes[first].left.seen.iter().for_each(|&left| self.pairs.prefetch(key_of(left as usize, a)));
-            }
+            lanes[first].right.seen.iter().for_each(|&right| self.pairs.prefetch(key_of(b, right as usize)));
+            lanes[first].left.seen.iter().for_each(|&left| self.pairs.prefetch(key_of(left as usize, a)));
             for index in 0..lanes[first].right.seen.len() {
                 let right = lanes[first].right.seen[index] as usize;
                 if lanes[first].right.tallies[right].weight == 0 {
@@ -155,7 +142,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
                     tally.n -= merged.n;
                     n += tally.n;
                 }
-                if !self.is_replay && (b, right) != (a, b) {
+                if (b, right) != (a, b) {
                     self.pairs.subtract(key_of(b, right), lost);
                 }
                 let start = self.admit(made, right, gained, n)?;
@@ -175,7 +162,7 @@ impl<'f, P: Cell> Ledger<'f, P> {
                     weight += std::mem::take(&mut tally.weight);
                     n += tally.n;
                 }
-                if !self.is_replay && left != made {
+                if left != made {
                     self.pairs.subtract(key_of(left, a), weight);
                 }
                 let start = self.admit(left, made, weight, n)?;

@@ -83,6 +83,24 @@ impl WeightedPretokens<'_> {
     }
 }
 
+/// What learning gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// The merges in rank order.
+    pub merges: Vec<Merge>,
+    /// Why there are fewer than asked for, where there are fewer.
+    pub shortage: Option<Shortage>,
+}
+
+/// Which pairs are left in the pretokens when none may be merged any more; without any, every pretoken is one token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortage {
+    /// Pairs of allowed length that occur less often than [`MergeOptions::min_frequency`].
+    pub has_rare: bool,
+    /// Pairs that would make a token longer than [`MergeOptions::max_token_bytes`].
+    pub has_long: bool,
+}
+
 /// Learns merges from counts.
 ///
 /// The result depends on nothing but the counts and the options: not on the order of the pretokens, nor
@@ -95,23 +113,8 @@ pub fn learn(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
     monitor: &dyn Monitor,
-) -> Result<Vec<Merge>> {
-    learn_from(pretokens, options, &[], &mut |_| Ok(()), monitor)
-}
-
-/// Learns merges after those that are known `already`, which are made as they are, without choosing.
-///
-/// Returns all merges, the known ones first; `n_merges` counts these too. `on_merges` gets every new
-/// merge once, in order and in batches, about ten times a second and before each report, on the calling
-/// thread; also the last ones before an interruption. Its error stops the work and is returned.
-pub fn learn_from(
-    pretokens: WeightedPretokens<'_>,
-    options: &MergeOptions,
-    already: &[Merge],
-    on_merges: &mut dyn FnMut(&[Merge]) -> Result<()>,
-    monitor: &dyn Monitor,
-) -> Result<Vec<Merge>> {
-    learn_tuned(pretokens, options, already, None, on_merges, monitor)
+) -> Result<Learned> {
+    learn_tuned(pretokens, options, None, monitor)
 }
 
 /// What changes the cost of learning, and never its result.
@@ -144,12 +147,10 @@ impl Tuning {
 fn learn_tuned(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
-    already: &[Merge],
     tuning: Option<Tuning>,
-    on_merges: &mut dyn FnMut(&[Merge]) -> Result<()>,
     monitor: &dyn Monitor,
-) -> Result<Vec<Merge>> {
-    let pulse = Pulse::start(options, already.len(), on_merges, monitor)?;
+) -> Result<Learned> {
+    let pulse = Pulse::start(options, monitor)?;
     let mut places = options.byte_order;
     places.sort_unstable();
     if (0..=255u8).ne(places) {
@@ -157,7 +158,7 @@ fn learn_tuned(
     }
     let extent = Extent::of(pretokens)?;
     let tuning = tuning.unwrap_or_else(|| Tuning::of(options, &extent));
-    let (symbol_len, position_len) = widths(options, already, &extent);
+    let (symbol_len, position_len) = widths(options, &extent);
     let needed = pretokens.n_bytes() + memory_needed(&extent, symbol_len, position_len);
     if let Some(limit) = options.max_memory.filter(|&limit| needed > limit) {
         return Err(Error::MemoryLimit { limit, what: "learning merges" });
@@ -167,7 +168,7 @@ fn learn_tuned(
         (_, 4) => run::<AtomicU32, AtomicU32>,
         _ => run::<AtomicU32, AtomicU64>,
     };
-    run(pretokens, options, already, tuning, extent, pulse)
+    run(pretokens, options, tuning, extent, pulse)
 }
 
 /// Bytes that learning takes beyond the pretokens themselves, at most.
@@ -179,32 +180,30 @@ fn memory_needed(extent: &Extent, symbol_len: u64, position_len: u64) -> u64 {
 }
 
 /// Symbols that may come into use, the separator among them.
-fn n_symbols(options: &MergeOptions, already: &[Merge], extent: &Extent) -> usize {
+fn n_symbols(options: &MergeOptions, extent: &Extent) -> usize {
     // Every merge that is chosen removes a token.
-    let n_new = options.n_merges.saturating_sub(already.len()) as u64;
-    SEPARATOR + 1 + already.len() + n_new.min(extent.n_tokens) as usize
+    SEPARATOR + 1 + (options.n_merges as u64).min(extent.n_tokens) as usize
 }
 
 /// How many bytes a symbol and a position take.
-fn widths(options: &MergeOptions, already: &[Merge], extent: &Extent) -> (u64, u64) {
+fn widths(options: &MergeOptions, extent: &Extent) -> (u64, u64) {
     let is_large = extent.n_positions > AtomicU32::LARGEST;
-    let is_small = !is_large && n_symbols(options, already, extent) as u64 <= AtomicU16::LARGEST + 1;
+    let is_small = !is_large && n_symbols(options, extent) as u64 <= AtomicU16::LARGEST + 1;
     (if is_small { 2 } else { 4 }, if is_large { 8 } else { 4 })
 }
 
 fn run<S: Cell, P: Cell>(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
-    already: &[Merge],
     tuning: Tuning,
     extent: Extent,
     pulse: Pulse<'_>,
-) -> Result<Vec<Merge>> {
-    let n_symbols = n_symbols(options, already, &extent);
+) -> Result<Learned> {
+    let n_symbols = n_symbols(options, &extent);
     if n_symbols as u64 > AtomicU32::LARGEST {
         return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
     }
     let field = Field::<S, P>::lay(pretokens, options, extent, n_symbols)?;
     let crew = Crew::new(&field, threads::wanted(options.threads));
-    thread::scope(|scope| Engine::new(&field, crew.start(scope), options, tuning, pulse)?.run(already))
+    thread::scope(|scope| Engine::new(&field, crew.start(scope), options, tuning, pulse)?.run())
 }

@@ -66,7 +66,7 @@ pub fn learn(
 }
 
 /// Replaces `pair` by `made`, left to right, without overlaps.
-fn replace(word: &mut Vec<u32>, pair: Merge, made: u32) {
+pub(super) fn replace(word: &mut Vec<u32>, pair: Merge, made: u32) {
     let (mut read, mut write) = (0, 0);
     while read < word.len() {
         if read + 1 < word.len() && (word[read], word[read + 1]) == pair {
