@@ -15,6 +15,7 @@ __all__ = [
     "check_max_memory",
     "check_path",
     "check_paths",
+    "check_several",
     "check_special_tokens",
     "check_str",
     "check_texts",
@@ -96,7 +97,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
     Raises TypeError for a bare str and for a set: ids follow the order, and the order of a set of str changes from one
     process to the next.
     """
-    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+    if not _is_several(tokens):
         remedy = f": write [{shown(tokens)}]" if isinstance(tokens, str) else ""
         raise TypeError(f"special_tokens must be a list of str, not {type(tokens).__name__}{remedy}")
     if isinstance(tokens, Set) and not isinstance(tokens, KeysView):
@@ -104,7 +105,8 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
             f"special_tokens must be a list of str, not {type(tokens).__name__}: their ids follow their order, which "
             "in a set changes from run to run; write a list, or sorted(...) of the set"
         )
-    checked = tuple(tokens)
+    # Not tuple(tokens), which asks an object of the caller's for its length and believes it.
+    checked = tuple([token for token in tokens])  # noqa: C416
     for token in checked:
         if not isinstance(token, str):
             raise ValueError(f"a special token must be a str, not {type(token).__name__} ({shown(token)})")
@@ -122,9 +124,22 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
     return checked
 
 
+def _is_several(values: Any) -> bool:
+    """Whether one can go through `values`; a str or bytes is one value."""
+    is_iterable = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    # An array of no dimensions says that it is iterable, and is not.
+    return is_iterable and getattr(values, "ndim", 1) != 0
+
+
+def check_several(name: str, what: str, values: Any) -> None:
+    """Raises a TypeError unless one can go through `values`, which should each be `what`."""
+    if not _is_several(values):
+        raise TypeError(f"{name} must be an iterable of {what}, not {type(values).__name__}")
+
+
 def check_texts(name: str, texts: Any) -> None:
     """Raises a TypeError when one str stands where several are meant, or anything that is not iterable."""
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+    if not _is_several(texts):
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; wrap a single text in a list")
 
 
@@ -132,9 +147,10 @@ def check_path(name: str, path: Any) -> str:
     """The path as a str; TypeError unless it is a str or os.PathLike, ValueError where it cannot name a file."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} must be a str or os.PathLike, not {type(path).__name__}")
-    plain = os.fspath(path)
+    plain = path if isinstance(path, str) else type(path).__fspath__(path)
     if not isinstance(plain, str):
-        raise TypeError(f"{name} must be a str, not bytes; use os.fsdecode")
+        remedy = "; use os.fsdecode" if isinstance(plain, bytes) else ""
+        raise TypeError(f"{name} must be a str, not {type(plain).__name__}{remedy}")
     if "\0" in plain:
         raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
     try:
@@ -148,7 +164,7 @@ def check_paths(paths: Any) -> list[str]:
     """The paths as a list of str; a single path is accepted as one path, and a set of paths is sorted."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    if isinstance(paths, bytes) or not isinstance(paths, Iterable):
+    if not _is_several(paths):
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
     checked = [check_path("a path", path) for path in paths]
     return sorted(checked) if isinstance(paths, Set) and not isinstance(paths, KeysView) else checked

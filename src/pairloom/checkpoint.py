@@ -73,7 +73,7 @@ class Checkpoint:
             if _digest(file) != self._training["counts_sha256"]:
                 raise CountsError(f"{file}: not the counts that {_TRAINING} names")
             self._check_totals(file, columns)
-            return PretokenCounts.from_file_columns(columns)
+            return PretokenCounts._of_file_columns(columns)
         except FileNotFoundError as error:
             raise CheckpointError(f"{self.folder}: the file {_COUNTS!r} is missing; {_REMEDY}") from error
         except CountsError as error:

@@ -18,13 +18,17 @@ import numpy as np
 
 from pairloom import _core, counts_file
 from pairloom.arguments import (
+    check_bool,
     check_choice,
     check_int,
     check_max_memory,
+    check_path,
     check_paths,
+    check_several,
     check_special_tokens,
     check_texts,
     resolve_threads,
+    shown,
 )
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import has_suffix_of_records
@@ -39,6 +43,8 @@ __all__ = ["CountsMetadata", "PretokenCounts", "batches_of"]
 
 # Texts of an iterable are counted in batches of about this many characters.
 BATCH_CHARACTERS = 4 << 20
+
+_LARGEST_COUNT = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,26 @@ class PretokenCounts:
     (bytes, int) in the order of the bytes.
     """
 
-    __slots__ = ("columns", "metadata")
+    __slots__ = ("_columns", "_metadata")
 
     def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
-        self.columns = columns
-        self.metadata = metadata
+        if not isinstance(columns, _core.PretokenCounts) or not isinstance(metadata, CountsMetadata):
+            raise TypeError(
+                "PretokenCounts are made by from_texts, from_files, from_corpus, from_items, load or merged, not from "
+                f"{type(columns).__name__} and {type(metadata).__name__}"
+            )
+        self._columns = columns
+        self._metadata = metadata
+
+    @property
+    def columns(self) -> _core.PretokenCounts:
+        """The pretokens and counts as the core holds them."""
+        return self._columns
+
+    @property
+    def metadata(self) -> CountsMetadata:
+        """How the corpus was cut into pretokens."""
+        return self._metadata
 
     @classmethod
     def from_texts(
@@ -194,23 +215,21 @@ class PretokenCounts:
         """Counts made elsewhere (a cluster, a database), as (pretoken, count); equal pretokens are summed.
 
         `pattern`, `special_tokens` and `corpus_specials` say how the corpus was cut. Raises TypeError for a pretoken
-        that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits.
+        that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits, CountsError
+        when the counts of equal pretokens, or all bytes together, add up to more than 64 bits can hold.
         """
         metadata = _metadata(pattern, special_tokens, corpus_specials)
-        pairs = list(items.items() if isinstance(items, Mapping) else items)
-        for pretoken, count in pairs:
-            if not isinstance(pretoken, bytes):
-                raise TypeError(f"a pretoken must be bytes, not {type(pretoken).__name__}")
-            if check_int(f"the count of {pretoken!r}", count, least=0) >= 1 << 64:
-                raise ValueError(f"the count of {pretoken!r} is {count}, which does not fit 64 bits")
-        pairs = [(pretoken, count) for pretoken, count in pairs if pretoken and count]
-        n_bytes = sum(len(pretoken) * count for pretoken, count in pairs) if n_bytes is None else n_bytes
+        pairs = _checked_items(items)
+        if n_bytes is None:
+            n_bytes = sum(len(pretoken) * count for pretoken, count in pairs)
+            if n_bytes > _LARGEST_COUNT:
+                raise CountsError(f"the pretokens make {n_bytes} bytes, more than 64 bits can count")
         columns = _core.PretokenCounts.from_columns(
             b"".join(pretoken for pretoken, _ in pairs),
             np.cumsum([len(pretoken) for pretoken, _ in pairs], dtype=np.uint64),
             np.array([count for _, count in pairs], dtype=np.uint64),
-            n_bytes=check_int("n_bytes", n_bytes, least=0),
-            n_documents=check_int("n_documents", n_documents, least=0),
+            n_bytes=check_int("n_bytes", n_bytes, least=0, most=_LARGEST_COUNT),
+            n_documents=check_int("n_documents", n_documents, least=0, most=_LARGEST_COUNT),
             n_special_literals=0,
         )
         return cls(columns, metadata)
@@ -220,6 +239,11 @@ class PretokenCounts:
 
         Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
         """
+        check_bool("overwrite", overwrite)
+        counts_file.save(Path(check_path("path", path)), self._file_columns(), overwrite)
+
+    def _file_columns(self) -> counts_file.CountsColumns:
+        """What files hold."""
         text, ends, counts = self.columns.sorted_columns()
         made = self.metadata
         metadata = {
@@ -232,7 +256,7 @@ class PretokenCounts:
             "n_special_literals": self.columns.n_special_literals,
             "tool_version": _core.__version__,
         }
-        counts_file.save(Path(path), counts_file.CountsColumns(text, ends, counts, metadata), overwrite)
+        return counts_file.CountsColumns(text, ends, counts, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
@@ -240,13 +264,13 @@ class PretokenCounts:
 
         Raises OSError, CountsError naming the file, the place and the remedy.
         """
-        return cls.from_file_columns(counts_file.load(Path(path)))
+        return cls._of_file_columns(counts_file.load(Path(check_path("path", path))))
 
     @classmethod
-    def from_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
+    def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
         """Counts out of the columns that `counts_file.load` read and checked."""
         text, ends, counts, made = loaded
-        pattern = made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"])
+        pattern = pattern_text(made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"]))
         special_tokens = tuple(made["special_tokens"])
         metadata = CountsMetadata(pattern, special_tokens, made["corpus_specials"], made["unicode_version"])
         columns = _core.PretokenCounts.from_columns(
@@ -262,7 +286,11 @@ class PretokenCounts:
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
         """The sum of several counts, in one go; CountsError unless all were made in the same way."""
-        listed = list(parts)
+        check_several("parts", "PretokenCounts", parts)
+        listed = [part for part in parts]  # noqa: C416
+        for part in listed:
+            if not isinstance(part, PretokenCounts):
+                raise TypeError(f"parts must be PretokenCounts, not {type(part).__name__}")
         if not listed:
             raise ValueError("no counts to merge; give at least one")
         for part in listed[1:]:
@@ -324,10 +352,41 @@ class PretokenCounts:
             and all(mine == theirs for mine, theirs in zip(self.items(), other.items(), strict=True))
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (counts_file.to_bytes(self._file_columns()),)
+
+    def __copy__(self) -> PretokenCounts:
+        return self
+
+    def __deepcopy__(self, _: Any) -> PretokenCounts:
+        return self
+
     __hash__ = None  # type: ignore[assignment]  # equal by content, and as large as a corpus
 
     def __repr__(self) -> str:
         return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
+
+
+def _unpickled(data: bytes) -> PretokenCounts:
+    return PretokenCounts._of_file_columns(counts_file.from_bytes(data, "pickled counts"))
+
+
+def _checked_items(items: Any) -> list[tuple[bytes, int]]:
+    """(pretoken, count) of each item; TypeError or ValueError naming the first that is none. Zeros are left out."""
+    if isinstance(items, Mapping):
+        items = items.items()
+    check_several("items", "(bytes, int)", items)
+    pairs = []
+    for item in items:
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            raise TypeError(f"an item must be a pair (bytes, int), not {shown(item)}")
+        pretoken, count = item
+        if not isinstance(pretoken, bytes):
+            raise TypeError(f"a pretoken must be bytes, not {type(pretoken).__name__}")
+        check_int(f"the count of {shown(pretoken)}", count, least=0, most=_LARGEST_COUNT)
+        if pretoken and count:
+            pairs.append((pretoken, count))
+    return pairs
 
 
 def _metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:

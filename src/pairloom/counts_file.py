@@ -20,24 +20,29 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
+from pairloom.arguments import check_special_tokens, shown
 from pairloom.errors import CountsError
 from pairloom.extras import extra
 from pairloom.formats.atomic import check_free, write_file
+from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "load", "save"]
+__all__ = ["CountsColumns", "from_bytes", "load", "save", "to_bytes"]
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
 
 _PREFIX = "pairloom."
+_BEGIN_BYTES = 16
 _DIGEST_BYTES = 32
 _ROW_GROUP = 1 << 20
 _KEYS: dict[str, type | tuple[type, ...]] = {
@@ -64,27 +69,42 @@ class CountsColumns(NamedTuple):
 def save(path: Path, columns: CountsColumns, overwrite: bool) -> None:
     """Writes the file atomically; FileExistsError unless `overwrite`."""
     check_free(path, overwrite)
-    write = _write_parquet if path.suffix == ".parquet" else _write_native
+    write = _write_parquet if path.suffix == ".parquet" else to_bytes
     write_file(path, write(columns), overwrite)
 
 
 def load(path: Path) -> CountsColumns:
     """Reads a file that `save` wrote, or that another program wrote as described above."""
-    columns = _read_parquet(path) if path.suffix == ".parquet" else _read_native(path)
+    if path.suffix == ".parquet":
+        return _checked(_read_parquet(path), str(path))
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+        return _checked(_read_native(file, n_bytes, str(path)), str(path))
+
+
+def from_bytes(data: bytes, name: str) -> CountsColumns:
+    """Reads the native format out of bytes, which messages call `name`."""
+    return _checked(_read_native(io.BytesIO(data), len(data), name), name)
+
+
+def _checked(columns: CountsColumns, name: str) -> CountsColumns:
+    """The columns, if each pretoken stands once, in order, with a count of at least 1."""
     if len(columns.counts) and not columns.counts.all():
         row = int(np.flatnonzero(columns.counts == 0)[0])
-        raise CountsError(f"{path}: row {row}: a count of 0; leave such rows out")
+        raise CountsError(f"{name}: row {row}: a count of 0; leave such rows out")
     try:
         _core.check_ascending(columns.text, columns.ends)
     except ValueError as error:
-        raise CountsError(f"{path}: {error}") from error
+        raise CountsError(f"{name}: {error}") from error
     return columns
 
 
 # The native format ----------------------------------------------------------------------------------------------
 
 
-def _write_native(columns: CountsColumns) -> bytes:
+def to_bytes(columns: CountsColumns) -> bytes:
+    """The columns in the native format."""
     header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     body = b"".join(
@@ -101,37 +121,57 @@ def _write_native(columns: CountsColumns) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def _read_native(path: Path) -> CountsColumns:
-    data = path.read_bytes()
-    if data[:8] != MAGIC:
-        hint = "; it looks like Parquet: give it the suffix .parquet" if data[:4] == b"PAR1" else ""
-        raise CountsError(f"{path}: not a counts file (it begins with {data[:8]!r}){hint}")
-    version = int.from_bytes(data[8:12], "little")
+def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumns:
+    """Reads the native format; `n_bytes` is the size of the file, where it has one.
+
+    What a file says of itself is checked before the rest of it is read: a file of another kind may be of any size.
+    """
+    begin = file.read(_BEGIN_BYTES)
+    if begin[:8] != MAGIC:
+        hint = "; it looks like Parquet: give it the suffix .parquet" if begin[:4] == b"PAR1" else ""
+        raise CountsError(f"{name}: not a counts file (it begins with {begin[:8]!r}){hint}")
+    version = int.from_bytes(begin[8:12], "little")
     if version != VERSION:
-        raise CountsError(f"{path}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
-    start = 16 + int.from_bytes(data[12:16], "little")
-    if start + _DIGEST_BYTES > len(data):
-        raise CountsError(f"{path}: cut short in the header, at byte {len(data)}; copy it again")
-    try:
-        header = json.loads(data[16:start])
-    except ValueError as error:
-        raise CountsError(f"{path}: the header at byte 16 is not JSON: {error}") from error
-    metadata = _checked_metadata(header, str(path))
-    n, n_text = (_size(header, key, path) for key in ("n_pretokens", "n_pretoken_bytes"))
+        raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
+    start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
+    if n_bytes is not None and start + _DIGEST_BYTES > n_bytes:
+        raise CountsError(f"{name}: cut short in the header, at byte {n_bytes}; copy it again")
+    encoded = file.read(start - _BEGIN_BYTES)
+    if len(begin) + len(encoded) < start:
+        raise CountsError(f"{name}: cut short in the header, at byte {len(begin) + len(encoded)}; copy it again")
+    header = _from_json(encoded, f"{name}: the header at byte 16")
+    metadata = _checked_metadata(header, name)
+    n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
     expected = start + 16 * n + n_text + _DIGEST_BYTES
-    if len(data) != expected:
-        raise CountsError(f"{path}: {len(data)} bytes where the header asks for {expected}; the file was cut or padded")
-    if hashlib.sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
-        raise CountsError(f"{path}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
-    ends = np.frombuffer(data, dtype="<u8", count=n, offset=start).astype(np.uint64)
-    counts = np.frombuffer(data, dtype="<u8", count=n, offset=start + 8 * n).astype(np.uint64)
-    return CountsColumns(data[start + 16 * n : -_DIGEST_BYTES], ends, counts, metadata)
+    rest = file.read(expected - start + 1) if n_bytes in (None, expected) else b""
+    n_found = n_bytes if n_bytes is not None else start + len(rest)
+    if n_found != expected or start + len(rest) != expected:
+        raise CountsError(f"{name}: {n_found} bytes where the header asks for {expected}; the file was cut or padded")
+    digest = hashlib.sha256(begin + encoded)
+    digest.update(memoryview(rest)[:-_DIGEST_BYTES])
+    if digest.digest() != rest[-_DIGEST_BYTES:]:
+        raise CountsError(f"{name}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
+    ends = np.frombuffer(rest, dtype="<u8", count=n).astype(np.uint64)
+    counts = np.frombuffer(rest, dtype="<u8", count=n, offset=8 * n).astype(np.uint64)
+    return CountsColumns(rest[16 * n : -_DIGEST_BYTES], ends, counts, metadata)
 
 
-def _size(header: dict[str, Any], key: str, path: Path) -> int:
+def _from_json(encoded: bytes, what: str) -> Any:
+    """The JSON value, or a CountsError that says that `what` is none."""
+    try:
+        return json.loads(encoded)
+    except UnicodeDecodeError as error:
+        raise CountsError(f"{what} is not UTF-8: invalid at its byte {error.start}") from error
+    except ValueError as error:
+        raise CountsError(f"{what} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise CountsError(f"{what} is not JSON of counts: it is nested too deeply") from error
+
+
+def _size(header: dict[str, Any], key: str, name: str) -> int:
     value = header.get(key)
     if type(value) is not int or not 0 <= value < 1 << 60:
-        raise CountsError(f"{path}: header: {key!r} must be a size, not {value!r}")
+        raise CountsError(f"{name}: header: {key!r} must be a size, not {shown(value)}")
     return value
 
 
@@ -167,29 +207,36 @@ def _write_parquet(columns: CountsColumns) -> bytes:
 
 def _read_parquet(path: Path) -> CountsColumns:
     pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
+    wanted = {"pretoken": ("binary", "large_binary"), "count": ("int64",)}
     with path.open("rb") as file:
         try:
-            table = parquet.read_table(file)
-        except (pyarrow.ArrowException, OSError) as error:
+            opened = parquet.ParquetFile(file)
+            schema = opened.schema_arrow
+            names = list(schema.names)
+            for name, kinds in wanted.items():
+                if names.count(name) != 1:
+                    has = f"it has {shown(names)}" if name not in names else "it has several of that name"
+                    raise CountsError(f"{path}: no column {name!r}; {has}")
+                if str(schema.field(name).type) not in kinds:
+                    raise CountsError(f"{path}: column {name!r} is {schema.field(name).type}, not {kinds[0]}")
+            table = opened.read(columns=list(wanted))
+            table.validate(full=True)
+        except CountsError:
+            raise
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise CountsError(f"{path}: not readable as Parquet: {error}") from error
-    wanted = {"pretoken": ("binary", "large_binary"), "count": ("int64",)}
-    for name, kinds in wanted.items():
-        if name not in table.column_names:
-            raise CountsError(f"{path}: no column {name!r}; it has {', '.join(map(repr, table.column_names))}")
-        if str(table.schema.field(name).type) not in kinds:
-            raise CountsError(f"{path}: column {name!r} is {table.schema.field(name).type}, not {kinds[0]}")
+            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
+    for name in wanted:
         if table.column(name).null_count:
             raise CountsError(f"{path}: column {name!r} holds nulls; leave such rows out")
-    pairs = {key.decode(): value for key, value in (table.schema.metadata or {}).items()}
+    # Keys and values are bytes, and those of other programs may be no UTF-8.
+    pairs = schema.metadata or {}
     metadata = {}
     for key in _KEYS:
-        if _PREFIX + key in pairs:
-            try:
-                metadata[key] = json.loads(pairs[_PREFIX + key])
-            except ValueError as error:
-                raise CountsError(f"{path}: metadata {_PREFIX + key!r} is not JSON: {error}") from error
+        value = pairs.get((_PREFIX + key).encode())
+        if value is not None:
+            metadata[key] = _from_json(value, f"{path}: metadata {_PREFIX + key!r}")
     metadata = _checked_metadata(metadata, str(path))
     counts = table.column("count").to_numpy().astype(np.int64)
     if len(counts) and int(counts.min()) < 1:
@@ -222,6 +269,11 @@ def _pyarrow(module: str = "pyarrow") -> Any:
 # Metadata -------------------------------------------------------------------------------------------------------
 
 
+def _is_text(value: Any) -> bool:
+    """Whether it is a str without lone surrogates, which JSON can hold and a file cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
     """The metadata, each of its type; CountsError names the first that is not."""
     if not isinstance(header, Mapping):
@@ -230,11 +282,17 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
         value = header.get(key)
         if key not in header:
             raise CountsError(f"{name}: the metadata lack {key!r}; they say how the corpus was cut and are needed")
-        is_strings = not isinstance(value, list) or all(isinstance(item, str) for item in value)
-        if not isinstance(value, kind) or isinstance(value, bool) or not is_strings:
-            raise CountsError(f"{name}: metadata {key!r} must not be {value!r}")
+        strings = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+        if not isinstance(value, kind) or isinstance(value, bool) or not all(map(_is_text, strings)):
+            raise CountsError(f"{name}: metadata {key!r} must not be {shown(value)}")
         if isinstance(value, int) and not 0 <= value < 1 << 64:
-            raise CountsError(f"{name}: metadata {key!r} is {value}, which does not fit 64 bits")
+            raise CountsError(f"{name}: metadata {key!r} is {shown(value)}, which does not fit 64 bits")
     if header["corpus_specials"] not in ("text", "split"):
         raise CountsError(f"{name}: metadata 'corpus_specials' must be 'text' or 'split'")
+    pattern = header["pattern"]
+    try:
+        check_special_tokens(header["special_tokens"])
+        pattern_text(pattern if isinstance(pattern, str) else tuple(pattern))
+    except ValueError as error:
+        raise CountsError(f"{name}: metadata: {error}") from error
     return {key: header[key] for key in _KEYS}

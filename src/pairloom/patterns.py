@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, overload
 
+from pairloom.arguments import shown
+
 GPT2: Final = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """GPT-2, GPT-3: a contraction, letters, digits, other characters, or white space."""
 
@@ -147,11 +149,15 @@ def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
         return tuple(step for part in pattern for step in _steps(pattern_text(part)))
     if not isinstance(pattern, str):
         raise TypeError(f"pattern must be a str or a tuple of str, not {type(pattern).__name__}")
+    try:
+        pattern.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the pattern {shown(pattern)} holds a lone surrogate, which is not text") from error
     if pattern in PATTERNS:
         return PATTERNS[pattern]
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]+", pattern):
         raise ValueError(
-            f"no pattern is named {pattern!r}; the names are {', '.join(PATTERNS)},"
+            f"no pattern is named {shown(pattern)}; the names are {', '.join(PATTERNS)},"
             " and anything with other characters than letters, digits, -, . and _ is a regular expression"
         )
     if not pattern:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import multiprocessing
+import os
+import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +171,145 @@ def test_counts_made_otherwise_are_refused(counts: PretokenCounts, tmp_path: Pat
         Tokenizer.train_from_counts(loaded, 300)
     trained = Tokenizer.train_from_counts(loaded, 300, corpus_specials="split")
     assert trained == Tokenizer.train(TEXTS, 300, corpus_specials="split")
+
+
+def test_counts_pickle_and_copy(counts: PretokenCounts) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(counts, protocol))
+        assert again == counts and again.metadata == counts.metadata
+        assert again.columns.n_special_literals == counts.columns.n_special_literals
+    assert copy.copy(counts) is counts
+    assert copy.deepcopy([counts])[0] is counts
+    with pytest.raises(CountsError, match="pickled counts: not a counts file"):
+        pickle.loads(pickle.dumps(counts).replace(b"PLCOUNTS", b"PLCOUNTZ"))
+
+
+def test_counts_from_a_process_pool_add_up(counts: PretokenCounts) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        parts = pool.map(PretokenCounts.from_texts, [[text] for text in TEXTS])
+    assert PretokenCounts.merged(parts) == PretokenCounts.from_texts(TEXTS)
+
+
+def test_counts_cannot_be_made_of_anything_or_changed(counts: PretokenCounts) -> None:
+    with pytest.raises(TypeError, match="made by from_texts"):
+        PretokenCounts(None, None)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        counts.columns = None  # type: ignore[misc, assignment]
+
+
+@pytest.mark.parametrize(
+    "begin", [b"", b"\0" * 8, b"PLCOUNTS", b"PLCOUNTS\1\0\0\0\2\0\0\0{}", b"PLCOUNTS\1\0\0\0\xff\xff\xff\xff"]
+)
+def test_a_huge_file_of_another_kind_is_refused_before_it_is_read(tmp_path: Path, begin: bytes) -> None:
+    path = tmp_path / "c"
+    with path.open("wb") as file:
+        file.write(begin)
+        file.truncate(1 << 40)
+    with pytest.raises(CountsError, match=str(path)):
+        PretokenCounts.load(path)
+
+
+def test_counts_are_read_from_a_pipe(counts: PretokenCounts, tmp_path: Path) -> None:
+    counts.save(tmp_path / "c")
+    data = (tmp_path / "c").read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for given, is_whole in ((data, True), (data[:-1], False), (data + b"x", False), (data[:30], False)):
+        writer = threading.Thread(target=pipe.write_bytes, args=(given,))
+        writer.start()
+        if is_whole:
+            assert PretokenCounts.load(pipe) == counts
+        else:
+            with pytest.raises(CountsError):
+                PretokenCounts.load(pipe)
+        writer.join()
+
+
+def test_sums_beyond_64_bits_are_counts_errors() -> None:
+    largest = 2**64 - 1
+    one = PretokenCounts.from_items({b"a": 1})
+    for overflows in (
+        lambda: PretokenCounts.from_items({b"a": largest}) + one,
+        lambda: PretokenCounts.from_items([(b"a", largest), (b"a", 1)], n_bytes=5),
+        lambda: PretokenCounts.from_items({b"ab": largest}),
+        lambda: PretokenCounts.from_items({b"a": 1}, n_bytes=largest) + one,
+        lambda: PretokenCounts.merged([PretokenCounts.from_items({b"a": 1}, n_documents=largest)] * 2),
+        lambda: Tokenizer.train_from_counts(PretokenCounts.from_items({b"ab": largest}, n_bytes=1), 300),
+    ):
+        with pytest.raises(CountsError, match="64"):
+            overflows()
+    with pytest.raises(ValueError, match="the largest is"):
+        PretokenCounts.from_items({b"a": 2**64})
+
+
+@pytest.mark.parametrize("items", [5, None, "ab", b"ab", [1], ["ab"], [b"ab"], [(b"a",)], [(b"a", 1, 2)], [("a", 1)]])
+def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
+    with pytest.raises(TypeError, match=r"must be|must be a pair"):
+        PretokenCounts.from_items(items)
+    with pytest.raises(TypeError, match="parts must be"):
+        PretokenCounts.merged(items)
+
+
+class TestParquetOfOtherPrograms:
+    @pytest.fixture
+    def path(self, counts: PretokenCounts, tmp_path: Path) -> Path:
+        pytest.importorskip("pyarrow")
+        path = tmp_path / "c.parquet"
+        counts.save(path)
+        return path
+
+    @pytest.mark.parametrize("key", ["pattern", "special_tokens", "n_bytes", "unicode_version"])
+    @pytest.mark.parametrize(
+        "value",
+        [
+            b"\xff",
+            b'"\xff"',
+            b"[" * 100_000,
+            b"NaN",
+            b"1" + b"0" * 5000,
+            b"null",
+            b"true",
+            b"{}",
+            b'"\\ud800"',
+            b'[""]',
+        ],
+        ids=lambda value: repr(value[:9]),
+    )
+    def test_metadata_that_are_none_are_counts_errors(self, path: Path, key: str, value: bytes) -> None:
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(path)
+        changed = {**table.schema.metadata, f"pairloom.{key}".encode(): value}
+        pyarrow.parquet.write_table(table.replace_schema_metadata(changed), path)
+        with pytest.raises(CountsError, match=r"c\.parquet.*metadata"):
+            PretokenCounts.load(path)
+
+    def test_metadata_of_others_that_are_not_utf8_do_no_harm(self, counts: PretokenCounts, path: Path) -> None:
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(path)
+        table = table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"})
+        pyarrow.parquet.write_table(table, path)
+        assert PretokenCounts.load(path) == counts
+
+    @pytest.mark.parametrize("name", [b"pretoken", b"others"])
+    def test_names_of_columns_that_are_not_utf8_are_counts_errors(self, path: Path, name: bytes) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(path)
+        table = table.append_column("others", pyarrow.array([1] * len(table)))
+        pyarrow.parquet.write_table(table, path, store_schema=False)
+        path.write_bytes(path.read_bytes().replace(name, b"\xff" + name[1:]))
+        with pytest.raises(CountsError, match="damaged"):
+            PretokenCounts.load(path)
+
+    def test_a_column_that_stands_twice_is_a_counts_error(self, path: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(path)
+        table = pyarrow.table([*table.columns, table.column(1)], names=["pretoken", "count", "count"])
+        pyarrow.parquet.write_table(table, path)
+        with pytest.raises(CountsError, match="several of that name"):
+            PretokenCounts.load(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import formats
+from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.formats import ranks, tekken, tiktoken
 from pairloom.model import Model
@@ -187,3 +187,9 @@ def test_tekken_damage(edit: Any, expected: str) -> None:
     with pytest.raises(FormatError, match=expected) as caught:
         tekken.read(json.dumps(file).encode(), "tekken.json")
     assert str(caught.value).startswith("tekken.json: ")
+
+
+def test_ranks_too_large_for_the_merge_table_are_a_format_error() -> None:
+    tokens = {byte: bytes([byte]) for byte in range(256)} | {300: b"ab", 301: b"bc", 2**23: b"abc"}
+    with pytest.raises(FormatError, match="merge table can hold; use smaller ids"):
+        Tokenizer.from_model(Model.from_tokens(tokens, rule="ranks", pattern="gpt2"))

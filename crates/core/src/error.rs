@@ -49,6 +49,8 @@ pub enum Error {
     Interrupted,
     /// An argument that no tokenizer can be made from; the message names the field and the remedy.
     Invalid(String),
+    /// Counts that do not fit together or overflow; the message says what and how to mend it.
+    Counts(String),
     /// A text holds what is no character: a lone surrogate.
     NotCharacters,
     /// A pattern that does not compile or that gave up on a text.
@@ -114,9 +116,10 @@ impl fmt::Display for Error {
             }
             Error::Interrupted => write!(f, "interrupted"),
             Error::NotCharacters => write!(f, "the text holds a lone surrogate, which is no character"),
-            Error::Invalid(message) | Error::Model(message) | Error::MissingKey(message) => {
-                f.write_str(message)
-            }
+            Error::Invalid(message)
+            | Error::Counts(message)
+            | Error::Model(message)
+            | Error::MissingKey(message) => f.write_str(message),
             Error::Pattern { pattern, message } => write!(f, "pattern {pattern:?}: {message}"),
             Error::DisallowedSpecial { token, offset } => {
                 write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")

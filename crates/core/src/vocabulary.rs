@@ -57,14 +57,14 @@ impl Tokens {
         Ok(())
     }
 
-    /// Tokens from columns that already have this shape; `Invalid` when they do not fit together.
+    /// Tokens from columns that already have this shape; an error when they do not fit together.
     pub fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
         let mut tokens = Tokens::with_capacity(ids.len(), bytes.len())?;
         let mut start = 0;
         for (&id, &end) in ids.iter().zip(ends) {
             let token = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
             let Some(token) = token else {
-                return Err(Error::Invalid(format!("the bytes of token {id} are not where its end says")));
+                return Err(Error::Model(format!("the bytes of token {id} are not where its end says")));
             };
             tokens.push(id, token)?;
             start += token.len();
@@ -136,7 +136,7 @@ impl Vocabulary {
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, whole_first: bool) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens)?;
         if merges.len() > MAX_RANKS {
-            return Err(Error::Invalid(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
+            return Err(Error::Model(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
         }
         vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
         vocabulary.made = Made::by_rank(&merges)?;
@@ -152,13 +152,13 @@ impl Vocabulary {
         let (Some(left_bytes), Some(right_bytes), Some(made_bytes)) =
             (self.token(left), self.token(right), self.token(made))
         else {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Model(format!(
                 "merge {rank} ({left}, {right}) -> {made} names an id without a token; add the token or \
                  drop the merge"
             )));
         };
         if made_bytes.strip_prefix(left_bytes) != Some(right_bytes) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Model(format!(
                 "merge {rank} ({left}, {right}) makes token {made}, whose bytes are not the two joined"
             )));
         }
@@ -170,7 +170,7 @@ impl Vocabulary {
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens)?;
         if vocabulary.ids.len() != vocabulary.n_tokens {
-            return Err(Error::Invalid("two ids have the same bytes; ranks need each token once".into()));
+            return Err(Error::Model("two ids have the same bytes; ranks need each token once".into()));
         }
         vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = ranks::pairs(&vocabulary)?;
@@ -185,14 +185,14 @@ impl Vocabulary {
         const WHAT: &str = "a vocabulary";
         let n_ids = tokens.ids.iter().max().map_or(0, |&largest| largest as usize + 1);
         if n_ids > MAX_IDS {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Model(format!(
                 "token id {} is too large; ids end at {}",
                 n_ids - 1,
                 MAX_IDS - 1
             )));
         }
         if u32::try_from(tokens.bytes.len()).is_err() {
-            return Err(Error::Invalid("the tokens hold more than 4 GiB of bytes".into()));
+            return Err(Error::Model("the tokens hold more than 4 GiB of bytes".into()));
         }
         let mut slots = Vec::new();
         slots.try_reserve_exact(n_ids).map_err(Error::out_of_memory(WHAT))?;
@@ -201,7 +201,7 @@ impl Vocabulary {
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
             let slot = &mut slots[id as usize];
             if slot.len != NONE {
-                return Err(Error::Invalid(format!("token id {id} is given twice; ids are distinct")));
+                return Err(Error::Model(format!("token id {id} is given twice; ids are distinct")));
             }
             *slot = Slot { start: start as u32, len: (end - start) as u32 };
             start = end;

@@ -43,6 +43,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         ),
         Error::MissingByte { .. } => named(py, "MissingByteError", message),
         Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
+        Error::Counts(_) => named(py, "CountsError", message),
         Error::Model(_) => named(py, "FormatError", message),
         Error::MissingKey(_) => named(py, "MissingKeyError", message),
     }

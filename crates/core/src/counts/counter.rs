@@ -92,7 +92,7 @@ impl Counter {
     /// The counts of all that was given.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
-            return Err(Error::Invalid("counting failed before; count again from the start".into()));
+            return Err(Error::Counts("counting failed before; count again from the start".into()));
         }
         let n_tallies = self.tallies.len();
         share(n_tallies, self.tallies.into_iter(), |mut tally| tally.flush(&self.partitions))?;

@@ -79,14 +79,14 @@ impl PretokenCounts {
         n_special_literals: u64,
     ) -> Result<Self> {
         if ends.len() != counts.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Counts(format!(
                 "counts: {} pretokens have {} counts; give one count to each pretoken",
                 ends.len(),
                 counts.len()
             )));
         }
         if ends.last().copied().unwrap_or(0) != bytes.len() as u64 {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Counts(format!(
                 "counts: the last pretoken ends at {}, but there are {} bytes; the two must agree",
                 ends.last().copied().unwrap_or(0),
                 bytes.len()
@@ -95,7 +95,7 @@ impl PretokenCounts {
         let mut start = 0;
         for (index, &end) in ends.iter().enumerate() {
             if end <= start {
-                return Err(Error::Invalid(format!(
+                return Err(Error::Counts(format!(
                     "counts: pretoken {index} ends at {end} and starts at {start}; ends must ascend and \
                      no pretoken may be empty"
                 )));
@@ -257,7 +257,7 @@ fn zeros<T: Copy + Default>(n: usize) -> Result<Vec<T>> {
 fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();
     u64::try_from(sum).map_err(|_| {
-        Error::Invalid(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
+        Error::Counts(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
     })
 }
 

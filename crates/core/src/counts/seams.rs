@@ -182,7 +182,7 @@ impl<'r> Walk<'r> {
                 return Ok(false);
             }
             if !window.more {
-                return Err(Error::Invalid("a file changed while it was counted; count it again".into()));
+                return Err(Error::Counts("a file changed while it was counted; count it again".into()));
             }
             self.n_bytes = self.n_bytes.saturating_mul(2);
         }

@@ -439,6 +439,6 @@ fn columns_are_checked() {
         (b"aa", &[1, 2], &[u64::MAX, 1]),
     ];
     for (bytes, ends, counts) in refused {
-        assert!(matches!(make(bytes, ends, counts), Err(Error::Invalid(_))), "{bytes:?} {ends:?} {counts:?}");
+        assert!(matches!(make(bytes, ends, counts), Err(Error::Counts(_))), "{bytes:?} {ends:?} {counts:?}");
     }
 }

@@ -45,7 +45,7 @@ impl Extent {
     pub fn of(pretokens: WeightedPretokens<'_>) -> Result<Extent> {
         let WeightedPretokens { bytes, ends, counts } = pretokens;
         if ends.len() != counts.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Counts(format!(
                 "{} pretokens but {} counts; give one count a pretoken",
                 ends.len(),
                 counts.len()
@@ -59,7 +59,7 @@ impl Extent {
         let mut start = 0;
         for (index, (&end, &count)) in ends.iter().zip(counts).enumerate() {
             if end < start || end > bytes.len() as u64 {
-                return Err(Error::Invalid(format!(
+                return Err(Error::Counts(format!(
                     "pretoken {index} ends at byte {end}, outside {start}..={}; ends must ascend",
                     bytes.len()
                 )));
@@ -84,7 +84,7 @@ impl Extent {
             }
         }
         if weight > u128::from(u64::MAX) {
-            return Err(Error::Invalid(
+            return Err(Error::Counts(
                 "counts times lengths exceed 2^64; divide the counts by a common factor".to_owned(),
             ));
         }

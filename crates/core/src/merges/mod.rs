@@ -106,8 +106,8 @@ pub struct Shortage {
 /// The result depends on nothing but the counts and the options: not on the order of the pretokens, nor
 /// on how often one is listed, nor on threads. Ends early, without an error, when no pair is left.
 ///
-/// Errors: [`Error::Invalid`] for columns that do not fit together, a `byte_order` that is no
-/// permutation, or counts that overflow; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; whatever the
+/// Errors: [`Error::Counts`] for columns that do not fit together or overflow; [`Error::Invalid`] for a
+/// `byte_order` that is no permutation; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; whatever the
 /// monitor returns.
 pub fn learn(
     pretokens: WeightedPretokens<'_>,

@@ -40,8 +40,8 @@ impl PairTable {
         let bits = |n: usize| usize::BITS - n.leading_zeros();
         let (id_bits, rank_bits) = (bits(n_ids), bits(n_ranks));
         if 2 * id_bits + rank_bits > 64 {
-            return Err(Error::Invalid(format!(
-                "{n_ranks} merges over ids up to {n_ids} are more than the merge table can hold; use smaller ids"
+            return Err(Error::Model(format!(
+                "ids up to {n_ids} with {n_ranks} ranks are more than the merge table can hold; use smaller ids"
             )));
         }
         let n_buckets = n_pairs.div_ceil(LANES * 3 / 4).next_power_of_two();
