@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pairloom_core::decoder::Decoder;
-use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, StreamEncoder, naive};
+use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, naive};
 use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
@@ -52,7 +52,7 @@ fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8)| {
     let mut whole = Vec::<u32>::new();
     encoder.encode(text, SpecialPolicy::All, &mut whole).unwrap();
     let cut = text.floor_char_boundary(usize::from(cut).min(text.len()));
-    let (mut stream, mut pieces) = (StreamEncoder::new(encoder), Vec::<u32>::new());
+    let (mut stream, mut pieces) = (StreamEncoder::new(encoder, Specials::Recognise), Vec::<u32>::new());
     stream.push(&text[..cut], &mut pieces).unwrap();
     stream.push(&text[cut..], &mut pieces).unwrap();
     stream.finish(&mut pieces).unwrap();

@@ -145,12 +145,16 @@ class Encoder:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """(ids [total], offsets int64 [n + 1])."""
 
-    def encode_file(self, path: str | PathLike[str], threads: int, report: _Report) -> npt.NDArray[Any]: ...
+    def encode_file(self, path: str | PathLike[str], threads: int, report: _Report, specials: str) -> npt.NDArray[Any]:
+        """specials: "recognise", "ordinary" or "error" is what literals of special tokens are, as in all that reads."""
+
     def count_tokens(self, text: str, limit: int | None, specials: SpecialPolicy | None = None) -> int: ...
-    def count_tokens_batch(self, texts: Sequence[str], threads: int) -> npt.NDArray[np.int64]:
+    def count_tokens_batch(
+        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
+    ) -> npt.NDArray[np.int64]:
         """int64 [n]."""
 
-    def encode_stream(self) -> StreamEncoder: ...
+    def encode_stream(self, specials: str) -> StreamEncoder: ...
     def decode(self, ids: _Ids, errors: str | None = None) -> str: ...
     def decode_bytes(self, ids: _Ids) -> bytes: ...
     def decode_stream(self) -> DecodeStream: ...
@@ -184,7 +188,12 @@ class Documents:
     """
 
     n_bytes: int
+    n_open_bytes: int
     is_empty: bool
+
+    @staticmethod
+    def end_only() -> Documents:
+        """No text, and the end of the document that is open."""
 
     @staticmethod
     def from_texts(texts: list[str]) -> Documents:
@@ -224,6 +233,8 @@ class PlainText:
     def __init__(self, name: str, *, separator: str | None, replace: bool) -> None: ...
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
+    def salvage(self) -> Documents:
+        """What came before an error in the block that was pushed last."""
 
 @final
 class JsonLines:
@@ -235,6 +246,8 @@ class JsonLines:
     def __init__(self, name: str, *, field: list[str], replace: bool, skip: bool) -> None: ...
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
+    def salvage(self) -> Documents:
+        """What came before an error in the block that was pushed last."""
 
 @final
 class Quota:
@@ -244,15 +257,28 @@ class Quota:
 
     def __init__(self, *, doc_cap: int | None, max_bytes: int | None) -> None: ...
     def use_up(self, n_bytes: int) -> None: ...
+    def give_back(self, n_bytes: int) -> None: ...
     def apply(self, documents: Documents) -> Documents: ...
 
 @final
 class BlockEncoder:
-    """Encodes documents block after block, special tokens recognised; `end_id` is put after each document."""
+    """Encodes documents block after block; `begin_id` and `end_id` are put before and after each document."""
 
-    def __init__(self, encoder: Encoder, *, end_id: int | None, threads: int) -> None: ...
-    def push(self, documents: Documents) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """(ids [n], ends int64): where documents end in ids; ids after that are of one that goes on."""
+    def __init__(
+        self, encoder: Encoder, *, begin_id: int | None, end_id: int | None, specials: str, threads: int
+    ) -> None: ...
+    def push(
+        self, documents: Documents, *, name: str = "", first: int = 0
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(ids [n], ends int64, literals int64 [m, 3]).
+
+        ends: where documents end in ids; ids after that are of one that goes on. literals: (document, special token,
+        how often) of what is plain text, documents counted by the ends before them. name and first: the file, and
+        its documents before these, for messages.
+        """
+
+    def withdraw(self) -> None:
+        """Forgets the document that is open: nothing more of its text will come."""
 
 def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:
     """Raises ValueError naming the first row that is not greater, byte by byte, than the one before it."""

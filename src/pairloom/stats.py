@@ -180,26 +180,29 @@ def corpus_stats(
     threads: int = 0,
     progress: Progress = None,
     sample_bytes: int = 0,
+    specials: str = "recognise",
     **options: Any,
 ) -> CorpusStats:
-    """The figures of a corpus, special tokens recognised.
+    """The figures of a corpus.
 
-    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. sample_bytes: keep so much text, an equal share from
-    the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and place).
+    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: literals of special tokens are their ids
+    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). sample_bytes: keep so much text, an equal
+    share from the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and
+    place).
     """
     if isinstance(inputs, Corpus) and options:
         raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     reading = corpus.read()
-    encoder = tokenizer.block_encoder(threads=resolve_threads(threads))
+    encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))
     tally = _Tally(tokenizer.n_vocab, -(-sample_bytes // len(corpus.names)))
     done, seconds = 0, 0.0
-    with reporter(progress) as report, ReadAhead(iter(reading)) as blocks:
+    with reporter(progress) as report, ReadAhead(reading) as blocks:
         if report is not None:
             report("encode", 0, reading.total)
         started = time.perf_counter()
         for block in blocks:
-            ids, _ = encoder.push(block.documents)
+            ids, _, _ = encoder.push(block.documents, name=corpus.names[block.source], first=block.first)
             seconds += time.perf_counter() - started
             tally.add(block, ids)
             done = block.done
@@ -221,9 +224,11 @@ def corpus_stats(
     )
 
 
-def text_stats(tokenizer: Tokenizer, texts: Iterable[str], *, threads: int = 0) -> CorpusStats:
-    """The figures of texts, each a document, special tokens recognised."""
-    return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads)
+def text_stats(
+    tokenizer: Tokenizer, texts: Iterable[str], *, threads: int = 0, specials: str = "recognise"
+) -> CorpusStats:
+    """The figures of texts, each a document; `specials` as in `corpus_stats`."""
+    return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads, specials=specials)
 
 
 def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int = 12) -> list[tuple[int, float]]:

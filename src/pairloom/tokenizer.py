@@ -29,6 +29,9 @@ Allowed = Literal["all"] | Collection[str]
 Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
 
+SPECIALS = ("recognise", "ordinary", "error")
+"""What literals of special tokens in files and streams can be."""
+
 
 class Tokenizer:
     """A byte-level BPE tokenizer: text to ids and back, without loss.
@@ -273,26 +276,33 @@ class Tokenizer:
         policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_batch_to_numpy(_text_list(texts), resolve_threads(threads), policy)
 
-    def encode_iterable(self, iterable: Iterable[str]) -> Iterator[int]:
-        """Yields the ids of the joined texts, in memory that depends on the longest pretoken only."""
-        check_texts("iterable", iterable)
-        return self._encode_pieces(iterable)
+    def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
+        """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
 
-    def _encode_pieces(self, pieces: Iterable[str]) -> Iterator[int]:
-        stream = self._core.encode_stream()
+        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
+        ("error").
+        """
+        check_texts("iterable", iterable)
+        check_choice("specials", specials, SPECIALS)
+        return self._encode_pieces(iterable, specials)
+
+    def _encode_pieces(self, pieces: Iterable[str], specials: str) -> Iterator[int]:
+        stream = self._core.encode_stream(specials)
         for piece in pieces:
             yield from stream.push(piece)
         yield from stream.finish()
 
     def encode_file(
-        self, path: PathLike, *, threads: int = 0, progress: Progress = None
+        self, path: PathLike, *, threads: int = 0, progress: Progress = None, specials: str = "recognise"
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The ids of a whole UTF-8 file as an array [n] of `id_dtype`, special tokens recognised.
+        """The ids of a whole UTF-8 file as an array [n] of `id_dtype`.
 
-        Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
+        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
+        ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
         """
+        check_choice("specials", specials, SPECIALS)
         with reporter(progress) as report:
-            return self._core.encode_file(os.fspath(path), resolve_threads(threads), report)
+            return self._core.encode_file(os.fspath(path), resolve_threads(threads), report, specials)
 
     def count_tokens(
         self,
@@ -307,9 +317,17 @@ class Tokenizer:
             check_int("limit", limit, least=0)
         return self._core.count_tokens(text, limit, self._policy(allowed_special, disallowed_special))
 
-    def count_tokens_batch(self, texts: Sequence[str], *, threads: int = 0) -> npt.NDArray[np.int64]:
+    def count_tokens_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> npt.NDArray[np.int64]:
         """How many ids each text has: int64 [n]."""
-        return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads))
+        policy = self._policy(allowed_special, disallowed_special)
+        return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads), policy)
 
     def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """Which specials are recognised and which raise; None stands for the default."""
@@ -395,9 +413,27 @@ class Tokenizer:
         """uint16 when every id fits, else uint32."""
         return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
 
-    def block_encoder(self, *, end_id: int | None = None, threads: int = 0) -> _core.BlockEncoder:
-        """An encoder of blocks of documents, as a `Corpus` reads them; `end_id` is put after each document."""
-        return _core.BlockEncoder(self._core, end_id=end_id, threads=threads)
+    def block_encoder(
+        self,
+        *,
+        begin_id: int | None = None,
+        end_id: int | None = None,
+        specials: str = "recognise",
+        threads: int = 0,
+    ) -> _core.BlockEncoder:
+        """An encoder of blocks of documents, as a `Corpus` reads them.
+
+        begin_id and end_id are put before and after each document. specials: literals of special tokens are their ids
+        ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for an id that the
+        tokenizer does not have.
+        """
+        for name, id in (("begin_id", begin_id), ("end_id", end_id)):
+            if id is not None and check_int(name, id, least=0) >= self.n_vocab:
+                raise ValueError(f"{name} is {id}, which is no id of this tokenizer; its ids are below {self.n_vocab}")
+        check_choice("specials", specials, SPECIALS)
+        return _core.BlockEncoder(
+            self._core, begin_id=begin_id, end_id=end_id, specials=specials, threads=resolve_threads(threads)
+        )
 
     @property
     def model(self) -> Model:

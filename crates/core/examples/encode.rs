@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pairloom_core::decoder::Decoder;
-use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy};
+use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
@@ -166,10 +166,10 @@ fn main() -> Result<(), Failure> {
         bench.measure("count, warm", rate, || Ok(warm.count(&text, SpecialPolicy::All, None, &Silent)?))?;
         for threads in [1, 2] {
             bench.measure(&format!("file, cold, threads {threads}"), rate, || {
-                Ok(encoder()?.encode_file::<u16>(Path::new(path), threads, &Silent)?)
+                Ok(encoder()?.encode_file::<u16>(Path::new(path), Specials::Recognise, threads, &Silent)?)
             })?;
             bench.measure(&format!("file, warm, threads {threads}"), rate, || {
-                Ok(warm.encode_file::<u16>(Path::new(path), threads, &Silent)?)
+                Ok(warm.encode_file::<u16>(Path::new(path), Specials::Recognise, threads, &Silent)?)
             })?;
         }
         let mut blocks: Vec<&str> = Vec::new();

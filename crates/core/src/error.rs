@@ -67,6 +67,15 @@ pub enum Error {
         /// Its offset in the text, in bytes.
         offset: usize,
     },
+    /// The literal of a special token stands in a file, a stream or a corpus where it was disallowed.
+    LiteralInData {
+        /// The file and the document, where there are any.
+        place: String,
+        /// The special token's text.
+        token: String,
+        /// Its offset in bytes.
+        offset: usize,
+    },
     /// A byte that the vocabulary has no token for.
     MissingByte {
         /// The byte.
@@ -87,6 +96,16 @@ impl Error {
     /// An [`Error::OutOfMemory`] for `what`; meant for `map_err` on `try_reserve`.
     pub fn out_of_memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
         move |_| Error::OutOfMemory { what }
+    }
+
+    /// An [`Error::DisallowedSpecial`] as the error of data at `place`; other errors stay what they are.
+    pub fn in_data(self, place: impl FnOnce() -> String) -> Error {
+        match self {
+            Error::DisallowedSpecial { token, offset } => {
+                Error::LiteralInData { place: place(), token, offset }
+            }
+            other => other,
+        }
     }
 
     /// An [`Error::Io`] on `path`; meant for `map_err` on file operations.
@@ -123,6 +142,14 @@ impl fmt::Display for Error {
             Error::Pattern { pattern, message } => write!(f, "pattern {pattern:?}: {message}"),
             Error::DisallowedSpecial { token, offset } => {
                 write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")
+            }
+            Error::LiteralInData { place, token, offset } => {
+                let colon = if place.is_empty() { "" } else { ": " };
+                write!(
+                    f,
+                    "{place}{colon}the special token {token:?} stands at byte {offset}; encode such literals as plain \
+                     text with specials=\"ordinary\", or as the token's id with specials=\"recognise\""
+                )
             }
             Error::MissingByte { byte } => {
                 write!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::decoder::{self, DecodeErrors, Decoder};
-use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
+use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy, Specials};
 use pairloom_core::ids::Id;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
@@ -279,13 +279,16 @@ impl Encoder {
         path: PathBuf,
         threads: usize,
         report: Option<Py<PyAny>>,
+        specials: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = report.as_ref();
+        let (report, specials) = (report.as_ref(), specials_named(specials)?);
         if self.is_narrow() {
-            let work = |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, threads, monitor);
+            let work =
+                |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, specials, threads, monitor);
             Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
         } else {
-            let work = |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, threads, monitor);
+            let work =
+                |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, specials, threads, monitor);
             Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
         }
     }
@@ -311,20 +314,19 @@ impl Encoder {
         py: Python<'py>,
         texts: Vec<Bound<'py, PyString>>,
         threads: usize,
+        specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let readable: Vec<_> = texts.iter().map(characters).collect();
         let counts = PyMonitor::run(py, None, |monitor| {
-            self.encoder.count_batch(&readable, Policy::All, threads, monitor)
+            self.encoder.count_batch(&readable, policy(specials), threads, monitor)
         })
         .map_err(|error| placed(&texts, error))?;
         Ok(PyArray1::from_iter(py, counts.into_iter().map(|count| count as i64)))
     }
 
-    fn encode_stream(&self) -> StreamEncoder {
-        StreamEncoder {
-            inner: encoder::StreamEncoder::new(Arc::clone(&self.encoder)),
-            ints: ReadyInts::new(0),
-        }
+    fn encode_stream(&self, specials: &str) -> PyResult<StreamEncoder> {
+        let inner = encoder::StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?);
+        Ok(StreamEncoder { inner, ints: ReadyInts::new(0) })
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -364,6 +366,18 @@ impl Encoder {
     fn token_byte_lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let ids = 0..self.encoder.n_ids() as u32;
         PyArray1::from_iter(py, ids.map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)))
+    }
+}
+
+/// What literals of special tokens in data are.
+pub(crate) fn specials_named(name: &str) -> PyResult<Specials> {
+    match name {
+        "recognise" => Ok(Specials::Recognise),
+        "ordinary" => Ok(Specials::Ordinary),
+        "error" => Ok(Specials::Error),
+        other => Err(PyValueError::new_err(format!(
+            "specials must be \"recognise\", \"ordinary\" or \"error\", not {other:?}"
+        ))),
     }
 }
 

@@ -41,6 +41,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                  encode it as plain text"
             ),
         ),
+        Error::LiteralInData { .. } => named(py, "SpecialTokenError", message),
         Error::MissingByte { .. } => named(py, "MissingByteError", message),
         Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
         Error::Counts(_) => named(py, "CountsError", message),

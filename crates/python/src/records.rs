@@ -4,14 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pairloom_core::ids::Id;
-use pairloom_core::records::{self, Buffer, Mending};
+use pairloom_core::records::{self, BlockOptions, Buffer, Mending, Place};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, specials_named};
 use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::text::utf8;
@@ -57,6 +57,11 @@ impl Documents {
         }
     }
 
+    #[staticmethod]
+    fn end_only(py: Python<'_>) -> PyResult<Self> {
+        Documents::of(py, records::Documents::end_only())
+    }
+
     fn __len__(&self) -> usize {
         self.inner.len()
     }
@@ -77,6 +82,11 @@ impl Documents {
 
     fn texts(&self) -> Vec<&str> {
         self.inner.iter().collect()
+    }
+
+    #[getter]
+    fn n_open_bytes(&self) -> usize {
+        self.inner.open_text().len()
     }
 
     fn open_text(&self) -> &str {
@@ -116,6 +126,10 @@ impl PlainText {
     fn finish(&mut self, py: Python<'_>) -> PyResult<Documents> {
         Documents::of(py, self.inner.finish())
     }
+
+    fn salvage(&mut self) -> Documents {
+        Documents { inner: self.inner.salvage() }
+    }
 }
 
 /// Reads documents of JSON lines.
@@ -151,6 +165,10 @@ impl JsonLines {
     fn finish(&mut self, py: Python<'_>) -> PyResult<Documents> {
         Documents::of(py, self.inner.finish())
     }
+
+    fn salvage(&mut self) -> Documents {
+        Documents { inner: self.inner.salvage() }
+    }
 }
 
 /// Cuts a corpus short.
@@ -176,6 +194,10 @@ impl Quota {
         self.inner.use_up(n_bytes);
     }
 
+    fn give_back(&mut self, n_bytes: u64) {
+        self.inner.give_back(n_bytes);
+    }
+
     fn apply(&mut self, py: Python<'_>, documents: &Documents) -> PyResult<Documents> {
         Documents::of(py, self.inner.apply(documents.inner.clone()))
     }
@@ -194,34 +216,61 @@ enum AnyBlockEncoder {
 #[pymethods]
 impl BlockEncoder {
     #[new]
-    #[pyo3(signature = (encoder, *, end_id, threads))]
-    fn new(encoder: &Encoder, end_id: Option<u32>, threads: usize) -> Self {
+    #[pyo3(signature = (encoder, *, begin_id, end_id, specials, threads))]
+    fn new(
+        py: Python<'_>,
+        encoder: &Encoder,
+        begin_id: Option<u32>,
+        end_id: Option<u32>,
+        specials: &str,
+        threads: usize,
+    ) -> PyResult<Self> {
         let shared = Arc::clone(encoder.shared());
-        BlockEncoder(if encoder.is_narrow() {
-            AnyBlockEncoder::Narrow(records::BlockEncoder::new(shared, end_id, threads))
+        let options = BlockOptions { begin_id, end_id, specials: specials_named(specials)?, threads };
+        let made = if encoder.is_narrow() {
+            records::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Narrow)
         } else {
-            AnyBlockEncoder::Wide(records::BlockEncoder::new(shared, end_id, threads))
-        })
+            records::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Wide)
+        };
+        made.map(BlockEncoder).map_err(|error| exception(py, error))
     }
 
-    fn push<'py>(&mut self, py: Python<'py>, documents: &Documents) -> PyResult<Encoded<'py>> {
+    #[pyo3(signature = (documents, *, name = "", first = 0))]
+    fn push<'py>(
+        &mut self,
+        py: Python<'py>,
+        documents: &Documents,
+        name: &str,
+        first: u64,
+    ) -> PyResult<Encoded<'py>> {
+        let place = Place { name, first };
         match &mut self.0 {
-            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner),
-            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner),
+            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, place),
+            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, place),
+        }
+    }
+
+    fn withdraw(&mut self) {
+        match &mut self.0 {
+            AnyBlockEncoder::Narrow(inner) => inner.withdraw(),
+            AnyBlockEncoder::Wide(inner) => inner.withdraw(),
         }
     }
 }
 
-/// The ids of a block, and where documents end in them.
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>);
+/// The ids of a block, where documents end in them, and the literals that are plain text.
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
 
 fn encoded<'py, I: Id + Element>(
     py: Python<'py>,
     encoder: &mut records::BlockEncoder<I>,
     documents: &records::Documents,
+    place: Place<'_>,
 ) -> PyResult<Encoded<'py>> {
-    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, monitor))?;
-    Ok((lent(py, encoded.ids)?.into_any(), PyArray1::from_vec(py, encoded.ends)))
+    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, place, monitor))?;
+    let n_literals = encoded.literals.len();
+    let literals = PyArray1::from_vec(py, encoded.literals.into_flattened()).reshape([n_literals, 3])?;
+    Ok((lent(py, encoded.ids)?.into_any(), PyArray1::from_vec(py, encoded.ends), literals))
 }
 
 /// Keeps a buffer from being used again as long as an array shows what is in it.

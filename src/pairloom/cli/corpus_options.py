@@ -9,8 +9,16 @@ from typing import Any, get_args
 from pairloom.config import PROFILES, TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import InputFormat
+from pairloom.tokenizer import SPECIALS
 
-__all__ = ["add_corpus_options", "add_pretoken_options", "corpus_of", "count_options", "pretoken_fields"]
+__all__ = [
+    "add_corpus_options",
+    "add_pretoken_options",
+    "add_specials_option",
+    "corpus_of",
+    "count_options",
+    "pretoken_fields",
+]
 
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
@@ -37,9 +45,26 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
         "--skip-bad", action="store_true", help="leave out records that cannot be read, and say how many"
     )
     group.add_argument(
+        "--skip-bad-files",
+        action="store_true",
+        help="leave out files that cannot be read, from the place on where that is found out, and list them",
+    )
+    group.add_argument(
         "--input-format", choices=get_args(InputFormat), help="how files are read, whatever their suffix"
     )
-    group.add_argument("--input-errors", choices=["strict", "replace"], help="what invalid UTF-8 gives")
+    group.add_argument(
+        "--input-errors", choices=["strict", "replace"], help="what invalid UTF-8 gives, and lone surrogates in JSON"
+    )
+
+
+def add_specials_option(parser: argparse.ArgumentParser, default: str = "recognise") -> None:
+    """What literals of special tokens in the text are; `args.specials`."""
+    parser.add_argument(
+        "--specials",
+        choices=SPECIALS,
+        default=default,
+        help="what literals of special tokens in the text are: their ids, ordinary text or an error (%(default)s)",
+    )
 
 
 def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corpus:
@@ -54,6 +79,7 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
         max_bytes=args.max_bytes,
         doc_cap=args.doc_cap,
         skip_bad=args.skip_bad,
+        skip_bad_files=args.skip_bad_files,
         input_errors=input_errors or args.input_errors or "strict",
         input_format=args.input_format,
     )

@@ -6,7 +6,9 @@ import argparse
 import json
 import os
 
+from pairloom import Tokenizer
 from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.corpus_options import add_specials_option
 from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = "turn text into ids"
@@ -15,6 +17,7 @@ HELP = "turn text into ids"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom encode`."""
     add_model_arguments(parser)
+    add_specials_option(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="T", help="the text itself")
     source.add_argument("--input", metavar="PATH", help="a UTF-8 file; stdin when neither is given")
@@ -24,10 +27,18 @@ def run(args: argparse.Namespace) -> None:
     """Prints the ids."""
     tokenizer = load_model(args)
     if args.input is not None:
-        ids = tokenizer.encode_file(args.input).tolist()
-    elif args.text is not None:
-        # Arguments that are not UTF-8 come in as lone surrogates; os.fsencode gives their bytes back.
-        ids = tokenizer.encode(os.fsencode(args.text).decode())
+        ids = tokenizer.encode_file(args.input, specials=args.specials).tolist()
     else:
-        ids = tokenizer.encode(read_stdin())
+        # Arguments that are not UTF-8 come in as lone surrogates; os.fsencode gives their bytes back.
+        text = os.fsencode(args.text).decode() if args.text is not None else read_stdin()
+        ids = _encoded(tokenizer, text, args.specials)
     write_stdout(json.dumps(ids, separators=(",", ":")) + "\n")
+
+
+def _encoded(tokenizer: Tokenizer, text: str, specials: str) -> list[int]:
+    if specials == "recognise":
+        return tokenizer.encode(text)
+    if specials == "ordinary":
+        return tokenizer.encode_ordinary(text)
+    # Its error names the option, that of `encode` the arguments.
+    return list(tokenizer.encode_iterable([text], specials=specials))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from pairloom.cli.console import listener, write_stdout
-from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
 
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+    add_specials_option(parser)
     add_corpus_options(parser)
 
 
@@ -44,7 +45,14 @@ def run(args: argparse.Namespace) -> None:
     tokenizer = load_model(args)
     sample_bytes = 0 if plot is None else _SAMPLE_BYTES
     corpus = corpus_of(args)
-    stats = corpus_stats(tokenizer, corpus, threads=args.threads, progress=listener(), sample_bytes=sample_bytes)
+    stats = corpus_stats(
+        tokenizer,
+        corpus,
+        threads=args.threads,
+        progress=listener(),
+        sample_bytes=sample_bytes,
+        specials=args.specials,
+    )
     if plot is not None:
         from pairloom.plots import plot_stats
 

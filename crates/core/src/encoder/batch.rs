@@ -72,8 +72,8 @@ impl Encoder {
         mut take: impl FnMut(&[I], &[usize]) -> Result<()>,
     ) -> Result<()> {
         self.check_width::<I>()?;
-        let encode = |worker: &mut Worker, text: &str, ids: &mut Vec<I>, pulse: Pulse<'_>| {
-            specials.check(text)?;
+        let encode = |worker: &mut Worker, number, text: &str, ids: &mut Vec<I>, pulse: Pulse<'_>| {
+            specials.check(number, text)?;
             let before = ids.len();
             worker.encode(self, text, self.recognised(specials), &mut Ids(ids), pulse)?;
             Ok(ids.len() - before)
@@ -91,8 +91,8 @@ impl Encoder {
     ) -> Result<Vec<u64>> {
         let mut counts = Vec::new();
         counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
-        let count = |worker: &mut Worker, text: &str, _: &mut Vec<u16>, pulse: Pulse<'_>| {
-            specials.check(text)?;
+        let count = |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, pulse: Pulse<'_>| {
+            specials.check(number, text)?;
             let mut counter = Counter { n: 0, limit: usize::MAX };
             worker.encode(self, text, self.recognised(specials), &mut counter, pulse)?;
             Ok(counter.n)
@@ -110,14 +110,15 @@ impl Encoder {
         texts: &[impl Text],
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut Worker, &str, &mut Vec<I>, Pulse<'_>) -> Result<usize> + Sync,
+        encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, Pulse<'_>) -> Result<usize> + Sync,
         join: impl FnMut(&mut Piece<I>) -> Result<()>,
     ) -> Result<()> {
         let stretches = stretches(texts, STRETCH_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
         let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
-            let texts =
-                stretches.get(number).and_then(|stretch| texts.get(stretch.clone())).unwrap_or_default();
+            let stretch = stretches.get(number).cloned().unwrap_or_default();
+            let first = stretch.start;
+            let texts = texts.get(stretch).unwrap_or_default();
             piece.ids.clear();
             piece.counts.clear();
             piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
@@ -127,7 +128,7 @@ impl Encoder {
                         next.prefetch();
                     }
                     let utf8 = text.utf8(&mut piece.buffer)?;
-                    piece.counts.push(encode(worker, utf8, &mut piece.ids, pulse)?);
+                    piece.counts.push(encode(worker, first + index, utf8, &mut piece.ids, pulse)?);
                 }
                 Ok(())
             })

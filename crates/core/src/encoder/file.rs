@@ -1,6 +1,6 @@
 //! A whole file to ids, on all threads, in any language.
 //!
-//! Enters: a path. Leaves: the ids of the file's text, special tokens recognised. A file is cut at equal
+//! Enters: a path. Leaves: the ids of the file's text. A file is cut at equal
 //! distances, wherever that is. A thread that starts at a cut may start inside a pretoken or a special token,
 //! and its first ids may be wrong; but for a pattern that looks at nothing before a pretoken, two scans that
 //! once agree on where a pretoken ends agree for ever after. So each piece is encoded past its end to where
@@ -14,11 +14,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::Encoder;
 use super::blocks::{Blocks, Source};
 use super::crew::{Crew, Pulse};
 use super::sink::Ids;
 use super::worker::{Marks, Window};
+use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::Monitor;
@@ -30,6 +30,15 @@ const PIECE_BYTES: u64 = 4 << 20;
 const OVERHANG_BYTES: u64 = 1 << 20;
 /// Ends of pretokens that a piece notes: the cut is most often forgotten after two or three.
 const N_MARKS: usize = 256;
+
+/// How a file is cut into pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Cutting {
+    /// Bytes between two cuts.
+    pub(super) piece_bytes: u64,
+    /// Whether the pattern allows any cut.
+    pub(super) in_windows: bool,
+}
 
 /// A piece of a file, encoded.
 struct Piece<I> {
@@ -47,21 +56,29 @@ impl<I> Default for Piece<I> {
 }
 
 impl Encoder {
-    /// The ids of a file, which is UTF-8; special tokens are recognised. `threads` of 0 are all there are.
-    pub fn encode_file<I: Id>(&self, path: &Path, threads: usize, monitor: &dyn Monitor) -> Result<Vec<I>> {
-        self.encode_pieces(path, threads, PIECE_BYTES, self.pretokenizer.is_memoryless(), monitor)
+    /// The ids of a file, which is UTF-8. `threads` of 0 are all there are.
+    pub fn encode_file<I: Id>(
+        &self,
+        path: &Path,
+        specials: Specials,
+        threads: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<I>> {
+        let how = Cutting { piece_bytes: PIECE_BYTES, in_windows: self.pretokenizer.is_memoryless() };
+        self.encode_pieces(path, specials, threads, how, monitor)
     }
 
-    /// The same, cut every `piece_bytes` if the pattern allows it.
+    /// The same, cut into pieces as `how` says.
     pub(super) fn encode_pieces<I: Id>(
         &self,
         path: &Path,
+        specials: Specials,
         threads: usize,
-        piece_bytes: u64,
-        in_windows: bool,
+        how: Cutting,
         monitor: &dyn Monitor,
     ) -> Result<Vec<I>> {
         self.check_width::<I>()?;
+        let Cutting { piece_bytes, in_windows } = how;
         let file = File::open(path).map_err(Error::io(path))?;
         let metadata = file.metadata().map_err(Error::io(path))?;
         // What is no regular file, or says that it is empty (as in /proc), is read to its end.
@@ -70,8 +87,8 @@ impl Encoder {
             Some(n_bytes) if in_windows && threads != 1 => n_bytes.div_ceil(piece_bytes),
             _ => 1,
         };
-        let scan =
-            FileScan { encoder: self, source: Source { path, file: &file, n_bytes: size }, in_windows };
+        let source = Source { path, file: &file, n_bytes: size };
+        let scan = FileScan { encoder: self, source, in_windows, specials };
         let n_pieces = usize::try_from(n_pieces).map_err(Error::out_of_memory("the pieces of a file"))?;
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
@@ -114,6 +131,7 @@ struct FileScan<'a> {
     encoder: &'a Encoder,
     source: Source<'a>,
     in_windows: bool,
+    specials: Specials,
 }
 
 /// From where on a file is encoded and how far.
@@ -146,7 +164,7 @@ impl FileScan<'_> {
                 piece.end = until;
                 Ok(())
             }
-            done => done,
+            done => done.map_err(|error| error.in_data(|| self.source.path.display().to_string())),
         }
     }
 
@@ -164,6 +182,7 @@ impl FileScan<'_> {
                     is_last: blocks.is_last(),
                     until: usize::try_from(until.saturating_sub(blocks.base())).unwrap_or(usize::MAX),
                     in_windows: self.in_windows,
+                    specials: self.specials,
                 };
                 let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids))?;
                 pulse(n_used)?;

@@ -13,6 +13,7 @@ mod crew;
 mod file;
 mod heap;
 mod key;
+mod literals;
 pub mod naive;
 mod places;
 mod pool;
@@ -43,6 +44,7 @@ use pool::Pool;
 use sink::{Counter, Ids};
 use worker::Worker;
 
+pub use literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;
 
 /// What may be chosen about an encoder without changing its ids.
@@ -66,6 +68,8 @@ pub enum SpecialPolicy<'a> {
     All,
     /// None is recognised: their literals are plain text.
     None,
+    /// None is recognised; their literals are counted, or refused.
+    Counted(&'a LiteralCounts<'a>),
     /// Those of `allowed` are recognised; one of `disallowed` anywhere in the text is
     /// [`Error::DisallowedSpecial`].
     Some {
@@ -77,15 +81,19 @@ pub enum SpecialPolicy<'a> {
 }
 
 impl SpecialPolicy<'_> {
-    /// Fails where `text` holds a disallowed literal.
-    fn check(&self, text: &str) -> Result<()> {
-        if let SpecialPolicy::Some { disallowed, .. } = self
-            && let Some(found) = disallowed.find(text.as_bytes(), 0)
-        {
-            let token = disallowed.tokens()[found.index].0.clone();
-            return Err(Error::DisallowedSpecial { token, offset: found.start });
+    /// Fails where `text`, which has this number in its batch, holds a disallowed literal.
+    fn check(&self, number: usize, text: &str) -> Result<()> {
+        match self {
+            SpecialPolicy::All | SpecialPolicy::None => Ok(()),
+            SpecialPolicy::Counted(counts) => counts.look(number, text),
+            SpecialPolicy::Some { disallowed, .. } => match disallowed.find(text.as_bytes(), 0) {
+                Some(found) => {
+                    let token = disallowed.tokens()[found.index].0.clone();
+                    Err(Error::DisallowedSpecial { token, offset: found.start })
+                }
+                None => Ok(()),
+            },
         }
-        Ok(())
     }
 }
 
@@ -125,6 +133,12 @@ impl Encoder {
         &self.specials
     }
 
+    /// Whether the id is that of an ordinary or a special token.
+    pub fn has_id(&self, id: u32) -> bool {
+        self.vocabulary.token(id).is_some()
+            || self.specials.tokens().iter().any(|&(_, special)| special == id)
+    }
+
     /// The largest id, of ordinary and special tokens, + 1.
     pub fn n_ids(&self) -> usize {
         let specials = self.specials.tokens().iter().map(|&(_, id)| id as usize + 1);
@@ -157,7 +171,7 @@ impl Encoder {
         pulse: Pulse<'_>,
     ) -> Result<()> {
         self.check_width::<I>()?;
-        specials.check(text)?;
+        specials.check(0, text)?;
         let before = out.len();
         let recognised = self.recognised(specials);
         let done = self.with_worker(|worker| worker.encode(self, text, recognised, &mut Ids(out), pulse));
@@ -175,7 +189,7 @@ impl Encoder {
         limit: Option<usize>,
         monitor: &dyn Monitor,
     ) -> Result<usize> {
-        specials.check(text)?;
+        specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
         let (recognised, mut pulse) = (self.recognised(specials), pulse_of(monitor, text));
         self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut pulse))?;
@@ -186,7 +200,7 @@ impl Encoder {
     fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
         match policy {
             SpecialPolicy::All => Some(&self.specials),
-            SpecialPolicy::None => None,
+            SpecialPolicy::None | SpecialPolicy::Counted(_) => None,
             SpecialPolicy::Some { allowed, .. } => Some(allowed),
         }
         .filter(|specials| !specials.is_empty())

@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use super::sink::Ids;
 use super::worker::{Marks, Window};
-use super::{Encoder, SpecialPolicy};
+use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 
 /// Encodes the concatenation of all it is given.
 pub struct StreamEncoder {
     encoder: Arc<Encoder>,
+    specials: Specials,
     held: String,
+    /// Bytes of text before `held`.
+    n_taken: u64,
     /// Do not look at `held` before it is this long: what is too long to be encoded yet is not scanned
     /// again for every few bytes that come.
     pub(super) patience: usize,
@@ -24,10 +27,10 @@ pub struct StreamEncoder {
 }
 
 impl StreamEncoder {
-    /// A stream in which all special tokens of `encoder` are recognised.
-    pub fn new(encoder: Arc<Encoder>) -> Self {
+    /// A stream in which literals of special tokens are what `specials` says.
+    pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
         let in_windows = encoder.pretokenizer.is_memoryless();
-        StreamEncoder { encoder, held: String::new(), patience: 0, in_windows }
+        StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, in_windows }
     }
 
     /// Takes more text; appends the ids that are certain by now to `out`.
@@ -41,31 +44,44 @@ impl StreamEncoder {
         if self.held.len() < self.patience {
             return Ok(());
         }
-        let encoder = &self.encoder;
-        let window =
-            Window { text: &self.held, is_last: false, until: usize::MAX, in_windows: self.in_windows };
-        let mut marks = Marks::default();
-        let taken = encoder
-            .with_worker(|worker| worker.encode_window(encoder, window, &mut marks, &mut Ids(out)))
-            .inspect_err(|_| out.truncate(n_out));
-        match taken {
+        match self.encode_held(false, out) {
             Ok(taken) => {
                 self.held.drain(..taken);
+                self.n_taken += taken as u64;
                 self.patience = self.held.len() * 2;
                 Ok(())
             }
             Err(error) => {
                 self.held.truncate(n_held);
+                out.truncate(n_out);
                 Err(error)
             }
         }
     }
 
+    /// Encodes what is held as far as it is certain, to its end if it is the last; gives its length.
+    fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>) -> Result<usize> {
+        let window = Window {
+            text: &self.held,
+            is_last,
+            until: usize::MAX,
+            in_windows: self.in_windows,
+            specials: self.specials,
+        };
+        let mut marks = Marks { base: self.n_taken, ..Marks::default() };
+        self.encoder
+            .with_worker(|worker| worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out)))
+            .map_err(|error| error.in_data(String::new))
+    }
+
     /// Ends the text; appends all remaining ids to `out`. The stream is empty again afterwards.
     pub fn finish<I: Id>(&mut self, out: &mut Vec<I>) -> Result<()> {
-        let held = std::mem::take(&mut self.held);
-        self.patience = 0;
-        self.encoder.encode(&held, SpecialPolicy::All, out)
+        self.encoder.check_width::<I>()?;
+        let n_out = out.len();
+        let done = self.encode_held(true, out).inspect_err(|_| out.truncate(n_out));
+        self.held = String::new();
+        (self.n_taken, self.patience) = (0, 0);
+        done.map(|_| ())
     }
 
     /// How many bytes of text are held back now.

@@ -4,6 +4,7 @@ mod random;
 
 use std::sync::Arc;
 
+use super::file::Cutting;
 use super::heap::HeapScratch;
 use super::*;
 use crate::monitor::{Monitor, Silent, Stage};
@@ -212,6 +213,88 @@ fn batches_do_not_depend_on_threads() {
     }
 }
 
+/// What a file or a stream gave is what its whole text gives; `recognised` are its ids with special tokens.
+fn check_specials(
+    encoder: &Encoder,
+    text: &str,
+    specials: Specials,
+    given: Result<Vec<u32>>,
+    recognised: &[u32],
+) {
+    let mut ordinary = Vec::<u32>::new();
+    encoder.encode(text, SpecialPolicy::None, &mut ordinary).unwrap();
+    let first = encoder.specials().find(text.as_bytes(), 0);
+    match (specials, first) {
+        (Specials::Recognise, _) => assert_eq!(given.unwrap(), recognised, "{text:?}"),
+        (Specials::Error, Some(first)) => match given {
+            Err(Error::LiteralInData { token, offset, .. }) => {
+                let expected = (&encoder.specials().tokens()[first.index].0, first.start);
+                assert_eq!((&token, offset), expected, "{text:?}");
+            }
+            other => panic!("{other:?} for {text:?}"),
+        },
+        _ => assert_eq!(given.unwrap(), ordinary, "{text:?}"),
+    }
+}
+
+#[test]
+fn a_stream_of_any_specials_gives_the_whole() {
+    for (setting, mut random) in settings() {
+        let encoder = Arc::new(setting.encoder(EncoderOptions::default()));
+        let text = setting.text(&mut random, 60);
+        let recognised = encode(&encoder, &text);
+        for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
+            for at in (0..=text.len()).filter(|&at| text.is_char_boundary(at)) {
+                let mut ids = Vec::<u32>::new();
+                let mut stream = StreamEncoder::new(Arc::clone(&encoder), specials);
+                let pushed =
+                    stream.push(&text[..at], &mut ids).and_then(|()| stream.push(&text[at..], &mut ids));
+                let done = pushed.and_then(|()| stream.finish(&mut ids)).map(|()| ids);
+                check_specials(&encoder, &text, specials, done, &recognised);
+            }
+        }
+    }
+}
+
+#[test]
+fn literals_of_a_batch_are_counted_or_refused() {
+    for (setting, mut random) in settings() {
+        let encoder = setting.encoder(EncoderOptions::default());
+        let texts: Vec<String> = (0..40).map(|_| setting.text(&mut random, 20)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut expected = Vec::new();
+        let mut first = None;
+        for (number, text) in texts.iter().enumerate() {
+            let (mut from, mut counts) = (0, vec![0; encoder.specials().tokens().len()]);
+            while let Some(found) = encoder.specials().find(text.as_bytes(), from) {
+                first = first.or(Some((number, found)));
+                counts[found.index] += 1;
+                from = found.end;
+            }
+            let some = counts.into_iter().enumerate().filter(|&(_, n)| n > 0);
+            expected.extend(some.map(|(token, n)| LiteralCount { text: number, token, n }));
+        }
+        let plain = encoder.encode_batch::<u32>(&texts, SpecialPolicy::None, 1, &Silent).unwrap();
+        for threads in [1, 3] {
+            let counts = LiteralCounts::new(encoder.specials(), false);
+            let counted = encoder
+                .encode_batch::<u32>(&texts, SpecialPolicy::Counted(&counts), threads, &Silent)
+                .unwrap();
+            assert_eq!((counted, counts.into_sorted()), (plain.clone(), expected.clone()));
+            let counts = LiteralCounts::new(encoder.specials(), true);
+            let refused =
+                encoder.encode_batch::<u32>(&texts, SpecialPolicy::Counted(&counts), threads, &Silent);
+            match (refused, first) {
+                (Ok(ids), None) => assert_eq!(ids, plain),
+                (Err(Error::DisallowedSpecial { offset, .. }), Some((number, found))) => {
+                    assert_eq!((counts.into_sorted()[0].text, offset), (number, found.start));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_stream_cut_anywhere_gives_the_whole() {
     for (setting, mut random) in settings() {
@@ -222,7 +305,7 @@ fn a_stream_cut_anywhere_gives_the_whole() {
         for &first in &places {
             for in_windows in [false, true] {
                 let mut ids = Vec::<u32>::new();
-                let mut stream = StreamEncoder::new(Arc::clone(&encoder));
+                let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
                 stream.in_windows = in_windows;
                 stream.push(&text[..first], &mut ids).unwrap();
                 stream.push(&text[first..], &mut ids).unwrap();
@@ -231,7 +314,7 @@ fn a_stream_cut_anywhere_gives_the_whole() {
             }
         }
         let mut ids = Vec::<u32>::new();
-        let mut stream = StreamEncoder::new(Arc::clone(&encoder));
+        let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
         stream.in_windows = true;
         for pair in places.windows(2) {
             stream.patience = 0;
@@ -341,9 +424,11 @@ fn a_file_cut_anywhere_gives_the_whole() {
         for threads in [1, 2, 7] {
             for piece_bytes in [1, 3, 50, 333, 1 << 20] {
                 for in_windows in [true, false] {
-                    let ids =
-                        encoder.encode_pieces::<u32>(&file.0, threads, piece_bytes, in_windows, &Silent);
-                    assert_eq!(ids.unwrap(), expected, "{text:?} in pieces of {piece_bytes}");
+                    let how = Cutting { piece_bytes, in_windows };
+                    for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
+                        let ids = encoder.encode_pieces::<u32>(&file.0, specials, threads, how, &Silent);
+                        check_specials(&encoder, &text, specials, ids, &expected);
+                    }
                 }
             }
         }
@@ -365,7 +450,8 @@ fn long_files_are_joined_where_the_pieces_meet() {
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 3] {
             for piece_bytes in [2_000, 10_000] {
-                let ids = encoder.encode_pieces::<u32>(&file.0, threads, piece_bytes, true, &Silent);
+                let how = Cutting { piece_bytes, in_windows: true };
+                let ids = encoder.encode_pieces::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
                 assert!(ids.unwrap() == expected);
             }
         }
@@ -379,7 +465,8 @@ fn the_first_malformed_byte_of_a_file_is_named() {
     let encoder = setting.encoder(EncoderOptions::default());
     let offset_of = |content: &[u8], piece_bytes| {
         let file = TemporaryFile::new(content);
-        match encoder.encode_pieces::<u32>(&file.0, 3, piece_bytes, true, &Silent) {
+        let how = Cutting { piece_bytes, in_windows: true };
+        match encoder.encode_pieces::<u32>(&file.0, Specials::Recognise, 3, how, &Silent) {
             Err(Error::InvalidUtf8 { offset, hint, path }) => {
                 assert_eq!(path.as_deref(), Some(&*file.0));
                 (offset as usize, hint)
@@ -405,7 +492,8 @@ fn the_first_malformed_byte_of_a_file_is_named() {
             .contains("Latin-1")
     );
     let missing = std::path::Path::new("no/such/file");
-    assert!(matches!(encoder.encode_file::<u32>(missing, 1, &Silent), Err(Error::Io { .. })));
+    let encoded = encoder.encode_file::<u32>(missing, Specials::Recognise, 1, &Silent);
+    assert!(matches!(encoded, Err(Error::Io { .. })));
 }
 
 #[test]

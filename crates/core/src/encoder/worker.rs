@@ -1,10 +1,10 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
-use super::Encoder;
 use super::cache::Cache;
 use super::crew::Pulse;
 use super::sink::Sink;
 use super::spans::Merger;
+use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::special::SpecialTokens;
 
@@ -25,6 +25,8 @@ pub(super) struct Window<'a> {
     pub(super) until: usize,
     /// Whether the pattern lets a document be encoded before all of it is there.
     pub(super) in_windows: bool,
+    /// What literals of special tokens in it are.
+    pub(super) specials: Specials,
 }
 
 /// Where pretokens ended, and how many ids there were by then: the first ones, as many as there is room for.
@@ -119,27 +121,38 @@ impl Worker {
         marks: &mut Marks,
         sink: &mut S,
     ) -> Result<usize> {
-        let Window { text, is_last, until, in_windows } = window;
-        let specials = &encoder.specials;
+        let Window { text, is_last, until, in_windows, .. } = window;
+        let specials = match window.specials {
+            Specials::Ordinary => None,
+            Specials::Recognise | Specials::Error => Some(&encoder.specials),
+        };
+        let longest = specials.map_or(0, SpecialTokens::longest);
         // A special token that starts before `open` is seen in full, whichever is the longest there.
-        let open = match specials.longest() {
-            1.. if !is_last => floor_char_boundary(text, (text.len() + 1).saturating_sub(specials.longest())),
+        let open = match longest {
+            1.. if !is_last => floor_char_boundary(text, (text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
         };
         let mut done = 0;
         while done < until {
-            let found = specials.find(text.as_bytes(), done).filter(|found| found.start < open);
-            let end = found.map_or(open, |found| found.start);
+            let found = specials
+                .and_then(|specials| Some((specials, specials.find(text.as_bytes(), done)?)))
+                .filter(|(_, found)| found.start < open);
+            let end = found.map_or(open, |(_, found)| found.start);
             let is_whole = found.is_some() || is_last;
             if !is_whole && !in_windows {
                 break;
             }
             if end > done {
                 let document =
-                    Window { text: &text[done..end], is_last: is_whole, until: until - done, in_windows };
+                    Window { text: &text[done..end], is_last: is_whole, until: until - done, ..window };
                 done += self.encode_document_window(encoder, document, done, marks, sink)?;
             }
-            let Some(found) = found.filter(|_| done == end && done < until) else { break };
+            let Some((specials, found)) = found.filter(|_| done == end && done < until) else { break };
+            if window.specials == Specials::Error {
+                let token = specials.tokens()[found.index].0.clone();
+                let offset = usize::try_from(marks.base).unwrap_or(usize::MAX).saturating_add(found.start);
+                return Err(Error::DisallowedSpecial { token, offset });
+            }
             sink.put(specials.tokens()[found.index].1)?;
             done = found.end;
             if marks.n_wanted > 0 {

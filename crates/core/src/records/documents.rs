@@ -38,6 +38,13 @@ impl Documents {
         Ok(documents)
     }
 
+    /// No text, and the end of a document that began in an earlier block.
+    pub fn end_only() -> Result<Self> {
+        let mut documents = Documents::default();
+        documents.end()?;
+        Ok(documents)
+    }
+
     /// The whole text.
     pub fn text(&self) -> &str {
         &self.text

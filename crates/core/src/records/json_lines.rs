@@ -30,6 +30,8 @@ pub struct JsonLines {
     n_skipped: u64,
     messages: Vec<String>,
     buffers: Buffers<String>,
+    /// The documents of a block before an error in it.
+    salvaged: Documents,
 }
 
 impl JsonLines {
@@ -49,6 +51,7 @@ impl JsonLines {
             n_skipped: 0,
             messages: Vec::new(),
             buffers: Buffers::default(),
+            salvaged: Documents::default(),
         })
     }
 
@@ -56,20 +59,34 @@ impl JsonLines {
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
         let text = self.buffers.take(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
+        match self.read_lines(bytes, &mut documents) {
+            Ok(()) => Ok(documents),
+            Err(error) => {
+                self.salvaged = documents;
+                Err(error)
+            }
+        }
+    }
+
+    /// What was read of a block before an error in it: the documents of the lines before.
+    pub fn salvage(&mut self) -> Documents {
+        std::mem::take(&mut self.salvaged)
+    }
+
+    fn read_lines(&mut self, bytes: &[u8], documents: &mut Documents) -> Result<()> {
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &bytes[start..]) {
             let line = &bytes[start..start + length];
             start += length + 1;
             if self.held.is_empty() {
-                self.read_line(line, &mut documents)?;
+                self.read_line(line, documents)?;
             } else {
                 let mut whole = std::mem::take(&mut self.held);
                 hold(&mut whole, line)?;
-                self.read_line(&whole, &mut documents)?;
+                self.read_line(&whole, documents)?;
             }
         }
-        hold(&mut self.held, &bytes[start..])?;
-        Ok(documents)
+        hold(&mut self.held, &bytes[start..])
     }
 
     /// The rest, once the file is at its end: a last line without a newline.
@@ -101,10 +118,12 @@ impl JsonLines {
         }
         let start = documents.text.len();
         let mut read = extract(line, &self.field, &mut documents.text);
-        if read.is_err() && self.mending.replaces && std::str::from_utf8(line).is_err() {
+        if read.is_err()
+            && self.mending.replaces
+            && let Some(replaced) = with_replacements(line)?
+        {
             documents.text.truncate(start);
-            let replaced = String::from_utf8_lossy(line);
-            read = extract(replaced.as_bytes(), &self.field, &mut documents.text);
+            read = extract(&replaced, &self.field, &mut documents.text);
         }
         let Err(error) = read else { return documents.end() };
         documents.text.truncate(start);
@@ -129,6 +148,49 @@ fn hold(held: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The line with U+FFFD for what is no character in it: bytes that are not UTF-8, and escapes of lone surrogates
+/// (`"\\ud83d"`); None where there is nothing of that kind.
+fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
+    const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+    let mut replaced = Vec::new();
+    // Three bytes at most stand for one that is malformed; an escape of six becomes three.
+    replaced.try_reserve_exact(line.len()).map_err(Error::out_of_memory("a line of a file"))?;
+    let mut put = |bytes: &[u8]| {
+        replaced.try_reserve(bytes.len()).map_err(Error::out_of_memory("a line of a file"))?;
+        replaced.extend_from_slice(bytes);
+        Ok(())
+    };
+    for chunk in line.utf8_chunks() {
+        let mut rest = chunk.valid().as_bytes();
+        while let Some(escape) = memchr(b'\\', rest) {
+            put(&rest[..escape])?;
+            rest = &rest[escape..];
+            let low = rest.get(6..).and_then(surrogate);
+            let (n_bytes, is_lone) = match (surrogate(rest), low) {
+                (Some(0xd800..0xdc00), Some(0xdc00..)) => (12, false),
+                (Some(_), _) => (6, true),
+                // Of any other escape the second byte may be a backslash.
+                (None, _) => (rest.len().min(2), false),
+            };
+            put(if is_lone { REPLACEMENT } else { &rest[..n_bytes] })?;
+            rest = &rest[n_bytes..];
+        }
+        put(rest)?;
+        if !chunk.invalid().is_empty() {
+            put(REPLACEMENT)?;
+        }
+    }
+    Ok((replaced != line).then_some(replaced))
+}
+
+/// The surrogate whose escape `bytes` begin with.
+fn surrogate(bytes: &[u8]) -> Option<u16> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    let digits =
+        std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
+}
+
 /// Appends the text at `field` to `text`; on an error something may have been appended.
 fn extract(line: &[u8], field: &[String], text: &mut String) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_slice(line);
@@ -146,6 +208,8 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[String]) -> String {
     };
     if error.is_eof() {
         text.push_str("; the line is cut short");
+    } else if error.is_syntax() && matches!(with_replacements(line), Ok(Some(_))) {
+        text.push_str("; replace what is no character with input_errors=\"replace\"");
     } else if error.is_data()
         && let Ok(serde_json::Value::Object(record)) = serde_json::from_slice(line)
         && field.first().is_some_and(|key| !record.contains_key(key))

@@ -25,7 +25,7 @@ pub use columns::check_ascending;
 pub use counting::BlockCounter;
 pub use cuts::{Cut, Cuts};
 pub use documents::{Documents, Mending};
-pub use encoding::{BlockEncoder, Encoded};
+pub use encoding::{BlockEncoder, BlockOptions, Encoded, Place};
 pub use json_lines::JsonLines;
 pub use plain_text::PlainText;
 pub use quota::Quota;

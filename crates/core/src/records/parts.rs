@@ -45,6 +45,11 @@ impl Parts {
         Parts { cuts, tail: String::new(), n_cuts: 0 }
     }
 
+    /// Forgets what is kept.
+    pub(super) fn clear(&mut self) {
+        self.tail.clear();
+    }
+
     /// Calls `work` with the texts of the next block.
     pub(super) fn with<T>(
         &mut self,

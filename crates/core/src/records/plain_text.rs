@@ -27,6 +27,8 @@ pub struct PlainText {
     begin: Vec<u8>,
     has_text: bool,
     buffers: Buffers<String>,
+    /// What was read of a block before an error in it.
+    salvaged: Documents,
 }
 
 impl PlainText {
@@ -44,6 +46,7 @@ impl PlainText {
             begin: Vec::new(),
             has_text: false,
             buffers: Buffers::default(),
+            salvaged: Documents::default(),
         })
     }
 
@@ -66,13 +69,23 @@ impl PlainText {
         let n_bytes = self.held.len() + block.len();
         let text = self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
+        match self.read_into(&mut documents, block, is_last) {
+            Ok(()) => Ok(documents),
+            Err(error) => {
+                self.salvaged = documents;
+                Err(error)
+            }
+        }
+    }
+
+    fn read_into(&mut self, documents: &mut Documents, block: &[u8], is_last: bool) -> Result<()> {
         let mut joined = std::mem::take(&mut self.held);
         let mut bytes = block;
         if self.is_character(&joined) && bytes.len() > MOST_CONTINUED {
             // Only the character is put together, and not the whole block.
             let n_more = bytes.iter().take(MOST_CONTINUED).take_while(|&&byte| byte & 0xc0 == 0x80).count();
             joined.extend_from_slice(&bytes[..n_more]);
-            self.append(&mut documents, &joined, 0, true)?;
+            self.append(documents, &joined, 0, true)?;
             self.offset += joined.len() as u64;
             bytes = &bytes[n_more..];
         } else if !joined.is_empty() {
@@ -84,8 +97,8 @@ impl PlainText {
         let mut n_held = 0;
         if let Some(separator) = self.separator.take() {
             for found in separator.find_iter(bytes) {
-                self.append(&mut documents, &bytes[start..found], start, true)?;
-                self.end(&mut documents)?;
+                self.append(documents, &bytes[start..found], start, true)?;
+                self.end(documents)?;
                 start = found + separator.needle().len();
             }
             if !is_last {
@@ -93,12 +106,16 @@ impl PlainText {
             }
             self.separator = Some(separator);
         }
-        let n_used =
-            start + self.append(&mut documents, &bytes[start..bytes.len() - n_held], start, is_last)?;
+        let n_used = start + self.append(documents, &bytes[start..bytes.len() - n_held], start, is_last)?;
         self.held.try_reserve(bytes.len() - n_used).map_err(Error::out_of_memory(BLOCK))?;
         self.held.extend_from_slice(&bytes[n_used..]);
         self.offset += n_used as u64;
-        Ok(documents)
+        Ok(())
+    }
+
+    /// What was read of a block before an error in it: documents, and the beginning of the one with the error.
+    pub fn salvage(&mut self) -> Documents {
+        std::mem::take(&mut self.salvaged)
     }
 
     /// Whether what is held is the begin of a character and not that of a separator.

@@ -33,6 +33,11 @@ impl Quota {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
     }
 
+    /// Counts `n_bytes` as unused again: those of a document that was let through and then withdrawn.
+    pub fn give_back(&mut self, n_bytes: u64) {
+        self.n_bytes = self.n_bytes.saturating_sub(n_bytes);
+    }
+
     /// Whether nothing more is let through.
     pub fn is_full(&self) -> bool {
         self.n_bytes >= self.max_bytes

@@ -120,6 +120,41 @@ fn a_broken_record_is_named_or_skipped() {
 }
 
 #[test]
+fn lone_surrogates_in_json_are_replaced_where_that_is_asked_for() {
+    let replace = Mending { replaces: true, skips: false };
+    for (line, expected) in [
+        (br#"{"text": "a\ud83d b"}"#.as_slice(), "a\u{fffd} b"),
+        (br#"{"text": "\ud83d\ude42"}"#, "\u{1f642}"),
+        (br#"{"text": "\ude42\ud83d"}"#, "\u{fffd}\u{fffd}"),
+        (br#"{"text": "\ud83d\ud83d\ude42\ude42"}"#, "\u{fffd}\u{1f642}\u{fffd}"),
+        (br#"{"text": "\\ud83d \\\ud83d \uD83D\n"}"#, "\\ud83d \\\u{fffd} \u{fffd}\n"),
+        (b"{\"text\": \"caf\xe9 \\udfff\"}", "caf\u{fffd} \u{fffd}"),
+        (br#"{"te\u0078t": "a", "\ud800": 1}"#, "a"),
+    ] {
+        for step in [1, 1000] {
+            assert_eq!(json(line, "text", step, replace).unwrap(), [expected], "{}", line.escape_ascii());
+        }
+    }
+    assert!(json(br#"{"text": "\ud83"}"#, "text", 9, replace).is_err());
+    let message = json(br#"{"text": "\ud83d"}"#, "text", 9, STRICT).unwrap_err().to_string();
+    assert!(message.contains("input_errors=\"replace\""), "{message}");
+    let message = json(b"{\"text\": \"\xe9\"}", "text", 9, STRICT).unwrap_err().to_string();
+    assert!(message.contains("input_errors=\"replace\""), "{message}");
+}
+
+#[test]
+fn what_comes_before_an_error_is_salvaged() {
+    let mut reader = PlainText::new("a.txt".into(), Some("|"), STRICT).unwrap();
+    assert!(reader.push(b"one|two|thr\xffee|four").is_err());
+    let kept = reader.salvage();
+    assert_eq!(kept.iter().collect::<Vec<_>>(), ["one", "two"]);
+    let mut reader = JsonLines::new("a.jsonl".into(), vec!["text".into()], STRICT).unwrap();
+    assert!(reader.push(b"{\"text\": \"a\"}\n{\"text\": \"b\"}\nnonsense\n{\"text\": \"c\"}\n").is_err());
+    let kept = reader.salvage();
+    assert_eq!((kept.iter().collect::<Vec<_>>(), kept.open_text()), (vec!["a", "b"], ""));
+}
+
+#[test]
 fn columns_are_checked() {
     let column = |bytes: &[u8], offsets: &[i64], mending| {
         Documents::from_column(bytes, offsets, "a.parquet", 10, mending)
