@@ -31,7 +31,7 @@ from pairloom.arguments import (
     shown,
 )
 from pairloom.corpus import Corpus, is_dataset
-from pairloom.corpus.sources import has_suffix_of_records
+from pairloom.corpus.sources import is_for_corpus
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 from pairloom.notice import warn
@@ -145,7 +145,7 @@ class PretokenCounts:
         """
         checked = check_paths(paths)
         check_choice("input_errors", input_errors, ("strict", "replace"))
-        if any(has_suffix_of_records(path) for path in checked):
+        if any(is_for_corpus(path) for path in checked):
             return cls.from_corpus(
                 Corpus(checked, input_errors=input_errors),
                 pattern,
@@ -192,7 +192,7 @@ class PretokenCounts:
             done = 0
             if report is not None:
                 report("count", 0, reading.total)
-            with ReadAhead(iter(reading)) as blocks:
+            with ReadAhead(reading) as blocks:
                 for block in blocks:
                     counter.count_block(block.documents)
                     done = block.done

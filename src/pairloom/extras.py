@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["extra"]
 
 # Which of the package's extras brings a library.
-_EXTRAS = {"pyarrow": "parquet", "zstandard": "zstd", "fsspec": "remote", "matplotlib": "plot"}
+_EXTRAS = {"pyarrow": "parquet", "backports.zstd": "zstd", "fsspec": "remote", "matplotlib": "plot"}
 
 
 def extra(module: str, purpose: str) -> Any:
@@ -20,6 +20,6 @@ def extra(module: str, purpose: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        library = module.partition(".")[0]
+        library = module if module.startswith("backports.") else module.partition(".")[0]
         remedy = f"pip install 'pairloom[{_EXTRAS[library]}]'" if library in _EXTRAS else f"install {library}"
         raise ImportError(f"{purpose} needs {library}: {remedy}") from error

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.corpus import Corpus, is_dataset
-from pairloom.corpus.sources import STDIN, Source, has_suffix_of_records
+from pairloom.corpus.sources import STDIN, Source, is_for_corpus
 from pairloom.counts import batches_of
 
 __all__ = ["difference", "of_corpus", "of_files", "of_texts"]
@@ -33,14 +33,17 @@ def of_files(paths: list[str]) -> dict[str, Any]:
 
     What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size.
     """
-    if any(has_suffix_of_records(path) for path in paths):
+    if any(is_for_corpus(path) for path in paths):
         return {"files": _files(Corpus(paths).sources)}
     return {"files": _files([Source(path, "text", None, None) for path in paths])}
 
 
 def of_corpus(corpus: Corpus) -> dict[str, Any]:
     """The fingerprint of what a corpus reads, and how; of texts in memory only that they are such."""
-    return {"files": _files(corpus.sources), "options": {**corpus.options, "skip_bad": corpus.skip_bad}}
+    return {
+        "files": _files(corpus.sources),
+        "options": {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files},
+    }
 
 
 def of_texts(texts: Iterable[str]) -> tuple[dict[str, Any], Iterable[str]]:

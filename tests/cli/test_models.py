@@ -41,7 +41,7 @@ def test_encode_and_decode(given: list[str], tokenizer: Tokenizer, tmp_path: Pat
 def test_tokenize_and_stats_and_inspect(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(TEXT)
     corpus = ["--input", str(tmp_path / "text.txt")]
-    done = run("tokenize", *given, *corpus, "--output", tmp_path / "out", "--eot")
+    done = run("tokenize", *given, *corpus, "--output", tmp_path / "out", "--eot", "--specials", "recognise")
     assert done.status == 0, done.err
     shard = next((tmp_path / "out").glob("shard*0.npy"))
     assert np.load(shard).tolist() == [*tokenizer.encode(TEXT), tokenizer.special_tokens["<e>"]]

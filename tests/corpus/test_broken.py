@@ -21,7 +21,11 @@ def test_compressed_files_that_break_off(tmp_path: Path, suffix: str) -> None:
     for kept in (1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:kept])
         with pytest.raises(CorpusError, match=r"a\.jsonl.*(break off|damaged)"):
-            list(Corpus(path, skip_bad=True))
+            list(Corpus(path))
+        reading = Corpus(path, skip_bad=True).read()
+        texts = [text for block in reading for text in block.documents.texts()]
+        assert texts == [f"number {n}" for n in range(len(texts))] and len(texts) <= 5000
+        assert reading.n_skipped == 1 and "a.jsonl" in reading.messages[0]
     path.write_bytes(whole[:100] + b"\xff" * 50 + whole[150:])
     with pytest.raises(CorpusError, match=r"a\.jsonl"):
         list(Corpus(path))

@@ -14,7 +14,12 @@ import pytest
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
+    if (folder / "_manifest.parquet").exists():
+        metadata: Any = pytest.importorskip("pyarrow.parquet").read_metadata(folder / "_manifest.parquet").metadata
+        text = metadata[b"pairloom.manifest"]
+    else:
+        text = (folder / "manifest.json").read_bytes()
+    manifest: dict[str, Any] = json.loads(text)
     return manifest
 
 
@@ -33,7 +38,9 @@ def documents_of(folder: Path) -> list[list[int]]:
     for index in manifest["indexes"]:
         assert hashlib.sha256((folder / index["file"]).read_bytes()).hexdigest() == index["sha256"]
     named = {entry["file"] for entry in [*manifest["shards"], *manifest["indexes"]]}
-    assert {path.name for path in folder.iterdir()} == named | {"manifest.json"}
+    assert {path.name for path in folder.iterdir()} == named | {
+        "_manifest.parquet" if manifest["format"] == "parquet" else "manifest.json"
+    }
     totals = manifest["totals"]
     assert (totals["documents"], totals["tokens"]) == (len(documents), sum(map(len, documents)))
     return documents

@@ -6,6 +6,7 @@ import errno
 import itertools
 import json
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,11 +82,15 @@ def test_a_file_is_a_document_and_equals_encode_file(
     text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))
     (tmp_path / "a.txt").write_text(text)
     (tmp_path / "b.txt").write_text("東京タワー、" * 2000)
-    for size in (101, 1 << 20):
+    names = ("a.txt", "b.txt")
+    for size, specials in itertools.product((101, 1 << 20), ("recognise", "ordinary")):
         monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
-        tokenize_files(tokenizer, [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / str(size))
-        found = documents_of(tmp_path / str(size))
-        assert found == [tokenizer.encode_file(tmp_path / name).tolist() for name in ("a.txt", "b.txt")]
+        out = tmp_path / f"{size}-{specials}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenize_files(tokenizer, [tmp_path / name for name in names], out, specials=specials)
+        expected = [tokenizer.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
+        assert documents_of(out) == expected
 
 
 def test_ids_of_a_block_stay_while_others_are_made(tokenizer: Tokenizer) -> None:
@@ -195,7 +200,7 @@ def test_what_a_folder_may_hold(tokenizer: Tokenizer, paths: dict[str, Path], tm
             tokenize_files(tokenizer, paths["a.jsonl"], out, resume=True, **{"shard_tokens": 300, **change})  # type: ignore[arg-type]
     with pytest.raises(ResumeError, match="another model"):
         tokenize_files(tokenizer.truncate_vocab(400), paths["a.jsonl"], out, shard_tokens=300, resume=True)
-    with pytest.raises(ResumeError, match="input"):
+    with pytest.raises(ResumeError, match="not among the inputs any more"):
         tokenize_files(tokenizer, paths["a.parquet"], out, shard_tokens=300, resume=True)
     assert contents(out) == before
     tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, overwrite=True)
@@ -315,7 +320,7 @@ def test_progress_counts_bytes_of_files(tokenizer: Tokenizer, paths: dict[str, P
 def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
     tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
     manifest = manifest_of(tmp_path / "out")
-    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "sha256"}
+    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "sha256", "next"}
     assert manifest["complete"] and "next" not in manifest
     assert manifest["config"]["eot_id"] == tokenizer.special_tokens["<|endoftext|>"]
     assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)

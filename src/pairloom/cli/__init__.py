@@ -37,7 +37,7 @@ class _Command(Protocol):
     def add_arguments(parser: argparse.ArgumentParser) -> None: ...
 
     @staticmethod
-    def run(args: argparse.Namespace) -> None: ...
+    def run(args: argparse.Namespace) -> int | None: ...
 
 
 class _CommandParser(argparse.ArgumentParser):
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         with warnings_as_lines(lambda message: _say(f"warning: {message}")):
-            args.run(args)
+            status = args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone; keep the interpreter from complaining when it flushes at exit.
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (PairloomError, ValueError, TypeError, OSError, ImportError) as error:
         _say(error_message(error))
         return 1
-    return 0
+    return status or 0
 
 
 def _say(message: str) -> None:

@@ -6,7 +6,10 @@ import sys
 
 from pairloom.errors import CorpusError
 
-__all__ = ["listener", "read_stdin", "write_stdout"]
+__all__ = ["LEFT_OUT", "listener", "read_stdin", "write_stdout"]
+
+LEFT_OUT = 3
+"""The exit status of --strict when some of the input was left out."""
 
 
 def listener() -> bool:

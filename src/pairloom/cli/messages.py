@@ -39,7 +39,10 @@ _PHRASES = tuple(
         (r"\boccurs min_frequency=([0-9]+) times", r"occurs --min-frequency \1 times"),
         (r"\blonger than max_token_bytes=(?=[0-9]+)", "longer than --max-token-bytes "),
         (r"\braise max_memory\b", "raise --max-memory"),
-        (r"^eot asks\b", "--eot asks"),
+        (r"^(eot|bos)(?= (?:asks|must)\b)", r"--\1"),
+        (r'\bspecials="(ordinary|recognise)"', r"--specials \1"),
+        (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
+        (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
         # Checks of arguments begin with the argument's name.
         (
             r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"

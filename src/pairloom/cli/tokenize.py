@@ -7,8 +7,8 @@ import json
 import sys
 import time
 
-from pairloom.cli.console import listener
-from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.cli.console import LEFT_OUT, listener
+from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.notice import warn
 from pairloom.sinks import FORMATS
@@ -22,19 +22,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new or empty folder")
     parser.add_argument("--format", choices=FORMATS, default="npy", help="what shards are written as (%(default)s)")
-    parser.add_argument("--eot", action="store_true", help="put the first special token's id after each document")
+    parser.add_argument(
+        "--eot",
+        nargs="?",
+        const=True,
+        metavar="TOKEN",
+        help="put the id of this special token after each document; without TOKEN, of the only one there is",
+    )
+    parser.add_argument(
+        "--bos", nargs="?", const=True, metavar="TOKEN", help="put the id of this special token before each document"
+    )
+    add_specials_option(parser, default="ordinary")
     parser.add_argument(
         "--shard-tokens", type=int, default=SHARD_TOKENS, metavar="N", help="close a shard at N tokens (%(default)s)"
     )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="go on with what is in the folder")
+    again.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with what is in the folder; inputs behind the place where it stopped may have changed",
+    )
     again.add_argument("--force", action="store_true", help="replace the shards in the folder")
+    parser.add_argument(
+        "--rewrite", action="store_true", help="with --resume: write finished shards again where inputs changed"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 when records or files were left out, after all the rest"
+    )
     add_corpus_options(parser)
+    parser.set_defaults(wrong_usage=parser.error)
 
 
-def run(args: argparse.Namespace) -> None:
-    """Tokenizes, and prints one JSON line."""
+def run(args: argparse.Namespace) -> int:
+    """Tokenizes, and prints one JSON line; the exit status."""
+    if args.rewrite and not args.resume:
+        args.wrong_usage("--rewrite belongs to --resume")
     started = time.perf_counter()
     made = tokenize_files(
         load_model(args),
@@ -42,9 +65,12 @@ def run(args: argparse.Namespace) -> None:
         args.output,
         format=args.format,
         eot=args.eot,
+        bos=args.bos,
+        specials=args.specials,
         shard_tokens=args.shard_tokens,
         threads=args.threads,
         resume=args.resume,
+        rewrite=args.rewrite,
         overwrite=args.force,
         progress=listener(),
     )
@@ -58,6 +84,9 @@ def run(args: argparse.Namespace) -> None:
         "tokens": made.n_tokens,
         "shards": len(made.files),
         "skipped": made.n_skipped,
+        "skipped_files": len(made.skipped_files),
+        "special_literals": made.special_literals,
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
     print(json.dumps(report))
+    return LEFT_OUT if args.strict and (made.n_skipped or made.skipped_files) else 0

@@ -4,6 +4,6 @@ Enters: paths, folders, globs, URLs, standard input, iterables of str, data sets
 text with the end of each document. Memory does not grow with the corpus.
 """
 
-from pairloom.corpus.corpus import Block, Corpus, Position, Reading, is_dataset
+from pairloom.corpus.corpus import Block, Corpus, Position, Reading, SkippedFile, is_dataset
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "is_dataset"]
+__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]

@@ -1,49 +1,134 @@
-"""Compressed bytes to bytes, in pieces, whole or with an error.
+"""Decompresses a stream piece by piece, in bounded memory, and reports damage.
 
-Enters: an open file. Leaves: pieces of about PIECE_BYTES. Cost: that of the decoder, which runs without the
-interpreter lock. Every decoder is driven in the same way, member after member, so that a file that breaks off
-within one is always told from a file that ends: some of the ready-made readers end quietly there.
+Every decoder is driven with an upper bound for the bytes it gives at a time, so that a small file which decompresses to
+gigabytes (a decompression bomb) needs no more memory than any other. Streams may follow one another in a file; the end
+of each is checked, because some ready-made readers take a stream that breaks off for one that ends.
 """
 
 from __future__ import annotations
 
 import bz2
+import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from pairloom.errors import CorpusError
 from pairloom.extras import extra
 
-__all__ = ["COMPRESSIONS", "PIECE_BYTES", "pieces_of", "sniffed"]
+__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
 
 PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
 
 _READ_BYTES = 256 << 10
+# The most that a decoder gives at a time.
+_PART_BYTES: Final = 1 << 20
+# Windows of zstd beyond 2 GiB exist only in theory.
+_MOST_WINDOW_LOG: Final = 31
+
+
+class DamagedStreamError(CorpusError):
+    """Compressed data that are damaged or break off; what came before the damage is good."""
 
 
 class _Decoder(Protocol):
-    """What zlib, bz2, lzma and zstandard have in common."""
+    """The decompressors of the standard library: `decompress` gives at most `max_length` bytes."""
 
     @property
     def eof(self) -> bool: ...
     @property
+    def needs_input(self) -> bool: ...
+    @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def _zstd() -> Any:
-    return extra("zstandard", "reading .zst").ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+class _Gzip:
+    """zlib.decompressobj with the interface of the others."""
+
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        part = self._decoder.decompress(self._decoder.unconsumed_tail + data, max_length)
+        # A full part may not be all: zlib keeps some of its output to itself, too.
+        self.needs_input = len(part) < max_length and not self._decoder.unconsumed_tail
+        return part
 
 
-_DECODERS: dict[str, Callable[[], _Decoder]] = {
-    "gzip": lambda: zlib.decompressobj(wbits=31),
-    "bzip2": bz2.BZ2Decompressor,
-    "xz": lzma.LZMADecompressor,
-    "zstd": _zstd,
-}
+class _Zstandard:
+    """zstandard.decompressobj with the interface of the others.
+
+    It bounds no output, so it is fed little at a time: 4 bytes of zstd can be a block, which gives 128 KiB at most.
+    """
+
+    _FEED_BYTES: Final = 256
+
+    def __init__(self, library: Any, window_log: int) -> None:
+        self._decoder = library.ZstdDecompressor(max_window_size=1 << window_log).decompressobj()
+        self._waiting = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.eof)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._waiting
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._decoder.unused_data) + self._waiting
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        waiting = memoryview(self._waiting + data)
+        parts, size = [], 0
+        while len(waiting) and size < max_length and not self._decoder.eof:
+            parts.append(self._decoder.decompress(waiting[: self._FEED_BYTES]))
+            size += len(parts[-1])
+            waiting = waiting[self._FEED_BYTES :]
+        self._waiting = bytes(waiting)
+        return b"".join(parts)
+
+
+def _zstd(window_log: int) -> _Decoder:
+    """A decoder of the standard library (from Python 3.14 on) or of its backport; else of the library zstandard."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            zstd: Any = importlib.import_module(name)
+        except ImportError:
+            continue
+        options = {zstd.DecompressionParameter.window_log_max: window_log}
+        decoder: _Decoder = zstd.ZstdDecompressor(options=options)
+        return decoder
+    try:
+        library = importlib.import_module("zstandard")
+    except ImportError:
+        library = extra("backports.zstd", "reading .zst")
+    return _Zstandard(library, window_log)
+
+
+def _makers(memory: int | None) -> dict[str, Callable[[], _Decoder]]:
+    """How a decoder of each compression is made, of which none takes more than `memory` bytes for its window."""
+    window_log = _MOST_WINDOW_LOG if memory is None else min(max(memory.bit_length() - 1, 10), _MOST_WINDOW_LOG)
+    return {
+        "gzip": _Gzip,
+        "bzip2": bz2.BZ2Decompressor,
+        "xz": lambda: lzma.LZMADecompressor(memlimit=memory),
+        "zstd": lambda: _zstd(window_log),
+    }
+
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 """The compression that a suffix means."""
@@ -56,15 +141,28 @@ def sniffed(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def pieces_of(file: BinaryIO, compression: str | None, name: str) -> Iterator[bytes]:
-    """The bytes of `file`, decompressed, in pieces; CorpusError naming `name` where they break off or are damaged."""
+def pieces_of(file: BinaryIO, compression: str | None, name: str, *, memory: int | None = None) -> Iterator[bytes]:
+    """The bytes of `file`, decompressed, in pieces of about PIECE_BYTES.
+
+    memory: the most that a decoder may take for its window. Raises DamagedStreamError naming `name` where the data
+    break off or are damaged, after all that comes before; MemoryError for a window that is too large.
+    """
     if compression is None:
         while piece := file.read(PIECE_BYTES):
             yield piece
         return
     parts: list[bytes] = []
     size = 0
-    for part in _decompressed(file, compression, name):
+    damage: CorpusError | None = None
+    decompressed = _decompressed(file, compression, name, memory)
+    while True:
+        try:
+            part = next(decompressed)
+        except StopIteration:
+            break
+        except DamagedStreamError as error:
+            damage = error
+            break
         parts.append(part)
         size += len(part)
         if size >= PIECE_BYTES:
@@ -72,33 +170,39 @@ def pieces_of(file: BinaryIO, compression: str | None, name: str) -> Iterator[by
             parts, size = [], 0
     if parts:
         yield b"".join(parts)
+    if damage is not None:
+        raise damage
 
 
-def _decompressed(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
-    make = _DECODERS[compression]
+def _decompressed(file: BinaryIO, compression: str, name: str, memory: int | None) -> Iterator[bytes]:
+    make = _makers(memory)[compression]
     decoder = make()
     is_new = True
-    try:
-        while data := file.read(_READ_BYTES):
-            while data:
-                if decoder.eof:
-                    # Members may follow one another, and zeros may fill up the last block of a tape.
-                    data = data.lstrip(b"\0")
-                    if not data:
-                        break
-                    decoder = make()
-                part = decoder.decompress(data)
-                is_new = False
-                data = decoder.unused_data if decoder.eof else b""
-                if part:
-                    yield part
-    except (zlib.error, lzma.LZMAError, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise CorpusError(f"{name}: not readable as {compression}: {error}; the file is damaged") from error
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("zstd", "zstandard"):
-            raise CorpusError(f"{name}: not readable as {compression}: {error}; the file is damaged") from error
-        raise
+    while data := file.read(_READ_BYTES):
+        while data or not decoder.needs_input:
+            if decoder.eof:
+                # Streams may follow one another, and zeros may fill up the last block of a tape.
+                data = data.lstrip(b"\0")
+                if not data:
+                    break
+                decoder = make()
+            try:
+                part = decoder.decompress(data, _PART_BYTES)
+            except Exception as error:
+                raise _error_of(error, compression, name, memory) from error
+            is_new = False
+            data = decoder.unused_data if decoder.eof else b""
+            if part:
+                yield part
     if not decoder.eof and not is_new:
-        raise CorpusError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
+        raise DamagedStreamError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
+
+
+def _error_of(error: Exception, compression: str, name: str, memory: int | None) -> Exception:
+    """What an exception of a decoder is raised as."""
+    message = str(error).lower()
+    if isinstance(error, MemoryError) or "allocation error" in message:
+        return MemoryError(f"{name}: out of memory while decompressing")
+    if memory is not None and "memory" in message:
+        return MemoryError(f"{name}: decompressing it takes more than max_memory={memory} bytes")
+    return DamagedStreamError(f"{name}: not readable as {compression}: {error}; the file is damaged")

@@ -6,24 +6,29 @@ reading can be taken up again there.
 
 from __future__ import annotations
 
+import errno
 import tempfile
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
 from pairloom.arguments import check_choice, check_int, check_paths, check_texts
 from pairloom.corpus.columns import Rows, RowsReader
-from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
+from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.errors import CorpusError
 from pairloom.notice import warn
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "is_dataset"]
+__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
 
 # A text of an iterable counts as this much more than its characters, so that many empty ones make a block too.
 _TEXT_OVERHEAD = 16
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
+# Errors of the system that say nothing about a file.
+_NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR}
 
 
 class Block(NamedTuple):
@@ -31,7 +36,8 @@ class Block(NamedTuple):
 
     source: number of the source they come from; first: how many documents of that source ended before this block.
     n_skipped_before: records left out in the sources before that one. done: how far reading has come, in the unit of
-    `Reading.total`.
+    `Reading.total`. withdraws: the block holds nothing but the end of a document that was cut short by damage; who can
+    take back the text that came before does so.
     """
 
     documents: _core.Documents
@@ -39,6 +45,19 @@ class Block(NamedTuple):
     first: int
     n_skipped_before: int
     done: int
+    withdraws: bool = False
+
+
+class SkippedFile(NamedTuple):
+    """A file that was left out from some place on, because it cannot be read there.
+
+    input: number of the source. documents: how many of its documents come before the place, and were kept.
+    """
+
+    input: int
+    path: str
+    documents: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +84,12 @@ class Corpus:
     separator: what stands between the documents of plain text; None makes each file one document. Empty documents of
     plain text are none, empty records are.
     max_bytes: read no more text than this. doc_cap: cut each document to this many bytes. Both cut at characters.
-    skip_bad: leave out records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError.
-    input_errors: "replace" makes U+FFFD of malformed bytes. input_format: "text", "jsonl", "parquet" or "arrow",
-    whatever the suffix.
+    skip_bad: leave out records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError;
+    what follows the place where compressed data are damaged counts as one.
+    skip_bad_files: leave out a file that cannot be read, from the document on where that is found out, and go on with
+    the next (`Reading.skipped_files` lists them).
+    input_errors: "replace" makes U+FFFD of malformed bytes and of lone surrogates. input_format: "text", "jsonl",
+    "parquet" or "arrow", whatever the suffix.
 
     Raises OSError for a path that is not there, CorpusError for a folder or glob without files.
     """
@@ -81,6 +103,7 @@ class Corpus:
         max_bytes: int | None = None,
         doc_cap: int | None = None,
         skip_bad: bool = False,
+        skip_bad_files: bool = False,
         input_errors: str = "strict",
         input_format: str | None = None,
     ) -> None:
@@ -94,6 +117,7 @@ class Corpus:
         self.max_bytes = None if max_bytes is None else check_int("max_bytes", max_bytes, least=1)
         self.doc_cap = None if doc_cap is None else check_int("doc_cap", doc_cap, least=1)
         self.skip_bad = skip_bad
+        self.skip_bad_files = skip_bad_files
         self.input_errors = input_errors
         self._texts: Any = None
         self.sources: list[Source] = []
@@ -114,30 +138,28 @@ class Corpus:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but whole local files of plain text: what the core reads by itself."""
+        """Whether it is nothing but whole local files of plain text, all of which are wanted: what the core reads."""
         return (
             self._texts is None
             and self.max_bytes is None
             and self.doc_cap is None
             and self.separator is None
-            and all(
-                source.format == "text" and source.compression is None and not source.is_remote
-                for source in self.sources
-            )
+            and not self.skip_bad_files
+            and all(source.is_plain for source in self.sources)
         )
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that decide what good records give; `skip_bad` does not."""
+        """The options that decide what good records give; `skip_bad` and `skip_bad_files` do not."""
         names = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors")
         return {name: getattr(self, name) for name in names}
 
     @property
     def listing(self) -> list[dict[str, Any]]:
-        """The sources as a manifest names them: path, and size in bytes where there is one."""
+        """The sources as a manifest names them: path, size in bytes and time of modification where there is one."""
         if self._texts is not None:
-            return [{"path": "<texts>", "bytes": None}]
-        return [{"path": source.name, "bytes": source.n_bytes} for source in self.sources]
+            return [{"path": "<texts>", "bytes": None, "mtime_ns": None}]
+        return [{"path": source.name, "bytes": source.n_bytes, "mtime_ns": source.mtime_ns} for source in self.sources]
 
     @property
     def names(self) -> list[str]:
@@ -152,14 +174,17 @@ class Corpus:
         """The documents as str; the engines take `read()` instead, which makes none."""
         open_text = ""
         for block in self.read():
+            if block.withdraws:
+                open_text = ""
+                continue
             for text in block.documents.texts():
                 yield open_text + text
                 open_text = ""
             open_text += block.documents.open_text()
 
-    def read(self, start: Position | None = None) -> Reading:
-        """Reads the corpus once, from `start` on."""
-        return Reading(self, start or Position())
+    def read(self, start: Position | None = None, *, memory: int | None = None) -> Reading:
+        """Reads the corpus once, from `start` on; `memory` bounds the window of each decompressor, in bytes."""
+        return Reading(self, start or Position(), memory)
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -177,57 +202,145 @@ def is_dataset(value: Any) -> bool:
     return hasattr(value, "with_format") and hasattr(value, "iter") and not isinstance(value, type)
 
 
+@dataclass(slots=True)
+class _SourceState:
+    """How far one source is read.
+
+    left_out: documents at its beginning that are not wanted. n_skipped_before: records left out in the sources before;
+    before: bytes of those sources. is_open: whether a document began and did not end; n_open_bytes: its text so far.
+    """
+
+    number: int
+    left_out: int
+    n_skipped_before: int
+    before: int
+    n_documents: int = 0
+    is_open: bool = False
+    n_open_bytes: int = 0
+
+
 class Reading:
     """One pass over a corpus: an iterator of `Block`s.
 
-    total: bytes on the disk, 0 where unknown. n_skipped and messages: records left out so far, and what was wrong with
-    the first of them.
+    total: bytes on the disk, 0 where unknown; with `max_bytes`, bytes of text. n_skipped and messages: records left out
+    so far, and what was wrong with the first of them. skipped_files: files that were left out from some place on.
     """
 
-    def __init__(self, corpus: Corpus, start: Position) -> None:
+    def __init__(self, corpus: Corpus, start: Position, memory: int | None = None) -> None:
         self._corpus = corpus
         self._start = start
+        self._memory = memory
+        self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
         self._quota: _core.Quota | None = None
         if corpus.max_bytes is not None or corpus.doc_cap is not None:
             self._quota = _core.Quota(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
             self._quota.use_up(start.n_bytes)
-        self.total = sum(self._sizes)
+        self.total = self._expected()
         self.n_skipped = start.n_skipped
         self.messages: list[str] = []
+        self.skipped_files: list[SkippedFile] = []
+        self._n_text_bytes = start.n_bytes
         self._blocks = self._read()
 
     def __iter__(self) -> Iterator[Block]:
-        return self._blocks
+        return self
 
     def __next__(self) -> Block:
         return next(self._blocks)
 
+    def stop(self) -> None:
+        """Ends a wait for data of a pipe, from any thread; reading raises ReadingStopped then."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """Closes what is open."""
+        self._blocks.close()
+
     def warn(self) -> None:
-        """Warns when records were left out."""
+        """Warns when records or files were left out."""
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
             warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
+        if self.skipped_files:
+            some = self.skipped_files[:_MOST_MESSAGES]
+            shown = "".join(f"\n  {file.reason} ({file.documents} documents before that were kept)" for file in some)
+            warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
-    def _read(self) -> Iterator[Block]:
+    def _expected(self) -> int:
+        """How much there is to read, in the unit of `Block.done`."""
+        corpus = self._corpus
+        if corpus.max_bytes is None:
+            return sum(self._sizes)
+        if corpus.sources and all(source.is_plain for source in corpus.sources):
+            return min(sum(self._sizes), corpus.max_bytes)
+        return corpus.max_bytes
+
+    def _read(self) -> Generator[Block]:
         n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
         for number in range(self._start.source, n_sources):
-            n_documents = 0
-            n_skipped_before = self.n_skipped
-            before = sum(self._sizes[:number])
             left_out = self._start.documents if number == self._start.source else 0
-            for documents, done in self._source(number):
-                if self._quota is not None:
-                    documents = self._quota.apply(documents)
-                first, n_documents = n_documents, n_documents + len(documents)
-                if n_documents > left_out or (n_documents == left_out and not documents.is_empty):
-                    if first < left_out:
-                        documents = documents.skip(left_out - first)
-                        first = left_out
-                    if not documents.is_empty:
-                        yield Block(documents, number, first, n_skipped_before, before + done)
-                if self._quota is not None and self._quota.is_full:
-                    return
+            state = _SourceState(number, left_out, self.n_skipped, sum(self._sizes[:number]))
+            try:
+                for documents, done in self._source(number):
+                    block = self._block(state, documents, done)
+                    if block is not None:
+                        yield block
+                    if self._quota is not None and self._quota.is_full:
+                        return
+            except (CorpusError, OSError) as error:
+                if not self._may_skip(error):
+                    raise
+                if state.is_open:
+                    yield self._withdrawal(state)
+                self._skip(state, error)
+
+    def _block(self, state: _SourceState, documents: _core.Documents, done: int) -> Block | None:
+        """What of the documents is handed on."""
+        state.is_open = documents.n_open_bytes > 0 or (state.is_open and not len(documents))
+        if self._quota is not None:
+            documents = self._quota.apply(documents)
+        state.n_open_bytes = documents.n_open_bytes + (0 if len(documents) else state.n_open_bytes)
+        self._n_text_bytes += documents.n_bytes
+        first = state.n_documents
+        state.n_documents += len(documents)
+        if first < state.left_out:
+            documents = documents.skip(state.left_out - first)
+            first = state.left_out
+        if documents.is_empty:
+            return None
+        done = state.before + done if self._corpus.max_bytes is None else self._n_text_bytes
+        return Block(documents, state.number, first, state.n_skipped_before, done)
+
+    def _withdrawal(self, state: _SourceState) -> Block:
+        """The end of the document that is open, whose text counts no more."""
+        end = _core.Documents.end_only()
+        if self._quota is not None:
+            end = self._quota.apply(end)
+            self._quota.give_back(state.n_open_bytes)
+        self._n_text_bytes -= state.n_open_bytes
+        done = state.before + self._sizes[state.number] if self._corpus.max_bytes is None else self._n_text_bytes
+        return Block(end, state.number, state.n_documents, state.n_skipped_before, done, withdraws=True)
+
+    def _may_skip(self, error: Exception) -> bool:
+        """Whether the rest of a file is left out because of this error."""
+        if self._corpus._texts is not None:
+            return False
+        if self._corpus.skip_bad and isinstance(error, DamagedStreamError):
+            return True
+        is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE  # type: ignore[attr-defined]
+        return self._corpus.skip_bad_files and is_of_file
+
+    def _skip(self, state: _SourceState, error: Exception) -> None:
+        """Notes that the rest of a file is left out: as a file, or as a record."""
+        name = self._corpus.sources[state.number].name
+        reason = str(error) if isinstance(error, CorpusError) else f"{name}: {getattr(error, 'strerror', error)}"
+        if self._corpus.skip_bad_files:
+            self.skipped_files.append(SkippedFile(state.number, name, state.n_documents, reason))
+            return
+        self.n_skipped += 1
+        if len(self.messages) < _MOST_MESSAGES:
+            self.messages.append(reason)
 
     def _source(self, number: int) -> Iterator[tuple[_core.Documents, int]]:
         """The documents of one source, with how many of its bytes on the disk are read."""
@@ -236,7 +349,7 @@ class Reading:
             yield from ((documents, 0) for documents in self._in_memory(corpus._texts))
             return
         source = corpus.sources[number]
-        with source.open() as file:
+        with source.open(self._stop) as file:
             format: InputFormat = source.format or "text"
             compression = source.compression
             if source.name == STDIN:
@@ -259,11 +372,16 @@ class Reading:
             field = corpus.text_field.split(".")
             reader = _core.JsonLines(source.name, field=field, replace=replace, skip=corpus.skip_bad)
         before = self.n_skipped
-        for piece in pieces_of(file, compression, source.name):
-            documents = reader.push(piece)
+        try:
+            for piece in pieces_of(file, compression, source.name, memory=self._memory):
+                documents = reader.push(piece)
+                self._note(reader, before)
+                yield documents, _told(file, source)
+            documents = reader.finish()
+        except CorpusError:
             self._note(reader, before)
-            yield documents, _told(file, source)
-        documents = reader.finish()
+            yield reader.salvage(), _told(file, source)
+            raise
         self._note(reader, before)
         yield documents, source.n_bytes or 0
 
@@ -282,7 +400,7 @@ class Reading:
         with tempfile.TemporaryFile() as whole:
             if compression is not None or not file.seekable():
                 # Both formats are read from several places at once.
-                for piece in pieces_of(file, compression, source.name):
+                for piece in pieces_of(file, compression, source.name, memory=self._memory):
                     whole.write(piece)
                 whole.seek(0)
                 file = whole

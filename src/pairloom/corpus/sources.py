@@ -8,21 +8,23 @@ and below whose suffix is known, sorted; a glob for the files it matches, sorted
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import glob
 import os
 import stat
-import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom.corpus.compression import COMPRESSIONS
+from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
 from pairloom.extras import extra
 
-__all__ = ["STDIN", "InputFormat", "Source", "has_suffix_of_records", "resolve"]
+__all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve"]
 
 InputFormat = Literal["text", "jsonl", "parquet", "arrow"]
 """How the inside of a file is read, once it is decompressed."""
@@ -50,27 +52,39 @@ class Source:
     """One file.
 
     name: as messages and manifests show it. format: how it is read; None for standard input, which is looked at.
-    n_bytes: its size on the disk, where it has one.
+    n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that is known.
     """
 
     name: str
     format: InputFormat | None
     compression: str | None
     n_bytes: int | None
+    mtime_ns: int | None = None
 
     @property
     def is_remote(self) -> bool:
         """Whether it is a URL."""
         return "://" in self.name
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a local file of plain text that can be read from any place."""
+        return self.format == "text" and self.compression is None and not self.is_remote and self.n_bytes is not None
+
     @contextlib.contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The file, opened for reading bytes."""
+    def open(self, stop: threading.Event) -> Iterator[BinaryIO]:
+        """The file, opened for reading bytes; reading from a pipe ends with ReadingStopped once `stop` is set."""
         if self.name == STDIN:
-            yield sys.stdin.buffer
+            yield open_stdin(stop)
         elif self.is_remote:
             with _fsspec().open(self.name, "rb") as file:
                 yield cast(BinaryIO, file)
+        elif is_stream(self.name):
+            descriptor = open_stream(self.name)
+            try:
+                yield cast(BinaryIO, Stream(descriptor, stop))
+            finally:
+                os.close(descriptor)
         else:
             with open(self.name, "rb", buffering=0) as file:
                 yield cast(BinaryIO, file)
@@ -90,7 +104,7 @@ def resolve(paths: list[str], input_format: str | None = None) -> list[Source]:
     if input_format is None:
         return sources
     chosen = cast(InputFormat, input_format)
-    return [Source(source.name, chosen, source.compression, source.n_bytes) for source in sources]
+    return [dataclasses.replace(source, format=chosen) for source in sources]
 
 
 def _resolve_one(path: str) -> Iterator[Source]:
@@ -116,7 +130,9 @@ def _local(path: str) -> Source:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     format, compression = _by_suffix(path)
-    return Source(path, format or "text", compression, status.st_size if stat.S_ISREG(status.st_mode) else None)
+    if not stat.S_ISREG(status.st_mode):
+        return Source(path, format or "text", compression, None)
+    return Source(path, format or "text", compression, status.st_size, status.st_mtime_ns)
 
 
 def _folder(path: str) -> Iterator[Source]:
@@ -167,10 +183,10 @@ def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
     return (FORMATS.get(suffixes[-1]) if suffixes else None), compression
 
 
-def has_suffix_of_records(path: str) -> bool:
-    """Whether the name says that the file is more than plain text: records, or compressed."""
+def is_for_corpus(path: str) -> bool:
+    """Whether a `Corpus` must read it: records, compressed text, or a pipe, which the core cannot stop waiting for."""
     format, compression = _by_suffix(path)
-    return compression is not None or format not in (None, "text")
+    return compression is not None or format not in (None, "text") or is_stream(path)
 
 
 def _raise(error: OSError) -> None:

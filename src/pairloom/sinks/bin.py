@@ -6,9 +6,20 @@ that the manifest names. offsets: as in `pairloom.sinks.npy`.
 
 from __future__ import annotations
 
-from pairloom.sinks.npy import FlatWriter as Writer
-from pairloom.sinks.npy import dtype
+from pathlib import Path
+from typing import Any
 
-__all__ = ["SUFFIXES", "Writer", "dtype"]
+import numpy as np
+import numpy.typing as npt
+
+from pairloom.sinks.npy import FlatWriter as Writer
+from pairloom.sinks.npy import dtype, read_flat
+
+__all__ = ["SUFFIXES", "Writer", "dtype", "read"]
 
 SUFFIXES = (".bin", ".offsets.npy")
+
+
+def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of one shard."""
+    return read_flat(paths[0], dtype), np.load(paths[1])

@@ -10,14 +10,16 @@ Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.sinks.npy import FlatWriter
+from pairloom.sinks.npy import FlatWriter, read_flat
 
-__all__ = ["SUFFIXES", "Writer", "dtype"]
+__all__ = ["SUFFIXES", "Writer", "dtype", "read"]
 
 SUFFIXES = (".bin", ".idx")
 
@@ -55,3 +57,12 @@ class Writer(FlatWriter):
             np.arange(n + 1, dtype="<i8").tobytes(),
         ]
         self._index_path.write_bytes(b"".join(parts))
+
+
+def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of one shard."""
+    index = paths[1].read_bytes()
+    head = len(MAGIC) + struct.calcsize("<QBQQ")
+    n = struct.unpack_from("<Q", index, len(MAGIC) + struct.calcsize("<QB"))[0]
+    lengths = np.frombuffer(index, "<i4", n, head)
+    return read_flat(paths[0], dtype), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype"]
+__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "read", "read_flat"]
 
 SUFFIXES = (".npy", ".offsets.npy")
 
@@ -41,12 +41,20 @@ class Offsets:
 
     def __init__(self) -> None:
         self._parts: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
+        self._end = 0
         self.n_tokens = 0
 
     def add(self, n_tokens: int, ends: npt.NDArray[np.int64]) -> None:
         """Notes `n_tokens` more ids and the `ends` of documents in them."""
-        self._parts.append(ends + self.n_tokens)
+        if len(ends):
+            self._parts.append(ends + self.n_tokens)
+            self._end = int(self._parts[-1][-1])
         self.n_tokens += n_tokens
+
+    def withdraw(self) -> int:
+        """Forgets the ids after the last end; gives how many are left."""
+        self.n_tokens = self._end
+        return self.n_tokens
 
     @property
     def array(self) -> npt.NDArray[np.int64]:
@@ -62,6 +70,8 @@ class Offsets:
 class FlatWriter:
     """Writes the ids of one shard one after the other; each format adds what stands before, after or beside them."""
 
+    _n_header_bytes = 0
+
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         self._path, self._index_path = paths
         self._dtype = dtype
@@ -72,6 +82,12 @@ class FlatWriter:
         """Appends ids, and where documents end in them."""
         write_all(self._file, ids.astype(self._dtype, copy=False))
         self._offsets.add(len(ids), ends)
+
+    def withdraw(self) -> None:
+        """Takes back the ids of the document that has not ended."""
+        n_bytes = self._n_header_bytes + self._offsets.withdraw() * self._dtype.itemsize
+        self._file.truncate(n_bytes)
+        self._file.seek(n_bytes)
 
     def finish(self) -> None:
         """Completes the files."""
@@ -86,6 +102,8 @@ class FlatWriter:
 class Writer(FlatWriter):
     """Writes one shard."""
 
+    _n_header_bytes = _HEADER_BYTES
+
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         super().__init__(paths, dtype)
         self._file.write(_header(dtype, 0))
@@ -95,6 +113,17 @@ class Writer(FlatWriter):
         self._file.seek(0)
         self._file.write(_header(self._dtype, self._offsets.n_tokens))
         super().finish()
+
+
+def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of one shard."""
+    return np.load(paths[0], mmap_mode="r"), np.load(paths[1])
+
+
+def read_flat(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The ids of a file that holds nothing else."""
+    # An empty file cannot be mapped.
+    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype)
 
 
 def write_all(file: Any, array: npt.NDArray[Any]) -> None:
