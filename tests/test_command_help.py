@@ -6,15 +6,15 @@ import argparse
 
 import pytest
 
-from pairloom.cli import COMMANDS, _parser
+from pairloom.cli.commands import COMMANDS, parser
 from tests.test_cli import run
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
-    commands = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    parser = commands.choices[command]
-    assert isinstance(parser, argparse.ArgumentParser)
-    return parser
+    commands = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    found = commands.choices[command]
+    assert isinstance(found, argparse.ArgumentParser)
+    return found
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,27 +1,36 @@
-"""pairloom trains, applies and moves byte-level BPE tokenizers."""
+"""pairloom trains, applies and moves byte-level BPE tokenizers.
 
-from pairloom._core import UNICODE_VERSION, __version__
-from pairloom.config import TrainingConfig
-from pairloom.corpus import Corpus
-from pairloom.counts import PretokenCounts
-from pairloom.errors import (
-    CheckpointError,
-    CorpusError,
-    CountsError,
-    FormatError,
-    MissingByteError,
-    MissingKeyError,
-    PairloomError,
-    PatternError,
-    ResumeError,
-    SpecialTokenError,
-    UnknownTokenIdError,
-)
-from pairloom.pretokens import pretokenize
-from pairloom.progress import ProgressEvent
-from pairloom.tokenize import tokenize_files
-from pairloom.tokenizer import Tokenizer
-from pairloom.training import train_bpe
+Names are imported when they are first used: the command line handles signals before anything of size is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pairloom._core import UNICODE_VERSION, __version__
+    from pairloom.config import TrainingConfig
+    from pairloom.corpus import Corpus
+    from pairloom.counts import PretokenCounts
+    from pairloom.errors import (
+        CheckpointError,
+        CorpusError,
+        CountsError,
+        FormatError,
+        MissingByteError,
+        MissingKeyError,
+        PairloomError,
+        PatternError,
+        ResumeError,
+        SpecialTokenError,
+        UnknownTokenIdError,
+    )
+    from pairloom.pretokens import pretokenize
+    from pairloom.progress import ProgressEvent
+    from pairloom.tokenize import tokenize_files
+    from pairloom.tokenizer import Tokenizer
+    from pairloom.training import train_bpe
 
 __all__ = [
     "UNICODE_VERSION",
@@ -46,3 +55,47 @@ __all__ = [
     "tokenize_files",
     "train_bpe",
 ]
+
+_MODULES = {
+    "UNICODE_VERSION": "_core",
+    "CheckpointError": "errors",
+    "Corpus": "corpus",
+    "CorpusError": "errors",
+    "CountsError": "errors",
+    "FormatError": "errors",
+    "MissingByteError": "errors",
+    "MissingKeyError": "errors",
+    "PairloomError": "errors",
+    "PatternError": "errors",
+    "PretokenCounts": "counts",
+    "ProgressEvent": "progress",
+    "ResumeError": "errors",
+    "SpecialTokenError": "errors",
+    "Tokenizer": "tokenizer",
+    "TrainingConfig": "config",
+    "UnknownTokenIdError": "errors",
+    "__version__": "_core",
+    "pretokenize": "pretokens",
+    "tokenize_files": "tokenize",
+    "train_bpe": "training",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The public names, and the modules of the package."""
+    if name in _MODULES:
+        value = getattr(importlib.import_module(f"pairloom.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f"pairloom.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"pairloom.{name}":
+                raise
+    raise AttributeError(f"module 'pairloom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -1,16 +1,18 @@
-"""Progress of long work: a bar on stderr, a callable, or nothing.
+"""Progress of long work: a bar on a terminal, whole lines elsewhere, a callable, or nothing.
 
-Enters: (stage, done, total) from the core, about ten times a second. Leaves: `ProgressEvent`s for the caller's
-callable, or a bar. Each stage starts at done=0 and ends at done=total, or where it stopped early.
+The core and the loops over corpora report (stage, done, total) about ten times a second. Each stage starts at done=0
+and ends at done=total, or where it stopped early.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Progress", "ProgressEvent", "reporter"]
+__all__ = ["Pace", "Progress", "ProgressEvent", "progress_line", "reporter"]
 
 
 class ProgressEvent(NamedTuple):
@@ -22,20 +24,24 @@ class ProgressEvent(NamedTuple):
 
 
 Progress = None | bool | Callable[[ProgressEvent], Any]
-# report(stage, done, total), and a note that only bars show.
+# report(stage, done, total), and a note that only bars and lines show.
 Report = Callable[..., None]
 
-_UNITS = {"count": "B", "encode": "B", "merge": " merges"}
+_UNITS: Final = {"count": "B", "encode": "B", "merge": " merges"}
+_SECONDS_BETWEEN_LINES: Final = 10.0
 
 
 @contextmanager
 def reporter(progress: Progress) -> Iterator[Report | None]:
     """Yields what the core calls to report, or None when nobody listens."""
-    if progress is None or progress is False:
+    if progress is None or progress is False or (progress is True and sys.stderr is None):
         yield None
     elif progress is True:
-        with _Bars() as bars:
-            yield bars.report
+        shown: _Bars | _Lines = _Bars() if _is_terminal() else _Lines()
+        try:
+            yield shown.report
+        finally:
+            shown.close()
     elif callable(progress):
         listener = progress
         yield lambda stage, done, total, _note="": _discard(listener(ProgressEvent(stage, done, total)))
@@ -43,42 +49,141 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
         raise TypeError(f"progress must be None, a bool or a callable, not {type(progress).__name__}")
 
 
+def _is_terminal() -> bool:
+    """Whether stderr shows a terminal; one that is closed does not."""
+    with suppress(ValueError, OSError):
+        return sys.stderr.isatty()
+    return False
+
+
 def _discard(_: Any) -> None:
     """What a listener returns means nothing."""
 
 
+class Pace:
+    """When to tell of a stage, how fast it goes and how long it will take; lines come less and less often."""
+
+    def __init__(self, event: ProgressEvent) -> None:
+        self._event = event
+        self._started = time.monotonic()
+        self._interval = 1.0
+        self._next = self._started + self._interval
+        self._is_shown = False
+
+    def is_due(self, event: ProgressEvent) -> bool:
+        """Whether to tell of `event`: from time to time, and at the end of what took some time."""
+        now = time.monotonic()
+        is_last = event.total > 0 and event.done >= event.total
+        if now < self._next and not (is_last and self._is_shown):
+            return False
+        self._is_shown = not is_last
+        self._interval = min(self._interval * 2, _SECONDS_BETWEEN_LINES)
+        self._next = now + self._interval
+        return True
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the stage began."""
+        return time.monotonic() - self._started
+
+    def per_second(self, event: ProgressEvent) -> float | None:
+        """The rate of what was done since the stage began."""
+        elapsed = self.elapsed
+        return (event.done - self._event.done) / elapsed if elapsed > 0 else None
+
+    def seconds_left(self, event: ProgressEvent) -> float | None:
+        """How long the rest takes at this rate; None where that is unknown."""
+        rate = self.per_second(event)
+        return (event.total - event.done) / rate if rate and event.total >= event.done else None
+
+
+def progress_line(event: ProgressEvent, pace: Pace, note: str = "") -> str:
+    """One line about a stage.
+
+    >>> event = ProgressEvent("encode", 1_500_000, 3_000_000)
+    >>> progress_line(event, Pace(event))
+    'encode 1.5 MB of 3 MB (50 %)'
+    """
+    unit = _UNITS.get(event.stage, "")
+    parts = [f"{event.stage} {_scaled(event.done, unit)}"]
+    if event.total > 0:
+        parts[0] += f" of {_scaled(event.total, unit)} ({event.done * 100 // event.total} %)"
+    rate, left = pace.per_second(event), pace.seconds_left(event)
+    if rate:
+        parts.append(f"{_scaled(rate, unit)}/s")
+    if rate and event.total > 0 and event.done >= event.total:
+        parts.append(f"in {_duration(pace.elapsed)}")
+    elif left is not None:
+        parts.append(f"{_duration(left)} left")
+    return ", ".join([*parts, note] if note else parts)
+
+
+def _scaled(value: float, unit: str) -> str:
+    """Three digits with a decimal prefix."""
+    if unit != "B":
+        return f"{value:,.0f}{unit}"
+    for prefix in ("", "k", "M", "G", "T"):
+        if value < 999.5:
+            return f"{value:.3g} {prefix}B"
+        value /= 1000
+    return f"{value:,.0f} PB"
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class _Lines:
+    """Whole lines on stderr, now and then: for log files and schedulers."""
+
+    def __init__(self) -> None:
+        self._pace: Pace | None = None
+        self._stage = ""
+
+    def report(self, stage: str, done: int, total: int, note: str = "") -> None:
+        event = ProgressEvent(stage, done, total)
+        if self._pace is None or stage != self._stage:
+            self._pace, self._stage = Pace(event), stage
+        if self._pace.is_due(event):
+            # A log that cannot be written is no reason to stop.
+            with suppress(OSError, ValueError):
+                sys.stderr.write(f"pairloom: {progress_line(event, self._pace, note)}\n")
+                sys.stderr.flush()
+
+    def close(self) -> None:
+        """Every line is whole already."""
+
+
 class _Bars:
-    """One bar a stage, drawn by tqdm on stderr; plain lines now and then where stderr is no terminal."""
+    """One bar a stage, drawn by tqdm on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._stage = ""
 
-    def __enter__(self) -> _Bars:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Leaves the bar as it is."""
         if self._bar is not None:
             self._bar.close()
 
     def report(self, stage: str, done: int, total: int, note: str = "") -> None:
-        import sys
-
         from tqdm import tqdm
 
         if stage != self._stage:
-            if self._bar is not None:
-                self._bar.close()
-            quiet = not sys.stderr.isatty()
+            self.close()
             self._bar = tqdm(
                 total=total or None,
                 desc=stage,
                 unit=_UNITS.get(stage, ""),
                 unit_scale=True,
                 file=sys.stderr,
-                mininterval=10 if quiet else 0.1,
+                mininterval=0.1,
                 delay=0.5,
-                ascii=quiet or None,
                 dynamic_ncols=True,
             )
             self._stage = stage

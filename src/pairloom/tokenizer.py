@@ -16,8 +16,11 @@ import numpy.typing as npt
 from pairloom import _core, formats
 from pairloom.arguments import check_choice, check_int, check_texts, resolve_threads
 from pairloom.config import TrainingConfig
+from pairloom.corpus import Corpus
+from pairloom.corpus.streams import is_stream
 from pairloom.counts import PretokenCounts
 from pairloom.model import DecodeErrors, Model, Pattern
+from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_name
 from pairloom.progress import Progress, reporter
 from pairloom.training import check_counts, train_model, train_on_files, train_on_texts
@@ -302,7 +305,21 @@ class Tokenizer:
         """
         check_choice("specials", specials, SPECIALS)
         with reporter(progress) as report:
+            if is_stream(os.fspath(path)):
+                return self._encode_stream(os.fspath(path), resolve_threads(threads), report, specials)
             return self._core.encode_file(os.fspath(path), resolve_threads(threads), report, specials)
+
+    def _encode_stream(self, path: str, threads: int, report: Any, specials: str) -> npt.NDArray[Any]:
+        """The ids of what a pipe gives; waiting for it can be interrupted, as it cannot in the core."""
+        encoder = self.block_encoder(specials=specials, threads=threads)
+        parts = [np.zeros(0, self.id_dtype)]
+        with ReadAhead(Corpus.of_stream(path).read()) as blocks:
+            for block in blocks:
+                ids, _, _ = encoder.push(block.documents, name=path)
+                parts.append(ids.copy())
+                if report is not None:
+                    report("encode", block.done, 0)
+        return np.concatenate(parts)
 
     def count_tokens(
         self,

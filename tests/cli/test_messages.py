@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.cli import COMMANDS, messages
+from pairloom.cli import messages
+from pairloom.cli.commands import COMMANDS
 from pairloom.cli.messages import error_message, in_words_of_options
 from tests.cli.commands import run
 from tests.corpus.files import write_parquet

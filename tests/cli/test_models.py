@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.cli import COMMANDS
+from pairloom.cli.commands import COMMANDS
 from tests.cli.commands import run
 from tests.test_command_help import parser_of
 

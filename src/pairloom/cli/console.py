@@ -1,24 +1,124 @@
-"""What the commands share at the terminal: bytes in, bytes out, progress."""
+"""What the commands share at the terminal: bytes in, bytes out, messages and progress."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import json
 import sys
+import time
+from collections.abc import Callable
+from typing import Any
 
+from pairloom.arguments import LARGEST_INT
+from pairloom.arguments import shown as shown_value
 from pairloom.errors import CorpusError
+from pairloom.progress import Pace, Progress, ProgressEvent
 
-__all__ = ["LEFT_OUT", "listener", "read_stdin", "write_stdout"]
+__all__ = [
+    "LEFT_OUT",
+    "Console",
+    "Say",
+    "UsageError",
+    "add_output_options",
+    "read_stdin",
+    "whole_number",
+    "write_stdout",
+]
 
 LEFT_OUT = 3
 """The exit status of --strict when some of the input was left out."""
 
+_MOST_SHOWN = 40
 
-def listener() -> bool:
-    """What long commands pass as `progress`: a bar on a terminal, plain lines now and then elsewhere."""
-    return True
+# say(event, message): event is "error", "warning", "note" or "interrupted".
+Say = Callable[[str, str], None]
+
+
+class UsageError(Exception):
+    """The command cannot be run as it was called; exit status 2."""
+
+
+class Console:
+    """What --quiet and --log-json make of messages and progress."""
+
+    def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
+        self.quiet = quiet
+        self.log_json = log_json
+
+    def say(self, event: str, message: str) -> None:
+        """Tells people, or what reads the log, of something that happened."""
+        if self.quiet and event == "note":
+            return
+        if self.log_json:
+            _write_line(json.dumps({"event": event, "time": time.time(), "message": message}))
+        else:
+            _write_line(f"pairloom: {'warning: ' if event == 'warning' else ''}{message}")
+
+    def tell(self, line: str) -> None:
+        """Writes a line that is what somebody at a terminal asked for."""
+        _write_line(line)
+
+    @property
+    def progress(self) -> Progress:
+        """What long commands pass as `progress`: a bar on a terminal, lines now and then elsewhere."""
+        if self.quiet:
+            return None
+        return _JsonLines() if self.log_json else True
+
+
+class _JsonLines:
+    """Progress as JSON, a line now and then."""
+
+    def __init__(self) -> None:
+        self._pace: Pace | None = None
+        self._stage = ""
+
+    def __call__(self, event: ProgressEvent) -> None:
+        if self._pace is None or event.stage != self._stage:
+            self._pace, self._stage = Pace(event), event.stage
+        if self._pace.is_due(event):
+            report: dict[str, Any] = {"event": "progress", "time": time.time(), **event._asdict()}
+            report["unit"] = "merges" if event.stage == "merge" else "bytes"
+            report["elapsed_seconds"] = self._pace.elapsed
+            report["per_second"] = self._pace.per_second(event)
+            report["seconds_left"] = self._pace.seconds_left(event)
+            _write_line(json.dumps(report))
+
+
+def _write_line(line: str) -> None:
+    """Writes to stderr; what cannot be told is no reason to stop."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """What is told on stderr; `Console` is made of these options."""
+    told = parser.add_mutually_exclusive_group()
+    told.add_argument("--quiet", action="store_true", help="say nothing on stderr but warnings and errors")
+    told.add_argument(
+        "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object a line"
+    )
+
+
+def whole_number(text: str) -> int:
+    """The int that an option is given; what no 64 bits hold is wrong usage."""
+    try:
+        number = int(text)
+    except ValueError:
+        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
+        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}") from None
+    if abs(number) > LARGEST_INT:
+        raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
+    return number
 
 
 def read_stdin() -> str:
     """All of stdin as text; no newline is translated."""
+    if sys.stdin is None:
+        raise UsageError("stdin is closed; name an input, or redirect one")
     data = sys.stdin.buffer.read()
     try:
         return data.decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from pairloom import Tokenizer
 from pairloom.cli.models import add_model_arguments, load_model
@@ -28,10 +27,7 @@ def run(args: argparse.Namespace) -> None:
     """Loads and saves; stdout stays empty, stderr says what was written and what its files leave unsaid."""
     tokenizer = load_model(args)
     tokenizer.save(args.output, overwrite=args.force, format=args.format)
-    print(
-        f"{args.output}: {args.format}, {len(tokenizer.vocab)} tokens{_reminder(tokenizer, args.format)}",
-        file=sys.stderr,
-    )
+    args.console.tell(f"{args.output}: {args.format}, {len(tokenizer.vocab)} tokens{_reminder(tokenizer, args.format)}")
 
 
 def _reminder(tokenizer: Tokenizer, format: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import Any, get_args
 
+from pairloom.cli.console import whole_number
 from pairloom.config import PROFILES, TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import InputFormat
@@ -39,8 +40,8 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
         "--separator", metavar="S", help=r"what stands between documents of plain text (\n, \t, \0)"
     )
     separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")
-    group.add_argument("--max-bytes", type=int, metavar="N", help="read no more text than this")
-    group.add_argument("--doc-cap", type=int, metavar="N", help="cut each document to this many bytes")
+    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="read no more text than this")
+    group.add_argument("--doc-cap", type=whole_number, metavar="N", help="cut each document to this many bytes")
     group.add_argument(
         "--skip-bad", action="store_true", help="leave out records that cannot be read, and say how many"
     )
@@ -91,8 +92,10 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
     parser.add_argument("--corpus-specials", choices=["text", "split"], help="what special tokens in the input are")
-    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="fail rather than count or learn in more")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+    parser.add_argument(
+        "--max-memory", type=whole_number, metavar="BYTES", help="fail rather than count or learn in more"
+    )
+    parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
 
 
 def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, TrainingConfig
-from pairloom.cli.console import listener
 from pairloom.cli.corpus_options import (
     add_corpus_options,
     add_pretoken_options,
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     corpus = corpus_of(args, config.input_errors)
-    counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=listener())
+    counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=args.console.progress)
     counts.save(args.output, overwrite=args.force)
     print(json.dumps(report(counts, started)))
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.console import read_stdin, whole_number, write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = "turn ids into text"
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom decode`."""
     add_model_arguments(parser)
     parser.add_argument(
-        "--ids", nargs="*", type=int, metavar="N", help="ids; stdin (JSON or apart by white space) if absent"
+        "--ids", nargs="*", type=whole_number, metavar="N", help="ids; stdin (JSON or apart by white space) if absent"
     )
     parser.add_argument("--errors", choices=["strict", "replace", "ignore"], help="what malformed bytes give")
 

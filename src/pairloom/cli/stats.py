@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 
-from pairloom.cli.console import listener, write_stdout
+from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " .svg, .png or .pdf; needs pairloom[plot]",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+    parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_specials_option(parser)
     add_corpus_options(parser)
 
@@ -49,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         tokenizer,
         corpus,
         threads=args.threads,
-        progress=listener(),
+        progress=args.console.progress,
         sample_bytes=sample_bytes,
         specials=args.specials,
     )
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
         try:
             sizes = compression_by_size(tokenizer, stats.sample)
         except ValueError as error:
-            print(f"pairloom: no plot of compression against vocabulary size: {error}", file=sys.stderr)
+            args.console.say("note", f"no plot of compression against vocabulary size: {error}")
             sizes = []
         plot_stats(stats, sizes, plot, overwrite=args.force)
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))

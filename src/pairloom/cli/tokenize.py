@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 
-from pairloom.cli.console import LEFT_OUT, listener
+from pairloom.cli.console import LEFT_OUT, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.notice import warn
@@ -34,9 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_specials_option(parser, default="ordinary")
     parser.add_argument(
-        "--shard-tokens", type=int, default=SHARD_TOKENS, metavar="N", help="close a shard at N tokens (%(default)s)"
+        "--shard-tokens",
+        type=whole_number,
+        default=SHARD_TOKENS,
+        metavar="N",
+        help="close a shard at N tokens (%(default)s)",
     )
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads (0: all)")
+    parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--resume",
@@ -72,10 +75,10 @@ def run(args: argparse.Namespace) -> int:
         resume=args.resume,
         rewrite=args.rewrite,
         overwrite=args.force,
-        progress=listener(),
+        progress=args.console.progress,
     )
     if made.was_complete:
-        print(f"pairloom: {args.output} is finished already; nothing to do", file=sys.stderr)
+        args.console.say("note", f"{args.output} is finished already; nothing to do")
     if made.n_documents == 0:
         warn("the input holds no document; there are no shards")
     report = {

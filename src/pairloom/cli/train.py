@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
-from pairloom.cli.console import listener
+from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import (
     add_corpus_options,
     add_pretoken_options,
@@ -24,13 +24,13 @@ HELP = "train a tokenizer on a corpus, or on counts"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom train`."""
-    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="tokens to learn up to")
+    parser.add_argument("--vocab-size", type=whole_number, required=True, metavar="N", help="tokens to learn up to")
     parser.add_argument("--output", required=True, metavar="FILE", help="where the tokenizer is saved")
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
     add_corpus_options(parser, required=False)
     add_pretoken_options(parser)
-    parser.add_argument("--min-frequency", type=int, metavar="N", help="merge no pair rarer than this")
-    parser.add_argument("--max-token-bytes", type=int, metavar="N", help="make no token longer than this")
+    parser.add_argument("--min-frequency", type=whole_number, metavar="N", help="merge no pair rarer than this")
+    parser.add_argument("--max-token-bytes", type=whole_number, metavar="N", help="make no token longer than this")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
     # What is left out is told from what is wrong by the parser itself: exit status 2.
     parser.set_defaults(wrong_usage=parser.error)
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     config.n_merges(args.vocab_size)
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
-    progress = listener()
+    progress = args.console.progress
     if args.counts is not None:
         counts = load_merged(args.counts)
     else:

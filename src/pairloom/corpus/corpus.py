@@ -10,7 +10,7 @@ import errno
 import tempfile
 import threading
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
@@ -135,6 +135,13 @@ class Corpus:
         """A corpus of str, each a document."""
         check_texts("texts", texts)
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
+
+    @classmethod
+    def of_stream(cls, path: str) -> Corpus:
+        """A corpus of one document: the plain text that a pipe gives, whatever its name."""
+        corpus = cls(path)
+        corpus.sources = [replace(source, format="text", compression=None) for source in corpus.sources]
+        return corpus
 
     @property
     def is_plain(self) -> bool:

@@ -1,0 +1,140 @@
+"""The commands: what each may be given, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from pairloom import PairloomError, __version__
+from pairloom.cli.console import Console, Say, UsageError, add_output_options
+from pairloom.cli.messages import error_message, warnings_as_lines
+from pairloom.cli.signals import Interruptions
+
+__all__ = ["COMMANDS", "parser", "run"]
+
+# One small module a command; each has HELP, add_arguments(parser) and run(args).
+COMMANDS = (
+    "train",
+    "encode",
+    "decode",
+    "count",
+    "merge-counts",
+    "tokenize",
+    "stats",
+    "convert",
+    "compare",
+    "inspect",
+)
+
+
+# Those that may take so long that progress is of interest.
+_LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare"})
+
+
+class _Command(Protocol):
+    HELP: str
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+
+    @staticmethod
+    def run(args: argparse.Namespace) -> int | None: ...
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Says of an option that it is not there before it asks for others that are missing."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse has it; exits with 2 at an option that the command does not have."""
+        for argument in args or ():
+            name = argument.partition("=")[0]
+            if name == "--":
+                break
+            # What has a space in it is a value.
+            if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
+                close = difflib.get_close_matches(name, self._option_string_actions, n=1)
+                self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
+        return super().parse_known_args(args, namespace)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"pairloom {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
+    for name in COMMANDS:
+        module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
+        module.add_arguments(command)
+        if name in _LONG:
+            add_output_options(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
+    """Parses the command line and runs one command; the exit status."""
+    _open_what_is_closed()
+    args = parser().parse_args(argv)
+    args.console = Console(quiet=getattr(args, "quiet", False), log_json=getattr(args, "log_json", False))
+    say = args.console.say
+    try:
+        interruptions.may_clean_up = True
+        if sys.stdout is None:
+            raise UsageError("stdout is closed; redirect it to /dev/null if the result is not wanted")
+        with warnings_as_lines(lambda message: say("warning", message)):
+            status = args.run(args) or 0
+        sys.stdout.flush()
+    except BaseException as error:
+        # An exception may have been made of the one that a signal raised: the signal is what counts.
+        if interruptions.number or isinstance(error, KeyboardInterrupt):
+            say("interrupted", interruptions.message)
+            status = interruptions.status
+        else:
+            status = _status_of(error, say)
+            if status is None:
+                raise
+    _forget_stdout()
+    return status
+
+
+def _status_of(error: BaseException, say: Say) -> int | None:
+    """Tells of an error; the exit status, None for one that is a bug."""
+    if isinstance(error, BrokenPipeError):
+        # The reader has gone, and knows why.
+        return 0
+    if isinstance(error, UsageError):
+        say("error", str(error))
+        return 2
+    if isinstance(error, MemoryError):
+        say("error", f"out of memory{f': {error_message(error)}' if str(error) else ''}")
+        return 1
+    if isinstance(error, (PairloomError, ValueError, TypeError, OSError, ImportError)):
+        say("error", error_message(error))
+        return 1
+    return None
+
+
+def _open_what_is_closed() -> None:
+    """Opens /dev/null for standard streams that are closed, lest the files of the command take their numbers."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _forget_stdout() -> None:
+    """Keeps the interpreter from complaining at its exit of what could not be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

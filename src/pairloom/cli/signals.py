@@ -1,0 +1,109 @@
+"""Ends a command on SIGINT (Ctrl-C), SIGTERM and SIGHUP: exit status 128 + the number of the signal, and no traceback.
+
+While modules are imported and options parsed there is nothing to clean up: the process ends at once. After that the
+signal becomes an exception in the main thread, so that what is half written is removed. A thread watches that: should
+the main thread not come to it (it may be in a call of a library that looks at no signals), the process ends all the
+same.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+__all__ = ["Interrupted", "Interruptions", "handled"]
+
+# How long the clean-up may take.
+_SECONDS = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0, signal.SIGHUP: 5.0}
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the command to end."""
+
+
+class Interruptions:
+    """What is known of signals so far.
+
+    number: of the first one, 0 while there is none. may_clean_up: whether the command has begun, so that a signal is an
+    exception instead of the end of the process.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.may_clean_up = False
+
+    @property
+    def status(self) -> int:
+        """The exit status after a signal."""
+        return 128 + (self.number or signal.SIGINT)
+
+    @property
+    def message(self) -> str:
+        """What is said after a signal."""
+        return "interrupted" if self.number in (0, signal.SIGINT) else "terminated"
+
+    def handle(self, number: int, _: FrameType | None) -> None:
+        """What the interpreter calls, in the main thread."""
+        is_first = not self.number
+        self.number = self.number or number
+        if not self.may_clean_up or not is_first:
+            self.end()
+        raise Interrupted
+
+    def end(self) -> None:
+        """Ends the process now."""
+        with contextlib.suppress(OSError):
+            os.write(2, f"pairloom: {self.message}\n".encode())
+        os._exit(self.status)
+
+    def watch(self, pipe: int) -> None:
+        """Waits for the numbers of signals, which the interpreter writes into a pipe as they come."""
+        with contextlib.suppress(OSError):
+            while data := os.read(pipe, 1):
+                if data[0] in _SECONDS:
+                    time.sleep(_SECONDS[signal.Signals(data[0])])
+                    self.number = self.number or data[0]
+                    self.end()
+        os.close(pipe)
+
+
+@contextlib.contextmanager
+def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
+    """Handles the signals in `before` for the length of the block, and then as before."""
+    interruptions = Interruptions()
+    for number in before:
+        signal.signal(number, interruptions.handle)
+    pipe = _watched(interruptions) if before else None
+    try:
+        yield interruptions
+    finally:
+        # Once there was a signal the watcher stays, so that nothing on the way out can keep the process.
+        if not interruptions.number:
+            if pipe is not None:
+                signal.set_wakeup_fd(-1)
+                os.close(pipe)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _watched(interruptions: Interruptions) -> int | None:
+    """Starts the thread that watches; gives the end of its pipe that is written to."""
+    try:
+        reading, writing = os.pipe()
+    except OSError:
+        return None
+    os.set_blocking(writing, False)
+    try:
+        _thread.start_new_thread(interruptions.watch, (reading,))
+    except (RuntimeError, MemoryError):
+        os.close(reading)
+        os.close(writing)
+        return None
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    return writing

@@ -1,0 +1,203 @@
+"""What the command line makes of numbers beyond 64 bits, closed streams, --quiet and --log-json."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer, progress
+from tests.cli.commands import run
+from tests.corpus.files import DOCUMENTS, json_lines
+
+PAIRLOOM = f"{sys.executable} -m pairloom"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("console")
+    Tokenizer.train(DOCUMENTS, 400).save(folder / "model.json")
+    (folder / "a.jsonl").write_text(json_lines(DOCUMENTS))
+    (folder / "a.txt").write_text("some text <|endoftext|>")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("train --vocab-size 300 --output new --input a.txt", "--vocab-size"),
+        ("train --vocab-size 300 --output new --input a.txt", "--threads"),
+        ("train --vocab-size 300 --output new --input a.txt", "--max-memory"),
+        ("train --vocab-size 300 --output new --input a.txt", "--min-frequency"),
+        ("train --vocab-size 300 --output new --input a.txt", "--max-token-bytes"),
+        ("count --output new --input a.txt", "--doc-cap"),
+        ("count --output new --input a.txt", "--max-bytes"),
+        ("stats --model model.json --input a.txt", "--threads"),
+        ("tokenize --model model.json --output new --input a.txt", "--shard-tokens"),
+        ("tokenize --model model.json --output new --input a.txt", "--threads"),
+        ("decode --model model.json", "--ids"),
+    ],
+)
+@pytest.mark.parametrize("number", [str(1 << 63), str(-1 << 64), "9" * 5000, "1e3", "nan", ""])
+def test_numbers_that_no_64_bits_hold_are_wrong_usage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, number: str
+) -> None:
+    monkeypatch.chdir(folder)
+    done = run(*command.split(), f"{option}={number}")
+    assert (done.status, done.out) == (2, ""), done.err
+    assert option in done.err and len(done.err) < 4000
+    assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize("number", ["-1", "-9223372036854775807"])
+def test_negative_numbers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    monkeypatch.chdir(folder)
+    for option in ("--threads", "--max-memory", "--doc-cap", "--max-bytes", "--vocab-size"):
+        done = run(*["train", "--vocab-size", "300", "--output", "new", "--input", "a.txt"], f"{option}={number}")
+        assert done.status == 1 and option in done.err
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("encode --model model.json <&-", 2, "pairloom: stdin is closed"),
+        ("decode --model model.json <&-", 2, "pairloom: stdin is closed"),
+        ("count --input - --output c <&-", 1, "pairloom: -: standard input is closed"),
+        ("tokenize --model model.json --input - --output t <&-", 1, "pairloom: -: standard input is closed"),
+        ("encode --model model.json --text a >&-", 2, "pairloom: stdout is closed"),
+        ("decode --model model.json --ids 97 >&-", 2, "pairloom: stdout is closed"),
+        ("stats --model model.json --input a.txt >&-", 2, "pairloom: stdout is closed"),
+        ("encode --model model.json --text a >/dev/full", 1, "No space left on device"),
+        ("stats --model model.json --input a.txt >/dev/full", 1, "No space left on device"),
+        ("encode --model model.json --text a 2>&-", 0, ""),
+        ("encode --model none.json --text a 2>&-", 1, ""),
+        ("encode --model none.json --text a 2>/dev/full", 1, ""),
+        ("encode --model model.json --text a <&- 2>&-", 0, ""),
+    ],
+)
+def test_closed_and_full_streams_are_no_tracebacks(folder: Path, command: str, status: int, message: str) -> None:
+    done = shell(f"{PAIRLOOM} {command}", folder)
+    assert done.returncode == status, done.stderr
+    text = done.stderr.decode()
+    assert message in text and "Traceback" not in text and "Exception ignored" not in text
+    assert text.count("\n") == (1 if message else 0)
+
+
+def test_files_do_not_take_the_numbers_of_closed_streams(folder: Path, tmp_path: Path) -> None:
+    """Whatever a library writes to stdout would be in the shards."""
+    command = f"{PAIRLOOM} tokenize --model model.json --input a.jsonl --output {tmp_path}/out <&- 2>&-"
+    assert shell(command, folder).returncode == 0
+    assert (
+        run(
+            "tokenize", "--model", folder / "model.json", "--input", folder / "a.jsonl", "--output", tmp_path / "b"
+        ).status
+        == 0
+    )
+    for path in (tmp_path / "b").iterdir():
+        if path.suffix == ".npy":
+            assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_pipes_are_read_as_files_are(folder: Path, tmp_path: Path) -> None:
+    ids = Tokenizer.load(folder / "model.json").encode_file(folder / "a.txt").tolist()
+    for command in (
+        "encode --model model.json --input <(cat a.txt)",
+        "encode --model model.json --input /dev/stdin < a.txt",
+        "encode --model model.json < <(sleep 0.2; cat a.txt)",
+        "encode --model model.json --input /dev/stdin < <(printf some; sleep 0.2; printf ' text <|endoftext|>')",
+    ):
+        done = shell(f"{PAIRLOOM} {command}", folder)
+        assert (done.returncode, done.stdout and json.loads(done.stdout)) == (0, ids), done.stderr
+    for source in ("- < <(sleep 0.2; cat a.jsonl)", "- < a.jsonl", "<(cat a.jsonl)"):
+        done = shell(f"{PAIRLOOM} count --output {tmp_path}/c --force --input-format jsonl --input {source}", folder)
+        assert done.returncode == 0 and json.loads(done.stdout)["documents"] == len(DOCUMENTS), done.stderr
+
+
+def test_quiet_and_json_logs(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.Pace, "is_due", lambda *_: True)
+    arguments: list[str | Path | int] = [
+        "tokenize",
+        "--model",
+        folder / "model.json",
+        "--input",
+        folder / "a.txt",
+        "--output",
+        tmp_path / "a",
+    ]
+    done = run(*arguments, "--log-json")
+    assert done.status == 0
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert {event["event"] for event in events} == {"progress", "warning"}
+    last = [event for event in events if event["event"] == "progress"][-1]
+    assert (last["stage"], last["unit"], last["total"]) == ("encode", "bytes", (folder / "a.txt").stat().st_size)
+    assert {"per_second", "seconds_left", "elapsed_seconds", "time"} <= last.keys()
+    assert "--specials recognise" in next(event["message"] for event in events if event["event"] == "warning")
+    done = run(*arguments, "--log-json")
+    assert done.status == 1 and json.loads(done.err)["event"] == "error"
+    assert run(*arguments, "--force").err.count("pairloom: encode ") > 1
+    done = run(*arguments, "--force", "--quiet")
+    assert done.err.startswith("pairloom: warning: ") and done.err.count("\n") == 1
+    assert run(*arguments, "--resume", "--quiet").err == ""
+    assert run(*arguments, "--quiet", "--log-json").status == 2
+    for command in ("train", "count", "merge-counts", "stats", "compare"):
+        shown = run(command, "--help").out
+        assert "--quiet" in shown and "--log-json" in shown
+
+
+def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
+    import gzip
+
+    from pairloom import tokenize_files
+
+    text = "some words " * 100_000
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text.encode()))
+    for name, max_bytes, total in (
+        ("a.txt", 300_000, 300_000),
+        ("a.txt", 10**9, len(text)),
+        ("a.txt.gz", 300_000, 300_000),
+        ("a.txt.gz", 10**9, 10**9),
+    ):
+        events: list[progress.ProgressEvent] = []
+        tokenize_files(
+            folder / "model.json",
+            tmp_path / name,
+            tmp_path / "out",
+            max_bytes=max_bytes,
+            overwrite=True,
+            progress=events.append,
+        )
+        assert events[0] == ("encode", 0, total)
+        assert events[-1].done == events[-1].total == min(max_bytes, len(text))
+
+
+def test_strict_tells_by_the_exit_status_that_something_was_left_out(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "nonsense\n")
+    (tmp_path / "b.txt.gz").write_bytes(b"nonsense")
+    arguments: list[str | Path | int] = [
+        "tokenize",
+        "--model",
+        folder / "model.json",
+        "--output",
+        tmp_path / "out",
+        "--resume",
+        "--input",
+    ]
+    assert run(*arguments, tmp_path / "b.txt.gz").status == 1
+    for more, status in (([], 0), (["--strict"], 3)):
+        done = run(*arguments, tmp_path / "b.txt.gz", "--skip-bad-files", *more)
+        assert done.status == status and json.loads(done.out)["skipped_files"] == 1
+        assert "1 files that cannot be read were left out" in done.err or "finished already" in done.err
+    done = run(*arguments[:-2], "--force", "--input", tmp_path / "a.jsonl", "--skip-bad", "--strict")
+    assert done.status == 3 and json.loads(done.out)["skipped"] == 1
+    done = run(*arguments[:-2], "--force", "--input", folder / "a.jsonl", "--strict")
+    assert done.status == 0
+    assert os.listdir(tmp_path / "out")  # noqa: PTH208

@@ -1,0 +1,172 @@
+"""Signals: every command, interrupted while it starts, waits for a silent pipe, or works."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pairloom import Tokenizer
+from tests.corpus.files import DOCUMENTS
+from tests.soak.harness import Table
+
+SUMMARY = (
+    "a command gets SIGINT or SIGTERM; it fails if it is still there after the limit, ends with another status than "
+    "130 or 143, prints a traceback in which pairloom has a part, or leaves a part of a shard"
+)
+QUICK = 8
+FULL = 300
+
+# A full run is for a machine that does nothing else; the tests may share theirs.
+_SECONDS, _QUICK_SECONDS = 1.0, 20.0
+_TEXT_BYTES = 40 << 20
+
+
+class _Case(NamedTuple):
+    state: str
+    command: str
+    arguments: list[str]
+    has_silent_input: bool
+
+
+def run(count: int, seed: int) -> Table:
+    """Interrupts `count` commands."""
+    rng = random.Random(seed)
+    limit = _SECONDS if count > QUICK else _QUICK_SECONDS
+    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+    n_over: dict[tuple[str, str], int] = defaultdict(int)
+    table = Table(("state", "command", "interrupted", "over before", "median s", "most s"))
+    with tempfile.TemporaryDirectory() as name:
+        cases = _cases(Path(name), _TEXT_BYTES if count > QUICK else _TEXT_BYTES // 20)
+        for number in range(count):
+            case = cases[number % len(cases)] if count > len(cases) else rng.choice(cases)
+            which = rng.choice((signal.SIGINT, signal.SIGTERM))
+            delay = rng.uniform(0, 0.4) if case.state == "starts" else rng.uniform(0.6, 2.5)
+            took, problem = _interrupted(case, which, delay, limit, Path(name))
+            key = (case.state, case.command)
+            if took is None:
+                n_over[key] += 1
+            else:
+                seconds[key].append(took)
+            if problem:
+                table.failures.append(
+                    f"{case.command}, which {case.state}, {which.name} after {delay:.2f} s: {problem}"
+                )
+    for key in sorted({*seconds, *n_over}):
+        took_all = sorted(seconds[key])
+        middle = took_all[len(took_all) // 2] if took_all else 0.0
+        table.add(*key, len(took_all), n_over[key], middle, max(took_all, default=0.0))
+    return table
+
+
+def _cases(folder: Path, n_bytes: int) -> list[_Case]:
+    model, text, fifo = folder / "model.json", folder / "text.txt", folder / "fifo"
+    Tokenizer.train(DOCUMENTS, 400).save(model)
+    rng = random.Random(1)
+    sentences = [" ".join(rng.choices(DOCUMENTS, k=3)) for _ in range(200)]
+    with text.open("w") as file:
+        while file.tell() < n_bytes:
+            file.write(rng.choice(sentences) + "\n")
+    os.mkfifo(fifo)
+    out, given = str(folder / "out"), ["--model", str(model)]
+
+    def cases_of(command: str, arguments: list[str], option: str = "--input") -> Iterator[_Case]:
+        for source in (str(text), str(fifo), "-"):
+            state = "works" if source == str(text) else "waits for a pipe"
+            if source == "-" and command == "encode":
+                yield _Case(state, command, arguments, True)
+                continue
+            yield _Case(state, command, [*arguments, option, source], source == "-")
+
+    shards = ["--shard-tokens", "500000", "--lines", "--force"]
+    return [
+        *cases_of("train", ["--vocab-size", "2000", "--output", out + ".json", "--force"]),
+        *cases_of("count", ["--output", out + ".counts", "--force", "--lines"]),
+        *cases_of("tokenize", [*given, "--output", out + ".d", *shards]),
+        *cases_of("tokenize", [*given, "--output", out + ".d", *shards, "--format", "parquet"]),
+        *cases_of("stats", [*given, "--lines"]),
+        *cases_of("encode", given),
+        *cases_of("compare", [*given, *given, "--lines"]),
+        _Case("waits for a pipe", "decode", given, True),
+        *(
+            _Case("starts", command, [*given, *more], False)
+            for command, more in (
+                ("inspect", []),
+                ("convert", ["--output", out + ".c", "--format", "huggingface", "--force"]),
+                ("encode", ["--input", str(text)]),
+                ("decode", ["--ids", "1"]),
+                ("stats", ["--input", str(text)]),
+                ("tokenize", ["--input", str(text), "--output", out + ".d", "--force"]),
+            )
+        ),
+    ]
+
+
+def _interrupted(
+    case: _Case, which: signal.Signals, delay: float, limit: float, folder: Path
+) -> tuple[float | None, str | None]:
+    """(seconds until it ended after the signal, None where it had ended before; what was wrong)."""
+    command = [sys.executable, "-m", "pairloom", case.command, *case.arguments]
+    with _writer(folder / "fifo"):
+        process: Any = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if case.has_silent_input else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            time.sleep(delay)
+            if process.poll() is not None:
+                return None, None
+            started = time.perf_counter()
+            process.send_signal(which)
+            try:
+                process.wait(limit + 10)
+            except subprocess.TimeoutExpired:
+                return limit + 10, "still there"
+            took = time.perf_counter() - started
+            return took, _problem(process, which, took, limit, folder)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def _problem(process: Any, which: signal.Signals, took: float, limit: float, folder: Path) -> str | None:
+    error = process.stderr.read().decode()
+    if "Traceback" in error:
+        # Before it comes to the program the interpreter shows tracebacks of its own.
+        return error if "pairloom" in error.replace("pairloom: ", "") or which == signal.SIGTERM else None
+    if process.returncode == 0:
+        # It ended by itself at the same moment.
+        return None
+    if process.returncode == -which:
+        # The interpreter had not come to the program yet.
+        return None
+    if process.returncode != 128 + which:
+        return f"exit status {process.returncode}: {error}"
+    left = [path.name for path in folder.glob("out.d/.shard*")]
+    if left:
+        return f"left {left}"
+    return f"took {took:.2f} s" if took > limit else None
+
+
+@contextmanager
+def _writer(fifo: Path) -> Iterator[None]:
+    """Holds the FIFO open for writing, in silence, once somebody reads it."""
+    descriptor = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    silence = threading.Event()
+    try:
+        yield
+    finally:
+        silence.set()
+        os.close(descriptor)
