@@ -7,11 +7,13 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
 use crate::pages;
 use crate::special::SpecialTokens;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Vocabulary, n_dense};
 
 mod stream;
 
@@ -32,18 +34,20 @@ pub struct Decoder {
     slots: Vec<[u8; SLOT]>,
     /// The bytes of all long tokens.
     long: Vec<u8>,
+    /// The slots of ids beyond `slots`.
+    far: HashMap<usize, [u8; SLOT]>,
 }
 
 impl Decoder {
     /// A decoder for these tokens; a special token's text takes the place of an ordinary token of its id.
     pub fn new(vocabulary: &Vocabulary, specials: &SpecialTokens) -> Result<Self> {
         const WHAT: &str = "a decoder";
-        let special_ids = specials.tokens().iter().map(|&(_, id)| id as usize + 1);
-        let n_ids = special_ids.max().unwrap_or(0).max(vocabulary.n_ids());
+        let n_ids = specials.n_ids().max(vocabulary.n_ids());
+        let n_slots = n_dense(n_ids, vocabulary.n_tokens() + specials.tokens().len());
         let mut slots = Vec::new();
-        slots.try_reserve_exact(n_ids).map_err(Error::out_of_memory(WHAT))?;
-        slots.resize(n_ids, slot(&[], UNKNOWN));
-        let mut decoder = Decoder { slots, long: Vec::new() };
+        slots.try_reserve_exact(n_slots).map_err(Error::out_of_memory(WHAT))?;
+        slots.resize(n_slots, slot(&[], UNKNOWN));
+        let mut decoder = Decoder { slots, long: Vec::new(), far: HashMap::new() };
         for (id, token) in vocabulary.tokens() {
             decoder.set(id, token)?;
         }
@@ -54,7 +58,7 @@ impl Decoder {
     }
 
     fn set(&mut self, id: u32, token: &[u8]) -> Result<()> {
-        self.slots[id as usize] = if token.len() < SLOT {
+        let slot = if token.len() < SLOT {
             slot(token, token.len() as u8)
         } else {
             let mut place = [0; 12];
@@ -64,6 +68,13 @@ impl Decoder {
             self.long.extend_from_slice(token);
             slot(&place, LONG)
         };
+        match self.slots.get_mut(id as usize) {
+            Some(near) => *near = slot,
+            None => {
+                self.far.try_reserve(1).map_err(Error::out_of_memory("a decoder"))?;
+                self.far.insert(id as usize, slot);
+            }
+        }
         Ok(())
     }
 
@@ -127,7 +138,7 @@ impl Decoder {
 
     /// The bytes of one id.
     pub fn token<I: AnyId>(&self, id: I) -> Result<&[u8]> {
-        match self.slots.get(id.index()) {
+        match self.slots.get(id.index()).or_else(|| self.far.get(&id.index())) {
             Some(slot) if slot[SLOT - 1] < LONG => Ok(&slot[..usize::from(slot[SLOT - 1])]),
             Some(slot) if slot[SLOT - 1] == LONG => Ok(self.long_token(slot)),
             _ => Err(Error::UnknownTokenId { id: id.shown() }),

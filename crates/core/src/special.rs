@@ -1,6 +1,9 @@
 //! Special tokens: literals that are one id each, never split, never part of a merge.
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use std::hash::BuildHasher;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use hashbrown::{DefaultHashBuilder, HashSet};
 
 use crate::error::{Error, Result};
 
@@ -12,6 +15,10 @@ use crate::error::{Error, Result};
 pub struct SpecialTokens {
     tokens: Vec<(String, u32)>,
     matcher: Option<AhoCorasick>,
+    /// Bytes of the longest literal.
+    longest: usize,
+    /// The largest id + 1.
+    n_ids: usize,
 }
 
 /// One special token found in a text.
@@ -26,33 +33,30 @@ pub struct SpecialMatch {
 }
 
 impl SpecialTokens {
-    /// Builds the matcher; each literal is non-empty and distinct.
+    /// Builds the matcher; each literal is non-empty and distinct. Linear in the bytes of all literals.
     pub fn new(tokens: Vec<(String, u32)>) -> Result<Self> {
-        for (index, (token, _)) in tokens.iter().enumerate() {
+        let mut seen = HashSet::new();
+        seen.try_reserve(tokens.len()).map_err(Error::out_of_memory("special tokens"))?;
+        for (token, _) in &tokens {
             if token.is_empty() {
                 return Err(Error::Invalid(
                     "a special token is empty; give it at least one character".into(),
                 ));
             }
-            if tokens[..index].iter().any(|(other, _)| other == token) {
+            if !seen.insert(token.as_str()) {
                 return Err(Error::Invalid(format!("special token {token:?} is given twice; name it once")));
             }
         }
-        let matcher = if tokens.is_empty() {
-            None
-        } else {
-            let built = AhoCorasickBuilder::new()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(tokens.iter().map(|(token, _)| token.as_bytes()))
-                .map_err(|error| Error::Invalid(format!("special tokens: {error}")))?;
-            Some(built)
-        };
-        Ok(SpecialTokens { tokens, matcher })
+        drop(seen);
+        let matcher = if tokens.is_empty() { None } else { Some(matcher(&tokens)?) };
+        let longest = tokens.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
+        let n_ids = tokens.iter().map(|&(_, id)| id as usize + 1).max().unwrap_or(0);
+        Ok(SpecialTokens { tokens, matcher, longest, n_ids })
     }
 
     /// No special tokens at all.
     pub fn none() -> Self {
-        SpecialTokens { tokens: Vec::new(), matcher: None }
+        SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0 }
     }
 
     /// The literals and their ids, in the order they were given.
@@ -67,7 +71,12 @@ impl SpecialTokens {
 
     /// The length in bytes of the longest literal; 0 when there is none.
     pub fn longest(&self) -> usize {
-        self.tokens.iter().map(|(token, _)| token.len()).max().unwrap_or(0)
+        self.longest
+    }
+
+    /// The largest id + 1; 0 when there is none.
+    pub fn n_ids(&self) -> usize {
+        self.n_ids
     }
 
     /// The first special token in `text` at or after `from`.
@@ -81,6 +90,70 @@ impl SpecialTokens {
     }
 }
 
+/// The automaton that finds the leftmost literal, of several that start there the longest.
+fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
+    /// Bytes of all literals times those of the longest, up to which a DFA is built. It is the fastest automaton,
+    /// but each of its states is filled by following failure links, as many as the state is deep.
+    const MOST_DFA_STEPS: usize = 1 << 20;
+    let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
+    let n_bytes: usize = literals().map(<[u8]>::len).sum();
+    let longest = literals().map(<[u8]>::len).max().unwrap_or(0);
+    let build =
+        |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
+    let built = match n_bytes.saturating_mul(longest) <= MOST_DFA_STEPS {
+        true => build(None),
+        // The contiguous form has fewer states to give; what does not fit it fits the other.
+        false => build(Some(AhoCorasickKind::ContiguousNFA))
+            .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
+    };
+    built.map_err(|error| Error::Invalid(format!("special tokens: {error}")))
+}
+
+/// The index of the first of `second` that holds one of `first`, or a proper ending of which is a beginning of one.
+///
+/// Only then does it make a difference to look for all of `first` before those of `second`, as HuggingFace's library
+/// does with tokens that it normalizes, instead of for all at once. Both lists hold distinct literals that are not
+/// empty. Linear in their bytes: beginnings are compared by hashes, a Rabin-Karp polynomial modulo 2^61 - 1.
+pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize>> {
+    if first.is_empty() || second.is_empty() {
+        return Ok(None);
+    }
+    let inside = SpecialTokens::new(first.iter().map(|literal| (literal.clone(), 0)).collect())?;
+    let longest = second.iter().map(String::len).max().unwrap_or(0);
+    let base = DefaultHashBuilder::default().hash_one(0) % PRIME;
+    let mut beginnings = HashSet::new();
+    let n_beginnings: usize = first.iter().map(|literal| literal.len().min(longest)).sum();
+    beginnings.try_reserve(n_beginnings).map_err(Error::out_of_memory("the check of special tokens"))?;
+    for literal in first {
+        // Of c0, c1, ..., cn the value c0 + c1 * base + ... + cn * base^n.
+        let (mut value, mut power) = (0, 1);
+        for &byte in literal.as_bytes().iter().take(longest) {
+            value = (value + times(u64::from(byte) + 1, power)) % PRIME;
+            power = times(power, base);
+            beginnings.insert(value);
+        }
+    }
+    let overlaps = |literal: &String| {
+        let bytes = literal.as_bytes();
+        // The same value of each ending but the whole literal, from the last byte on.
+        let mut value = 0;
+        let ends_in_beginning = (1..bytes.len()).rev().any(|start| {
+            value = (u64::from(bytes[start]) + 1 + times(value, base)) % PRIME;
+            beginnings.contains(&value)
+                && first.iter().any(|other| other.as_bytes().starts_with(&bytes[start..]))
+        });
+        ends_in_beginning || inside.find(bytes, 0).is_some()
+    };
+    Ok(second.iter().position(overlaps))
+}
+
+const PRIME: u64 = (1 << 61) - 1;
+
+/// The product modulo [`PRIME`].
+fn times(a: u64, b: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +164,38 @@ mod tests {
         let found = specials.find(b"x<a><a><a", 0).unwrap();
         assert_eq!((found.start, found.end, found.index), (1, 7, 1));
         assert_eq!(specials.find(b"x<a><a><a", 7), None);
+    }
+
+    #[test]
+    fn long_and_many_literals_are_found_as_short_ones_are() {
+        let long = "x".repeat(5000);
+        let specials = SpecialTokens::new(vec![(long.clone(), 1), (format!("{long}y"), 2)]).unwrap();
+        assert_eq!((specials.longest(), specials.n_ids()), (5001, 3));
+        let text = format!("a{long}{long}y");
+        let first = specials.find(text.as_bytes(), 0).unwrap();
+        assert_eq!((first.start, first.end, first.index), (1, 5001, 0));
+        let second = specials.find(text.as_bytes(), 5001).unwrap();
+        assert_eq!((second.start, second.end, second.index), (5001, 10_002, 1));
+        let kind = |specials: &SpecialTokens| specials.matcher.as_ref().map(AhoCorasick::kind);
+        assert_eq!(kind(&specials), Some(AhoCorasickKind::ContiguousNFA));
+        let many = (0..100_000).map(|id| (format!("<|{id}|>"), id)).collect();
+        let found = SpecialTokens::new(many).unwrap().find(b"<|99999|<|99998|>", 0).unwrap();
+        assert_eq!((found.start, found.index), (8, 99_998));
+        let few = SpecialTokens::new(vec![("<|endoftext|>".into(), 1)]).unwrap();
+        assert_eq!(kind(&few), Some(AhoCorasickKind::DFA));
+    }
+
+    #[test]
+    fn an_overlap_is_a_literal_inside_or_an_ending_that_begins_one() {
+        let owned = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        let found = |first: &[&str], second: &[&str]| first_overlap(&owned(first), &owned(second)).unwrap();
+        assert_eq!(found(&["ab"], &["x", "cabd"]), Some(1));
+        assert_eq!(found(&["abc"], &["xab"]), Some(0));
+        // It begins as the other does, or it is what the other ends in: what is found is the same in either order.
+        assert_eq!(found(&["abc"], &["ab"]), None);
+        assert_eq!(found(&["abc"], &["bc", "cx"]), None);
+        assert_eq!(found(&[], &["a"]), None);
+        assert_eq!(found(&["é"], &["aé", "a\u{c3}"]), Some(0));
     }
 
     #[test]

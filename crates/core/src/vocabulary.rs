@@ -13,7 +13,7 @@ mod ranks;
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::error::{Error, Result};
 use pairs::PairTable;
@@ -22,8 +22,18 @@ use parts::Reach;
 /// Ids are below this; the encoder's cache packs an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
 
+/// Tables by id go up to this, or to [`IDS_PER_TOKEN`] ids for each token if that is more; the few tokens of larger ids
+/// are kept in a map. So a table takes no more than a small multiple of what the tokens take, whatever their ids.
+const LEAST_DENSE_IDS: usize = 1 << 16;
+const IDS_PER_TOKEN: usize = 4;
+
 /// Ranks are below this; the merging of short pretokens packs a rank and a place in one word.
 pub const MAX_RANKS: usize = 1 << 26;
+
+/// How many of `n_ids` ids a table by id has, where there are so many tokens; the others belong in a map.
+pub(crate) fn n_dense(n_ids: usize, n_tokens: usize) -> usize {
+    n_ids.min(n_tokens.saturating_mul(IDS_PER_TOKEN).max(LEAST_DENSE_IDS))
+}
 
 /// In place of an id or a rank: there is none.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -91,6 +101,53 @@ struct Slot {
     len: u32,
 }
 
+/// Where the tokens lie, by id.
+#[derive(Debug, Default)]
+struct Slots {
+    near: Vec<Slot>,
+    /// Those of ids beyond `near`.
+    far: HashMap<u32, Slot>,
+    /// The largest id + 1.
+    n_ids: usize,
+}
+
+impl Slots {
+    /// Without tokens, for ids below `n_ids` of so many tokens.
+    fn new(n_ids: usize, n_tokens: usize) -> Result<Self> {
+        let mut slots = Slots { n_ids, ..Slots::default() };
+        let n_near = n_dense(n_ids, n_tokens);
+        slots.near.try_reserve_exact(n_near).map_err(Error::out_of_memory("a vocabulary"))?;
+        slots.near.resize(n_near, Slot { start: 0, len: NONE });
+        Ok(slots)
+    }
+
+    /// The slot of a token.
+    #[inline]
+    fn get(&self, id: u32) -> Option<Slot> {
+        match self.near.get(id as usize) {
+            Some(&slot) => (slot.len != NONE).then_some(slot),
+            None => self.far.get(&id).copied(),
+        }
+    }
+
+    /// Sets the slot of a token; whether it had none.
+    fn set(&mut self, id: u32, slot: Slot) -> Result<bool> {
+        if let Some(near) = self.near.get_mut(id as usize) {
+            return Ok(std::mem::replace(near, slot).len == NONE);
+        }
+        self.far.try_reserve(1).map_err(Error::out_of_memory("a vocabulary"))?;
+        Ok(self.far.insert(id, slot).is_none())
+    }
+
+    /// The ids of all tokens, ascending.
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        let mut far: Vec<u32> = self.far.keys().copied().collect();
+        far.sort_unstable();
+        let near = (0u32..).zip(&self.near).filter(|(_, slot)| slot.len != NONE);
+        near.map(|(id, _)| id).chain(far)
+    }
+}
+
 /// Where the merges come from.
 #[derive(Debug)]
 enum Rule {
@@ -105,7 +162,7 @@ enum Rule {
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
-    slots: Vec<Slot>,
+    slots: Slots,
     n_tokens: usize,
     /// Ids by the hash of their bytes.
     ids: HashTable<u32>,
@@ -138,7 +195,7 @@ impl Vocabulary {
         if merges.len() > MAX_RANKS {
             return Err(Error::Model(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
         }
-        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), merges.len(), merges.len())?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.n_ids, merges.len(), merges.len())?;
         vocabulary.made = Made::by_rank(&merges)?;
         for (rank, &merge) in merges.iter().enumerate() {
             vocabulary.check_merge(rank, merge)?;
@@ -174,7 +231,7 @@ impl Vocabulary {
         }
         vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = ranks::pairs(&vocabulary)?;
-        vocabulary.pairs = PairTable::new(vocabulary.slots.len(), vocabulary.slots.len(), pairs.len())?;
+        vocabulary.pairs = PairTable::new(vocabulary.slots.n_ids, vocabulary.slots.n_ids, pairs.len())?;
         for [left, right, made] in pairs {
             vocabulary.add_pair(left, right, made);
         }
@@ -194,16 +251,12 @@ impl Vocabulary {
         if u32::try_from(tokens.bytes.len()).is_err() {
             return Err(Error::Model("the tokens hold more than 4 GiB of bytes".into()));
         }
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n_ids).map_err(Error::out_of_memory(WHAT))?;
-        slots.resize(n_ids, Slot { start: 0, len: NONE });
+        let mut slots = Slots::new(n_ids, tokens.len())?;
         let mut start = 0;
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
-            let slot = &mut slots[id as usize];
-            if slot.len != NONE {
+            if !slots.set(id, Slot { start: start as u32, len: (end - start) as u32 })? {
                 return Err(Error::Model(format!("token id {id} is given twice; ids are distinct")));
             }
-            *slot = Slot { start: start as u32, len: (end - start) as u32 };
             start = end;
         }
         let hasher = DefaultHashBuilder::default();
@@ -228,11 +281,8 @@ impl Vocabulary {
     /// Fills `ids` and `byte_ids`; there is room.
     fn index_bytes(&mut self) {
         let Vocabulary { bytes, slots, ids, hasher, byte_ids, reach, .. } = self;
-        let token = |id: u32| slot_bytes(bytes, slots[id as usize]);
-        for id in 0..slots.len() as u32 {
-            if slots[id as usize].len == NONE {
-                continue;
-            }
+        let token = |id: u32| slots.get(id).map_or(&[][..], |slot| slot_bytes(bytes, slot));
+        for id in slots.ids() {
             let own = token(id);
             let hash = hasher.hash_one(own);
             if ids.find(hash, |&other| token(other) == own).is_none() {
@@ -257,14 +307,13 @@ impl Vocabulary {
 
     /// The bytes of `id`.
     pub fn token(&self, id: u32) -> Option<&[u8]> {
-        let slot = *self.slots.get(id as usize)?;
-        (slot.len != NONE).then(|| slot_bytes(&self.bytes, slot))
+        self.slots.get(id).map(|slot| slot_bytes(&self.bytes, slot))
     }
 
     /// The id of a token with exactly these bytes.
     pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(bytes);
-        self.ids.find(hash, |&id| slot_bytes(&self.bytes, self.slots[id as usize]) == bytes).copied()
+        self.ids.find(hash, |&id| self.token(id) == Some(bytes)).copied()
     }
 
     /// The id of a single byte.
@@ -275,7 +324,7 @@ impl Vocabulary {
 
     /// The largest id + 1.
     pub fn n_ids(&self) -> usize {
-        self.slots.len()
+        self.slots.n_ids
     }
 
     /// How many tokens there are.
@@ -285,7 +334,7 @@ impl Vocabulary {
 
     /// All tokens in the order of their ids.
     pub fn tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        (0..self.slots.len() as u32).filter_map(|id| Some((id, self.token(id)?)))
+        self.slots.ids().filter_map(|id| Some((id, self.token(id)?)))
     }
 
     /// The merges in rank order: left id, right id, the id they make.
@@ -314,7 +363,7 @@ impl Vocabulary {
 
     /// The rank at which two neighbours merge, and the id that they make.
     pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
-        if left as usize >= self.slots.len() || right as usize >= self.slots.len() {
+        if left as usize >= self.slots.n_ids || right as usize >= self.slots.n_ids {
             return None;
         }
         let rank = self.pair_rank(left, right);
@@ -342,7 +391,7 @@ impl Vocabulary {
     /// All ranks are below this.
     pub(crate) fn n_ranks(&self) -> usize {
         match &self.made {
-            Made::From(first) => self.slots.len().saturating_sub(*first as usize),
+            Made::From(first) => self.slots.n_ids.saturating_sub(*first as usize),
             Made::Listed(ids) => ids.len(),
         }
     }

@@ -18,6 +18,23 @@ fn decoder() -> Arc<Decoder> {
 }
 
 #[test]
+fn ids_far_apart_are_decoded_as_near_ones_are() {
+    let mut tokens = Tokens::default();
+    tokens.push(1, b"a").unwrap();
+    tokens.push(9_000_000, b"a token of many bytes").unwrap();
+    let vocabulary = Vocabulary::from_merges(tokens, Vec::new(), false).unwrap();
+    let specials = SpecialTokens::new(vec![("<|end|>".into(), 16_000_000)]).unwrap();
+    let decoder = Decoder::new(&vocabulary, &specials).unwrap();
+    assert!(decoder.slots.len() <= 1 << 16);
+    let mut out = Vec::new();
+    decoder.decode(&[1, 16_000_000, 9_000_000, 1], &mut out).unwrap();
+    assert_eq!(out, b"a<|end|>a token of many bytesa");
+    for unknown in [0, 2, 65_536, 9_000_001, 16_000_001, -1] {
+        assert!(decoder.token(unknown).is_err(), "{unknown}");
+    }
+}
+
+#[test]
 fn ids_of_every_length_and_type_become_their_bytes() {
     let decoder = decoder();
     let mut ids: Vec<u32> = (0..256).collect();

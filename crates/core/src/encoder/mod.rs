@@ -140,9 +140,9 @@ impl Encoder {
     }
 
     /// The largest id, of ordinary and special tokens, + 1.
+    #[inline]
     pub fn n_ids(&self) -> usize {
-        let specials = self.specials.tokens().iter().map(|&(_, id)| id as usize + 1);
-        specials.max().unwrap_or(0).max(self.vocabulary.n_ids())
+        self.specials.n_ids().max(self.vocabulary.n_ids())
     }
 
     /// Appends the ids of `text` to `out`. On an error what was appended is taken back.

@@ -217,7 +217,8 @@ impl Merger {
         if pretoken.len() > CACHED_BYTES {
             for part in vocabulary.parts(pretoken) {
                 self.ids.clear();
-                if part.len() > VERY_LONG {
+                // The former has a list for each rank: too many where ids are ranks and far apart.
+                if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
                     places::merge(vocabulary, part, |id| sink.put(id))?;
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, &mut self.heap, |id| sink.put(id))?;

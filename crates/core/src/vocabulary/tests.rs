@@ -71,6 +71,23 @@ fn what_is_no_vocabulary_is_refused() {
 }
 
 #[test]
+fn ids_far_apart_are_found_as_near_ones_are() {
+    let far = MAX_IDS as u32 - 1;
+    let list = [(3, &b"a"[..]), (70_000, b"b"), (2_000_000, b"ab"), (far, b"abb")];
+    let merges = vec![[3, 70_000, 2_000_000], [2_000_000, 70_000, far]];
+    let vocabulary = Vocabulary::from_merges(tokens(&list), merges, false).unwrap();
+    assert_eq!((vocabulary.n_ids(), vocabulary.n_tokens()), (MAX_IDS, 4));
+    assert!(vocabulary.slots.near.len() <= LEAST_DENSE_IDS);
+    assert_eq!(vocabulary.tokens().collect::<Vec<_>>(), list);
+    for (id, token) in list {
+        assert_eq!((vocabulary.token(id), vocabulary.id_of(token)), (Some(token), Some(id)));
+    }
+    assert_eq!((vocabulary.token(4), vocabulary.token(far - 1), vocabulary.token(NONE)), (None, None, None));
+    assert_eq!(vocabulary.pair(2_000_000, 70_000), Some((1, far)));
+    assert!(Vocabulary::from_ranks(tokens(&[(far, b"a"), (far, b"b")])).is_err());
+}
+
+#[test]
 fn many_pairs_are_all_found() {
     let mut all = Tokens::default();
     for byte in 0..=255u8 {
