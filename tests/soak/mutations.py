@@ -1,0 +1,321 @@
+"""Files changed at random: every loader gives a result or a documented error, in bounded time and memory.
+
+Each case takes a small sound file of one kind, changes a few bytes of it, or one or two values of its JSON, loads it,
+encodes and decodes with what was loaded, and saves it in every format. Changed values include what files in the wild
+hold: ids near 2**24, literals of tens of thousands of characters, thousands of entries, half surrogates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import json
+import random
+import tempfile
+import warnings
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pairloom import PretokenCounts, Tokenizer
+from pairloom.errors import CountsError, FormatError, PairloomError, PatternError
+from pairloom.formats import WRITABLE, gpt2, huggingface, tiktoken
+from pairloom.formats import pairloom as native
+from pairloom.model import Model
+from tests.formats.models import random_model, trained
+from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
+
+SUMMARY = (
+    "changed model files and counts files, from load to save; a failure is another error than the documented ones, a"
+    " process that dies, more than 2 s of processor time, or more memory than 200 MB or ten times the file"
+)
+QUICK = 600
+FULL = 350_000
+
+MOST_SECONDS = 2.0
+MOST_BYTES = 200 << 20
+MOST_TIMES_THE_FILE = 10
+
+_SEPARATOR = b"\n--\n"
+_TEXT = "ab <|endoftext|> the théâtre 東京 ab\n\n 12345"
+_PIECES = (
+    *(b"", b"[", b"]", b"{", b"}", b",", b":", b'"', b"\\", b"0", b"-1", b"1e9", b"9" * 30, b"true", b"null", b"\xff"),
+    *(b"\\ud800", b"\x00", b"\n", b" ", b"=", b'"a"', b"[]", b"{}", "Ġ".encode(), "｜".encode(), b"a b", b'"Split"'),
+    *(b"16777215", b"16777216", b"4294967295", b"YWI=", b"AAAA", b"\r\n", b"#version", b"9" * 5000, b"[" * 2000),
+)
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` cases and tabulates them by the kind of file."""
+    table = Table(("file", "cases", "loaded", "refused", "failed", "slowest, s", "most memory, MB"))
+    kinds = tuple(_ORIGINALS)
+    by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
+    with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
+
+        def case(number: int) -> tuple[str, int]:
+            return _run_case(seed, number, Path(folder))
+
+        for number, outcome in run_cases(case, count):
+            kind = kinds[number % len(kinds)]
+            what, n_file_bytes = outcome.result or (f"FAILED {outcome.death}", 0)
+            limit = max(MOST_BYTES, MOST_TIMES_THE_FILE * n_file_bytes)
+            if outcome.result and outcome.seconds > MOST_SECONDS:
+                what = f"FAILED {outcome.seconds:.1f} s for {n_file_bytes} bytes ({what})"
+            elif outcome.result and outcome.n_bytes > limit:
+                what = f"FAILED {outcome.n_bytes >> 20} MB for {n_file_bytes} bytes ({what})"
+            if what.startswith("FAILED"):
+                table.failures.append(f"{kind}, case {number} of seed {seed}: {what}")
+            by_kind[kind].append((what.split()[0], outcome.seconds, outcome.n_bytes))
+    total: list[tuple[str, float, int]] = []
+    for kind, outcomes in [*by_kind.items(), ("all", total)]:
+        if outcomes:
+            whats = Counter(what for what, _, _ in outcomes)
+            slowest, largest = max(seconds for _, seconds, _ in outcomes), max(size for _, _, size in outcomes) / 2**20
+            table.add(
+                kind,
+                len(outcomes),
+                whats["loaded"],
+                whats["refused"],
+                whats["FAILED"],
+                round(slowest, 2),
+                round(largest),
+            )
+        total.extend(outcomes)
+    return table
+
+
+def mutant(seed: int, number: int) -> tuple[str, bytes]:
+    """The kind and the bytes of a case."""
+    kinds = tuple(_ORIGINALS)
+    kind = kinds[number % len(kinds)]
+    rng = random.Random(f"{seed} {number}")
+    original = rng.choice(_originals(kind))
+    if kind not in _NOT_JSON and rng.random() < 0.6:
+        value = json.loads(original)
+        for _ in range(rng.choice((1, 1, 2))):
+            value = _changed_value(value, rng)
+        data = json.dumps(value, separators=(",", ":"), sort_keys=rng.random() < 0.5).encode()
+        return kind, data if rng.random() < 0.8 else _changed_bytes(data, rng)
+    data = _changed_bytes(original, rng)
+    if kind == "counts" and rng.random() < 0.7:
+        # With a sound checksum, so that what lies behind it is reached.
+        data = data[:-32] + hashlib.sha256(data[:-32]).digest()
+    return kind, data
+
+
+def _run_case(seed: int, number: int, folder: Path) -> tuple[str, int]:
+    """What became of a case ("loaded", "refused ..." or "FAILED ...") and how large its file was."""
+    kind, data = mutant(seed, number)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if kind.startswith("counts"):
+                return _use_counts(kind, data, folder), len(data)
+            return _use_tokenizer(kind, data, folder), len(data)
+    except Exception as error:
+        return f"FAILED {type(error).__name__}: {str(error)[:300]}", len(data)
+
+
+def _use_tokenizer(kind: str, data: bytes, folder: Path) -> str:
+    file = folder / kind
+    options: dict[str, Any] = {"allow_missing_bytes": True}
+    if kind == "gpt2":
+        file.mkdir(exist_ok=True)
+        vocab, _, merges = data.partition(_SEPARATOR)
+        (file / gpt2.VOCAB_NAME).write_bytes(vocab)
+        (file / gpt2.MERGES_NAME).write_bytes(merges)
+        options["special_tokens"] = ["ab", "<|endoftext|>"]
+    else:
+        file.write_bytes(data)
+        options["format"] = "pairloom" if kind in ("schema 1", "schema 2") else kind
+    if kind == "tiktoken":
+        options.update(pattern="gpt2", special_tokens=["ab", "<|endoftext|>"])
+    try:
+        tokenizer = Tokenizer.load(file, **options)
+    except PairloomError as error:
+        if len(str(error)) > 1500:
+            return f"FAILED a message of {len(str(error))} characters"
+        if not isinstance(error, (FormatError, PatternError)) or not str(error).startswith(str(file)):
+            return f"FAILED {type(error).__name__}: {error}"
+        return f"refused {type(error).__name__}"
+    for text in (_TEXT, "ab" * 40):
+        try:
+            ids = tokenizer.encode(text)
+        except PairloomError:  # a byte that is no token, or a pattern that gave up
+            continue
+        if tokenizer.decode_bytes(ids) != text.encode():
+            return f"FAILED {text!r} is not decoded from its ids"
+    for format in WRITABLE:
+        target = folder / f"{kind} as {format}"
+        try:
+            tokenizer.save(target, overwrite=True, format=format)
+        except FormatError:
+            continue
+        if format == "pairloom" and Tokenizer.load(target, allow_missing_bytes=True) != tokenizer:
+            return "FAILED the saved tokenizer is another"
+    return "loaded"
+
+
+def _use_counts(kind: str, data: bytes, folder: Path) -> str:
+    file = folder / ("counts.parquet" if kind == "counts parquet" else "counts")
+    file.write_bytes(data)
+    try:
+        counts = PretokenCounts.load(file)
+    except CountsError:
+        return "refused CountsError"
+    counts.save(file, overwrite=True)
+    if PretokenCounts.load(file) != counts:
+        return "FAILED the saved counts are others"
+    # Refused where the counts were cut in another way, or by a pattern that does not compile.
+    with contextlib.suppress(PairloomError):
+        Tokenizer.train_from_counts(counts, 260, special_tokens=(), corpus_specials="text")
+    return "loaded"
+
+
+# Originals ------------------------------------------------------------------------------------------------------
+
+
+def _models() -> list[Model]:
+    few = {0: b"a", 1: b"b", 2: b" ", 3: b"<", 4: b">", 5: b"e", 7: b"ab", 9: b" ab"}
+    pairs = [(0, 1, 7), (2, 7, 9)]
+    template = json.dumps(
+        {"cls": ["<e>", 8], "sep": ["<e>", 8], "type": "BertProcessing"}, sort_keys=True, separators=(",", ":")
+    )
+    return [
+        Model.from_tokens(few, pairs, special_tokens={"<e>": 8}, pattern=r"\S+|\s+", post_processor=template),
+        Model.from_tokens(few, rule="ranks", whole_first=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
+        Model.from_tokens(few, pairs, special_tokens={"é": 10, "<e>": 11}, plain_specials=["é"], pattern="cl100k"),
+        trained([(97, 98), (32, 256), (99, 100)]),
+        trained([(97, 98), (32, 256)], special_tokens={"<s>": 300, "</s>": 301}, decode_errors="replace"),
+        *(random_model(seed) for seed in range(6)),
+    ]
+
+
+def _written(write: Callable[[Model], bytes]) -> list[bytes]:
+    found = []
+    for model in _models():
+        try:
+            found.append(write(model))
+        except FormatError:
+            continue
+    return found
+
+
+def _write_gpt2(model: Model) -> bytes:
+    files = gpt2.write(model)
+    return files[gpt2.VOCAB_NAME] + _SEPARATOR + files[gpt2.MERGES_NAME]
+
+
+def _tekken() -> list[bytes]:
+    tokens = [bytes((byte,)) for byte in range(256)] + [b"ab", b" ab"]
+    vocab = [
+        {"rank": rank, "token_bytes": b64encode(token).decode(), "token_str": None} for rank, token in enumerate(tokens)
+    ]
+    config = {"pattern": r"\S+|\s+", "default_vocab_size": 260, "default_num_special_tokens": 2, "version": "v3"}
+    listed = [{"rank": 1, "token_str": "<e>", "is_control": True}]
+    return [
+        json.dumps({"config": config, "vocab": vocab}).encode(),
+        json.dumps({"config": config, "vocab": vocab, "special_tokens": listed}).encode(),
+    ]
+
+
+def _counts(name: str) -> list[bytes]:
+    made = [
+        PretokenCounts.from_texts(["ab ab ab the cat", "naïve 東京"]),
+        PretokenCounts.from_texts(["a<s>b"], special_tokens=["<s>"], corpus_specials="split"),
+        PretokenCounts.from_texts([]),
+    ]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, counts in enumerate(made):
+            path = Path(folder) / f"{number}{name}"
+            counts.save(path)
+            found.append(path.read_bytes())
+    return found
+
+
+_ORIGINALS: dict[str, Callable[[], list[bytes]]] = {
+    "schema 1": lambda: [data for data in _written(native.write) if b'"schema_version":1' in data],
+    "schema 2": lambda: [data for data in _written(native.write) if b'"schema_version":2' in data],
+    "huggingface": lambda: _written(huggingface.write),
+    "tiktoken": lambda: _written(tiktoken.write),
+    "tekken": _tekken,
+    "gpt2": lambda: _written(_write_gpt2),
+    "counts": lambda: _counts(""),
+    "counts parquet": lambda: _counts(".parquet"),
+}
+_NOT_JSON = ("tiktoken", "gpt2", "counts", "counts parquet")
+
+
+@cache
+def _originals(kind: str) -> list[bytes]:
+    return _ORIGINALS[kind]()
+
+
+# Changes --------------------------------------------------------------------------------------------------------
+
+
+def _changed_bytes(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    # Most of a file is its vocabulary: the rest gets as many changes.
+    first = rng.choice((0, max(0, len(changed) - 400)))
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(min(first, len(changed)), len(changed) + 1)
+        how = rng.randrange(5)
+        if how == 0:
+            changed[at:at] = rng.choice(_PIECES)
+        elif how == 1:
+            changed[at : at + rng.choice((1, 1, 2, 50))] = rng.choice(_PIECES)
+        elif how == 2:
+            other = rng.randrange(len(changed) + 1)
+            changed[at : at + 8], changed[other : other + 8] = changed[other : other + 8], changed[at : at + 8]
+        elif how == 3 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        else:
+            # A stretch again and again: many entries, or one that is long.
+            stretch = changed[at : at + rng.choice((1, 7, 40))]
+            changed[at:at] = stretch * rng.choice((2, 50, 3000))
+    return bytes(changed)
+
+
+def _hostile_values(rng: random.Random) -> list[Any]:
+    n = rng.choice((3, 2000, 20_000))
+    return [
+        *(None, True, False, 0, 1, -1, 255, 256, 257, 2**16, 2**20, 2**24 - 1, 2**24, 2**32, 2**63, 10**40, 0.5, 1e308),
+        *("", "a", "ab", " ", "Ġ", "<e>", "é", "\x00", "\ud800", "x" * n, "(a|b)*c", r"\s+$|\w+|\s", "[", "(?<=a)b"),
+        *([], {}, [[]], [0] * n, list(range(n)), [[97, 98]] * n, ["a b"] * n),
+        *({str(number): number for number in range(n)}, {f"<|{number}|>": 300 + number for number in range(n)}),
+        *({"type": "ByteLevel"}, {"type": "Sequence", "pretokenizers": []}, {"Regex": "a"}, {"x" * n: 5}),
+        json.loads("[" * 400 + "]" * 400),
+    ]
+
+
+def _changed_value(value: Any, rng: random.Random) -> Any:
+    """A copy of the JSON value in which one value, key or entry is another."""
+    changed = [copy.deepcopy(value)]
+    holder: Any = changed
+    place: Any = 0
+    # Down to a random depth; the long lists and maps of a vocabulary are entered as seldom as any other.
+    while isinstance(holder[place], (dict, list)) and holder[place] and rng.random() < 0.85:
+        holder = holder[place]
+        place = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
+    how = rng.randrange(6)
+    old = holder[place]
+    if how == 0 and holder is not changed:
+        del holder[place]
+    elif how == 1 and type(old) is int:
+        holder[place] = rng.choice((old + 1, old - 1, -old, old * 1000, old + 0.5, str(old), 2**24 - 1))
+    elif how == 2 and isinstance(old, str):
+        holder[place] = rng.choice((old * 2, old[:-1], old.upper(), old + " ", old * 3000, old[::-1]))
+    elif how == 3 and isinstance(holder, dict):
+        holder[rng.choice(("x", place + "x", "", "merges", "vocab", "x" * 3000))] = old
+    elif how == 4 and isinstance(holder, list) and holder is not changed:
+        holder[place:place] = [old] * rng.choice((1, 2, 2000))
+    else:
+        holder[place] = rng.choice(_hostile_values(rng))
+    return changed[0]
