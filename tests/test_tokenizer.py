@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,21 @@ def test_what_is_no_id_is_a_type_error(ids: Any) -> None:
         AB.decode(ids)
 
 
-@pytest.mark.parametrize("text", [None, b"ab", 5, ["ab"], True])
-def test_what_is_no_text_is_a_type_error(text: Any) -> None:
-    for road in (AB.encode, AB.encode_ordinary, AB.encode_to_numpy, AB.count_tokens):
-        with pytest.raises(TypeError):
+@pytest.mark.parametrize(
+    ("text", "kind"), [(None, "NoneType"), (b"ab", "bytes; decode"), (5, "int"), (["ab"], "list"), (True, "bool")]
+)
+def test_what_is_no_text_is_a_type_error_that_names_it(text: Any, kind: str) -> None:
+    roads: list[Callable[[Any], object]] = [
+        AB.encode,
+        AB.encode_ordinary,
+        AB.encode_to_numpy,
+        AB.count_tokens,
+        pairloom.pretokenize,
+    ]
+    roads.append(lambda text: list(AB.encode_iterable([text])))
+    roads.append(lambda text: AB.encode(text, allowed_special=()))
+    for road in roads:
+        with pytest.raises(TypeError, match=f"^text must be a str, not {kind}"):
             road(text)
 
 
@@ -158,7 +170,8 @@ def test_what_it_says_of_itself() -> None:
     with pytest.raises(KeyError):
         AB.id_to_token(5000)
     assert AB.config == TrainingConfig()
-    assert AB.token_byte_lengths()[[0, 256, 257, 258]].tolist() == [1, 2, 3, 13]
+    assert AB.token_byte_lengths()[[0, 256, 257, 258]].tolist() == [1, 2, 3, 0]
+    assert AB.token_byte_lengths(count_specials=True)[[0, 256, 257, 258]].tolist() == [1, 2, 3, 13]
     assert repr(AB).startswith("Tokenizer(n_vocab=259, pattern='gpt2'")
 
 
@@ -168,10 +181,88 @@ def test_equality_pickle_and_copies() -> None:
     assert Tokenizer.train("ab ab ab", 257) != AB
     assert AB != "AB"
     thawed = pickle.loads(pickle.dumps(AB))
-    assert thawed == AB and thawed.config is None
+    assert thawed == AB and thawed.config == AB.config
     assert copy.copy(AB) is AB and copy.deepcopy(AB) == AB
     with pytest.raises(AttributeError):
         AB.extra = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("specials", [{5}, {"<s>", 5}, [None]])
+def test_literals_that_are_no_str_are_a_type_error(specials: Any) -> None:
+    for options in ({"allowed_special": specials}, {"disallowed_special": specials}):
+        with pytest.raises(TypeError, match=f"{next(iter(options))} must hold str"):
+            AB.encode("ab", **options)
+
+
+def test_choices_of_special_tokens_are_kept_ready_and_bounded() -> None:
+    tokenizer = AB.add_special_tokens([f"<{number}>" for number in range(50)])
+    text = "<0><1><2>"
+    for _ in range(3):
+        assert tokenizer.encode("ab", allowed_special=(), disallowed_special="all") == [256]
+        assert tokenizer.encode(text, allowed_special=["<1>"]) == tokenizer.encode(text, allowed_special={"<1>"})
+        with pytest.raises(SpecialTokenError, match="disallowed special token"):
+            tokenizer.encode(text, allowed_special=["<1>"], disallowed_special="all")
+    assert len(tokenizer._policies) == 3
+    for number in range(50):
+        allowed = [f"<{number}>"]
+        ids = tokenizer.encode("".join(f"<{n}>" for n in range(50)), allowed_special=allowed)
+        assert [i for i in ids if i >= 259] == [259 + number]
+    assert len(tokenizer._policies) <= 16
+
+
+def test_special_tokens_by_the_thousand_and_of_any_length() -> None:
+    many = [f"<|{number}|>" for number in range(30_000)]
+    vocab = {i: bytes([i]) for i in range(256)}
+    tokenizer = Tokenizer(vocab, [], many)
+    assert tokenizer.encode("<|29999|>a<|0|>") == [256 + 29_999, 97, 256]
+    # Each of them is a token that a merge makes, too.
+    pairs = [(bytes([left]), bytes([right])) for left in range(100, 220) for right in range(33, 127)]
+    vocab |= {1000 + rank: left + right for rank, (left, right) in enumerate(pairs)}
+    made = [left + right for left, right in pairs if left < b"\x80"]
+    both = Tokenizer(vocab, pairs, [token.decode() for token in made])
+    assert both.encode(made[-1].decode()) == both.encode_ordinary(made[-1].decode())
+    long = Tokenizer({i: bytes([i]) for i in range(256)}, [], ["x" * 60_000, "x" * 59_999 + "y"])
+    assert long.encode("x" * 60_000) == [256]
+    assert long.encode("x" * 59_999 + "y") == [257]
+    assert long.encode("x" * 59_999) == [120] * 59_999
+    assert pickle.loads(pickle.dumps(long)) == long
+
+
+def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
+    tokenizer = Tokenizer({0: b"a", 3: b"bc", 4: b"<s>"}, [], {"<s>": 4, "é": 6}, allow_missing_bytes=True)
+    lengths = tokenizer.token_byte_lengths()
+    assert lengths.tolist() == [1, 0, 0, 2, 0, 0, 0]
+    assert lengths.dtype == np.int64
+    assert tokenizer.token_byte_lengths(count_specials=True).tolist() == [1, 0, 0, 2, 3, 0, 2]
+    with pytest.raises(TypeError, match="count_specials"):
+        tokenizer.token_byte_lengths(count_specials=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
+@pytest.mark.parametrize("specials_counted", [True, False])
+@pytest.mark.parametrize("special_ids", ["last", "after_bytes", "first"])
+def test_truncation_after_a_road_that_loses_the_config_is_the_same_or_refused(
+    profile: str, specials_counted: bool, special_ids: str, tmp_path: Path
+) -> None:
+    fields: dict[str, Any] = {"special_tokens": ["<s>", "<t>"], "specials_counted": specials_counted}
+    fields["special_ids"] = special_ids
+    big = Tokenizer.train([SAMPLE * 5], 320, profile, **fields)
+    small = Tokenizer.train([SAMPLE * 5], 290, profile, **fields)
+    assert big.truncate_vocab(290) == small
+    assert pickle.loads(pickle.dumps(big)).truncate_vocab(290) == small
+    assert copy.deepcopy(big).truncate_vocab(290) == small
+    big.save(tmp_path / "model")
+    for lost in (Tokenizer.load(tmp_path / "model"), Tokenizer(big.vocab, big.merges, big.special_tokens)):
+        with pytest.raises(ValueError, match="specials_counted=True"):
+            lost.truncate_vocab(290)
+    loaded = Tokenizer.load(tmp_path / "model")
+    assert loaded.truncate_vocab(290, specials_counted=specials_counted) == small
+    # Special tokens that came later were not counted in training.
+    more = big.add_special_tokens(["<later>"])
+    assert more.truncate_vocab(290).merges == small.merges
+    plain = Tokenizer.train([SAMPLE * 5], 320, profile, special_tokens=[])
+    plain.save(tmp_path / "plain")
+    assert Tokenizer.load(tmp_path / "plain").truncate_vocab(290) == plain.truncate_vocab(290)
 
 
 def test_truncation_is_training_to_that_size() -> None:

@@ -21,8 +21,24 @@ _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
 _Ids = Iterable[int] | npt.NDArray[Any]
 
-def read_model(data: bytes, name: str) -> dict[str, Any]:
-    """The columns of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError."""
+def read_model(data: bytes, name: str, legacy: bool) -> dict[str, Any]:
+    """The columns of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError.
+
+    legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it.
+    """
+
+def check_model(
+    token_ids: npt.NDArray[np.uint32],
+    token_bytes: bytes,
+    token_ends: npt.NDArray[np.uint64],
+    merges: npt.NDArray[np.uint32],
+    ranks: bool,
+    special_tokens: list[tuple[str, int]],
+) -> None:
+    """Raises ValueError unless the columns are those of a tokenizer."""
+
+def find_overlap(first: list[str], second: list[str]) -> int | None:
+    """The index of the first of `second` that holds one of `first`, or a proper ending of which begins one of them."""
 
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]

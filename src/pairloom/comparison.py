@@ -245,7 +245,9 @@ def _huggingface_tokenizer(name: str) -> Any:
 def side_of(tokenizer: Any, name: str) -> Side:
     """The side of a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer."""
     if isinstance(tokenizer, Tokenizer):
-        return Side(name, tokenizer.encode_to_numpy, tokenizer.id_to_token, tokenizer.token_byte_lengths())
+        return Side(
+            name, tokenizer.encode_to_numpy, tokenizer.id_to_token, tokenizer.token_byte_lengths(count_specials=True)
+        )
     if hasattr(tokenizer, "decode_single_token_bytes"):
         return _side_of_tiktoken(tokenizer, name)
     if hasattr(tokenizer, "get_added_tokens_decoder"):

@@ -219,7 +219,7 @@ def corpus_stats(
         n_skipped=reading.n_skipped,
         seconds=seconds,
         token_counts=tally.counts,
-        token_bytes=tokenizer.token_byte_lengths(),
+        token_bytes=tokenizer.token_byte_lengths(count_specials=True),
         sample=tally.sample,
     )
 
@@ -239,15 +239,11 @@ def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int
     model = tokenizer.model
     n_bytes, n_merges = sum(len(text.encode()) for text in texts), len(model.merges)
     n_base = len(model.token_ids) - n_merges
-    if tokenizer.config is not None and tokenizer.config.specials_counted:
-        n_base += len(model.special_tokens)
-    elif tokenizer.config is None:
-        last_made = int(model.merges[-1, 2] if n_merges else model.token_ids.max(initial=0))
-        n_base += sum(token_id <= last_made for token_id in model.special_tokens.values())
+    # Nothing but merges is left out, so that it makes no difference here whether special tokens are counted.
     points = []
     for size in np.unique(
         np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(int)
     ).tolist():
-        smaller = tokenizer.truncate_vocab(size)
+        smaller = tokenizer.truncate_vocab(size, specials_counted=False)
         points.append((len(smaller.vocab), _ratio(n_bytes, int(smaller.count_tokens_batch(texts).sum()))))
     return points

@@ -1,11 +1,12 @@
 """Tokenizer: the facade over training, encoding, decoding and files.
 
-Enters: text. Leaves: ids, and text again. A tokenizer is immutable and safe to use from many threads at once; it
-holds a `Model` (what it is) and the core's encoder built from it (how it works).
+A tokenizer is immutable and safe to use from many threads at once. It holds a `Model` (what it is) and the core's
+encoder built from it (how it works).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -14,17 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import check_choice, check_int, check_texts, resolve_threads
+from pairloom.arguments import check_bool, check_choice, check_int, check_texts, resolve_threads
 from pairloom.config import TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
 from pairloom.counts import PretokenCounts
+from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern
+from pairloom.notice import warn
 from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_name
 from pairloom.progress import Progress, reporter
 from pairloom.training import check_counts, train_model, train_on_files, train_on_texts
-from pairloom.vocabulary import from_bytes, truncated, with_special_tokens
+from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
 
 __all__ = ["Tokenizer"]
 
@@ -36,16 +39,20 @@ SPECIALS = ("recognise", "ordinary", "error")
 """What literals of special tokens in files and streams can be."""
 
 
+# How many choices of allowed and disallowed special tokens are kept ready.
+_MOST_POLICIES = 16
+
+
 class Tokenizer:
     """A byte-level BPE tokenizer: text to ids and back, without loss.
 
     Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") makes one by hand from
     dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
-    else the next id past the largest) or a dict str -> id. Raises ValueError for merges whose parts or result the
-    vocabulary lacks.
+    else the next id past the largest) or a dict str -> id. A vocabulary that lacks some of the 256 bytes gives a
+    warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
     """
 
-    __slots__ = ("_config", "_core", "_model")
+    __slots__ = ("_config", "_core", "_model", "_policies")
 
     def __init__(
         self,
@@ -55,12 +62,21 @@ class Tokenizer:
         *,
         pattern: Pattern = "gpt2",
         decode_errors: DecodeErrors = "replace",
+        allow_missing_bytes: bool = False,
     ) -> None:
-        self._hold(from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors))
+        check_bool("allow_missing_bytes", allow_missing_bytes)
+        model = from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
+        if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
+            warn(
+                f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
+                " allow_missing_bytes=True if that is meant"
+            )
+        self._hold(model)
 
     def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
         self._model = model
         self._config = config
+        self._policies: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
         self._core = _core.Encoder(
             token_ids=model.token_ids,
             token_bytes=model.token_bytes,
@@ -68,17 +84,26 @@ class Tokenizer:
             merges=model.merges,
             ranks=model.rule == "ranks",
             whole_first=model.whole_first,
-            special_tokens=model.special_tokens,
+            special_tokens=dict(model.special_tokens),
             pattern=model.pattern,
             decode_errors=model.decode_errors,
             cache_bytes=cache_bytes,
         )
 
     @classmethod
-    def from_model(cls, model: Model, config: TrainingConfig | None = None) -> Tokenizer:
-        """A tokenizer of the given model; what every format and trainer ends in."""
+    def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Tokenizer:
+        """A tokenizer of the given model; what every format and trainer ends in.
+
+        name: what messages call the file that the model was read from. Raises PatternError for a pattern that does not
+        compile, FormatError for a model that is too large for the core's tables.
+        """
         made = cls.__new__(cls)
-        made._hold(model, config)
+        try:
+            made._hold(model, config)
+        except (FormatError, PatternError) as error:
+            if name is None:
+                raise
+            raise type(error)(f"{name}: {error}") from None
         return made
 
     # Training ---------------------------------------------------------------------------------------------------
@@ -183,10 +208,21 @@ class Tokenizer:
 
     @classmethod
     def from_files(
-        cls, vocab_filepath: PathLike, merges_filepath: PathLike, special_tokens: Specials | None = None
+        cls,
+        vocab_filepath: PathLike,
+        merges_filepath: PathLike,
+        special_tokens: Specials | None = None,
+        *,
+        allow_missing_bytes: bool = False,
     ) -> Tokenizer:
-        """Loads a GPT-2 vocab.json and merges.txt; raises FormatError naming file and place when one is damaged."""
-        return cls.from_model(formats.gpt2.read_pair(vocab_filepath, merges_filepath, special_tokens=special_tokens))
+        """Loads a GPT-2 vocab.json and merges.txt.
+
+        Raises OSError, FormatError naming file and place when one is damaged or, unless allow_missing_bytes is True,
+        lacks some of the 256 bytes. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
+        """
+        model = formats.gpt2.read_pair(vocab_filepath, merges_filepath, special_tokens=special_tokens)
+        formats.check_bytes(model, os.fspath(vocab_filepath), allow_missing_bytes)
+        return cls.from_model(model, name=os.fspath(vocab_filepath))
 
     @classmethod
     def load(
@@ -196,39 +232,73 @@ class Tokenizer:
         format: str | None = None,
         pattern: Pattern | None = None,
         special_tokens: Specials | None = None,
+        allow_missing_bytes: bool = False,
     ) -> Tokenizer:
-        """Loads a tokenizer; the format is sniffed when None.
+        """Loads a tokenizer from a file, or from a folder that holds one.
 
-        A file that names no pattern (.tiktoken) needs `pattern`. Raises OSError, FormatError naming what, where and
-        how to mend it.
+        format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; found out when None.
+        pattern, special_tokens: for files that do not say them (.tiktoken, vocab.json and merges.txt).
+        allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
+        MissingByteError. Raises OSError, FormatError naming what, where and how to mend it, PatternError for a pattern
+        that does not compile.
         """
-        return cls.from_model(formats.load(path, format=format, pattern=pattern, special_tokens=special_tokens))
+        model = formats.load(
+            path,
+            format=format,
+            pattern=pattern,
+            special_tokens=special_tokens,
+            allow_missing_bytes=allow_missing_bytes,
+        )
+        return cls.from_model(model, name=os.fspath(path))
 
-    def save(self, path: PathLike, overwrite: bool = False, *, format: str = "pairloom") -> None:
+    def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
-        Equal tokenizers give equal bytes. Raises FileExistsError unless `overwrite`, FormatError when the format
-        cannot express this tokenizer exactly.
+        format: None is "tiktoken" for a path that ends in .tiktoken and "pairloom" for any other. Equal tokenizers give
+        equal bytes. Warns of what the format leaves to whoever loads the file. Raises FileExistsError unless
+        `overwrite`, FormatError when the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 
     @classmethod
-    def from_tiktoken(cls, encoding: Any) -> Tokenizer:
-        """The tokenizer of a tiktoken.Encoding, with the same ids."""
-        return cls.from_model(formats.tiktoken.from_tiktoken(encoding))
+    def from_tiktoken(cls, encoding: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
+        """The tokenizer of a tiktoken.Encoding, with the same ids; raises FormatError where bytes are no tokens."""
+        model = formats.tiktoken.from_tiktoken(encoding)
+        name = f"tiktoken encoding {encoding.name!r}"
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
 
     def to_tiktoken(self, name: str = "pairloom") -> Any:
-        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError where it cannot be."""
+        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError where it cannot be.
+
+        It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
+        """
+        self._warn_of_decode_errors("a tiktoken.Encoding")
         return formats.tiktoken.to_tiktoken(self._model, name)
 
     @classmethod
-    def from_huggingface(cls, source: Any) -> Tokenizer:
-        """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a tokenizer.json at a path."""
-        return cls.from_model(formats.huggingface.from_huggingface(source))
+    def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
+        """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
+
+        The path is that of a tokenizer.json or of a folder with one. Raises OSError, FormatError for what cannot be
+        expressed, for encode_special_tokens=True, and where bytes are no tokens.
+        """
+        model = formats.huggingface.from_huggingface(source)
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
 
     def to_huggingface(self) -> Any:
-        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError where it cannot be."""
+        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError where it cannot be.
+
+        It decodes malformed bytes as the library does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
+        """
+        self._warn_of_decode_errors("a tokenizers.Tokenizer")
         return formats.huggingface.to_huggingface(self._model)
+
+    def _warn_of_decode_errors(self, what: str) -> None:
+        if self.decode_errors != "replace":
+            warn(f'{what} decodes malformed bytes with "replace"; this tokenizer has {self.decode_errors!r}')
 
     # Encoding ---------------------------------------------------------------------------------------------------
 
@@ -351,12 +421,22 @@ class Tokenizer:
         if allowed == "all" and not disallowed:
             return None
         specials = self._model.special_tokens
-        may = specials.keys() if allowed == "all" else _literals("allowed_special", allowed)
-        must_not = specials.keys() - may if disallowed == "all" else _literals("disallowed_special", disallowed)
-        return _core.SpecialPolicy(
-            allowed=[(token, i) for token, i in specials.items() if token in may],
-            disallowed=sorted(must_not),
+        key = (
+            None if allowed == "all" else _literals("allowed_special", allowed),
+            None if disallowed == "all" else _literals("disallowed_special", disallowed),
         )
+        policy = self._policies.get(key)
+        if policy is None:
+            may = specials.keys() if key[0] is None else key[0]
+            must_not = specials.keys() - may if key[1] is None else key[1]
+            policy = _core.SpecialPolicy(
+                allowed=[(token, i) for token, i in specials.items() if token in may],
+                disallowed=sorted(must_not),
+            )
+            if len(self._policies) >= _MOST_POLICIES:
+                self._policies.clear()
+            self._policies[key] = policy
+        return policy
 
     # Decoding ---------------------------------------------------------------------------------------------------
 
@@ -473,13 +553,27 @@ class Tokenizer:
         """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
         return self._core.decode_bytes([id])
 
-    def truncate_vocab(self, vocab_size: int) -> Tokenizer:
+    @property
+    def post_processor(self) -> str | None:
+        """What HuggingFace puts around a text on request, as the JSON of a tokenizer.json; None if nothing.
+
+        It is kept for saving as a tokenizer.json and changes no ids here.
+        """
+        return self._model.post_processor
+
+    def without_post_processor(self) -> Tokenizer:
+        """The same tokenizer without what HuggingFace puts around a text, for formats that cannot hold it."""
+        return Tokenizer.from_model(dataclasses.replace(self._model, post_processor=None), self._config)
+
+    def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Tokenizer:
         """The tokenizer that training to the smaller `vocab_size` would have given.
 
-        vocab_size counts as it did in training. Raises ValueError when it is below the base vocabulary or the
+        vocab_size counts as it did in training. specials_counted says whether that was with the special tokens; it is
+        needed for a tokenizer with special tokens that was not trained here (loaded, or made by hand), since nothing
+        else says it. Raises ValueError when it is not given then, when vocab_size is below the base vocabulary, or the
         tokenizer was not trained by merges.
         """
-        return Tokenizer.from_model(truncated(self._model, vocab_size, self._config), self._config)
+        return Tokenizer.from_model(truncated(self._model, vocab_size, self._config, specials_counted), self._config)
 
     def add_special_tokens(self, special_tokens: Specials) -> Tokenizer:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
@@ -495,9 +589,16 @@ class Tokenizer:
         made._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))
         return made
 
-    def token_byte_lengths(self) -> npt.NDArray[np.int64]:
-        """Bytes of each id's token, for bits per byte: int64 [n_vocab], 0 where an id is unused."""
-        return self._core.token_byte_lengths()
+    def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
+        """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.
+
+        A special token stands for no text and counts as 0, as bits per byte want it; with count_specials it counts as
+        the bytes of its literal.
+        """
+        lengths = self._core.token_byte_lengths()
+        if not check_bool("count_specials", count_specials):
+            lengths[list(self._model.special_tokens.values())] = 0
+        return lengths
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -518,17 +619,21 @@ class Tokenizer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (formats.pairloom.write(self._model),)
+        return _unpickled, (formats.pairloom.write(self._model), self._config)
 
 
-def _unpickled(data: bytes) -> Tokenizer:
-    return Tokenizer.from_model(formats.pairloom.read(data))
+def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
+    return Tokenizer.from_model(formats.pairloom.read(data, "the pickled tokenizer", legacy=True), config)
 
 
-def _literals(name: str, tokens: Any) -> set[str]:
+def _literals(name: str, tokens: Any) -> frozenset[str]:
     """The literals of an allowed_special or disallowed_special argument."""
     check_texts(name, tokens)
-    return set(tokens)
+    literals = frozenset(tokens)
+    for literal in literals:
+        if not isinstance(literal, str):
+            raise TypeError(f"{name} must hold str, not {type(literal).__name__}")
+    return literals
 
 
 def _text_list(texts: Any) -> list[str]:

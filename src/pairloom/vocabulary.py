@@ -1,24 +1,25 @@
 """Work on vocabularies: made by hand, cut to a smaller size, given more special tokens.
 
-Enters: a map of bytes, or a Model. Leaves: a new Model; nothing is changed in place.
+Each function gives a new Model; nothing is changed in place.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom.arguments import check_choice, check_int
+from pairloom.arguments import check_bool, check_choice, check_int, shown
 from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
     from pairloom.config import TrainingConfig
 
-__all__ = ["from_bytes", "truncated", "with_special_tokens"]
+__all__ = ["from_bytes", "missing_bytes_text", "truncated", "with_special_tokens"]
 
 Specials = Sequence[str] | Mapping[str, int]
 
@@ -36,35 +37,39 @@ def from_bytes(
     tokens = _checked_vocab(vocab)
     specials = assign_special_ids(tokens, special_tokens or {})
     made_bytes = {left + right for left, right in _checked_merges(merges)}
+    n_ids_of = Counter(tokens.values())
     ordinary = dict(tokens)
     for text, token_id in specials.items():
         data = text.encode()
         if token_id in tokens and tokens[token_id] != data:
             raise ValueError(
-                f"special token {text!r} is given id {token_id}, which the vocabulary gives to {tokens[token_id]!r}"
+                f"special token {shown(text)} is given id {token_id}, which the vocabulary gives to"
+                f" {shown(tokens[token_id])}"
             )
-        needed = len(data) == 1 or data in made_bytes
-        others = any(i != token_id and token == data for i, token in tokens.items()) if needed else False
-        if not needed or others:
+        # A byte, or what a merge makes, stays an ordinary token unless another id has the same bytes.
+        is_needed = len(data) == 1 or data in made_bytes
+        if not is_needed or n_ids_of[data] > (token_id in tokens):
             ordinary.pop(token_id, None)
     id_of: dict[bytes, int] = {}
     for token_id, token in sorted(ordinary.items()):
         if token in id_of:
             raise ValueError(
-                f"vocab gives {token!r} to ids {id_of[token]} and {token_id}; ids must be distinct in bytes"
+                f"vocab gives {shown(token)} to ids {id_of[token]} and {token_id}; ids must be distinct in bytes"
             )
         id_of[token] = token_id
     triples = []
     for rank, (left, right) in enumerate(merges):
         for part in (left, right, left + right):
             if part not in id_of:
-                raise ValueError(f"merge {rank} is ({left!r}, {right!r}), but the vocabulary lacks {part!r}")
+                raise ValueError(
+                    f"merge {rank} is ({shown(left)}, {shown(right)}), but the vocabulary lacks {shown(part)}"
+                )
         triples.append((id_of[left], id_of[right], id_of[left + right]))
     if len({(left, right) for left, right, _ in triples}) < len(triples):
         seen: set[tuple[int, int]] = set()
         for rank, (left_id, right_id, _) in enumerate(triples):
             if (left_id, right_id) in seen:
-                raise ValueError(f"merge {rank} {merges[rank]!r} is given twice; keep the first")
+                raise ValueError(f"merge {rank} {shown(merges[rank])} is given twice; keep the first")
             seen.add((left_id, right_id))
     return Model.from_tokens(
         ordinary, triples, special_tokens=specials, pattern=pattern_text(pattern), decode_errors=decode_errors
@@ -75,9 +80,7 @@ def _checked_vocab(vocab: Any) -> dict[int, bytes]:
     if not isinstance(vocab, Mapping):
         raise TypeError(f"vocab must be a dict from int to bytes, not {type(vocab).__name__}")
     for token_id, token in vocab.items():
-        check_int("a vocab id", token_id, least=0)
-        if token_id > LARGEST_ID:
-            raise ValueError(f"vocab id {token_id} is too large; the largest is {LARGEST_ID}")
+        check_int("a vocab id", token_id, least=0, most=LARGEST_ID)
         if not isinstance(token, bytes):
             raise TypeError(f"vocab[{token_id}] must be bytes, not {type(token).__name__}")
         if not token:
@@ -90,15 +93,38 @@ def _checked_merges(merges: Any) -> Sequence[tuple[bytes, bytes]]:
         raise TypeError(f"merges must be a list of (bytes, bytes), not {type(merges).__name__}")
     for rank, pair in enumerate(merges):
         if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(p, bytes) for p in pair)):
-            raise TypeError(f"merge {rank} must be a pair (bytes, bytes), not {pair!r}")
+            raise TypeError(f"merge {rank} must be a pair (bytes, bytes), not {shown(pair)}")
     return merges
 
 
-def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> Model:
+def missing_bytes_text(model: Model) -> str | None:
+    """How many of the 256 bytes are no token of the model, and which; None when all are there.
+
+    >>> missing_bytes_text(Model.from_tokens({b: bytes([b]) for b in range(253)}, pattern="a"))
+    'the vocabulary has no token for 3 of the 256 bytes (0xfd-0xff)'
+    """
+    missing = model.missing_bytes()
+    if not missing:
+        return None
+    gaps = np.flatnonzero(np.diff(missing) != 1) + 1
+    runs = [run.tolist() for run in np.split(np.array(missing), gaps)]
+    shown_runs = [f"0x{run[0]:02x}" if len(run) == 1 else f"0x{run[0]:02x}-0x{run[-1]:02x}" for run in runs]
+    more = f" and {len(runs) - _MOST_RUNS} more runs" if len(runs) > _MOST_RUNS else ""
+    return (
+        f"the vocabulary has no token for {len(missing)} of the 256 bytes ({', '.join(shown_runs[:_MOST_RUNS])}{more})"
+    )
+
+
+_MOST_RUNS = 12
+
+
+def truncated(
+    model: Model, vocab_size: int, config: TrainingConfig | None, specials_counted: bool | None = None
+) -> Model:
     """The Model that training to the smaller `vocab_size` would have given.
 
-    Without a config, specials below the first merge are taken to be counted in vocab_size, specials after the last
-    merge not to be.
+    Whether vocab_size counts the special tokens that training put into the vocabulary follows from the config; without
+    one, and with special tokens, the caller must say it.
     """
     check_int("vocab_size", vocab_size)
     if model.rule != "pairs":
@@ -106,19 +132,32 @@ def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> M
     made = model.merges[:, 2]
     if len(made) and not np.array_equal(made, np.arange(made[0], made[0] + len(made), dtype=np.uint32)):
         raise ValueError("only a tokenizer whose merges made ascending ids one by one can be truncated")
+    specials = model.special_tokens
+    n_specials = len(specials)
+    if specials_counted is not None:
+        check_bool("specials_counted", specials_counted)
+    elif config is not None:
+        specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
+    elif specials:
+        raise ValueError(
+            f"this tokenizer was not trained here, so that nothing says whether vocab_size counts its {n_specials}"
+            " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
+            " specials_counted=False (as 'bpetite' has it)"
+        )
     tokens = model.tokens()
     n_base = len(tokens) - len(made)
-    first_made = int(made[0]) if len(made) else max(tokens, default=-1) + 1
-    specials = model.special_tokens
-    after = {text for text, i in specials.items() if i >= first_made + len(made)}
-    n_counted = len(specials) - len(after)
-    if config is not None:
-        n_counted = len(specials) if config.specials_counted else 0
-    least = n_base + n_counted
+    least = n_base + (n_specials if specials_counted else 0)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
     n_merges = min(vocab_size - least, len(made))
     n_removed = len(made) - n_merges
+    first_free = int(made[-1]) + 1 if len(made) else max(tokens, default=-1) + 1
+    after = {text for text, i in specials.items() if i >= first_free}
+    if n_removed and after and model.post_processor is not None:
+        raise ValueError(
+            "the post-processor names special tokens by ids, which truncation would change; truncate"
+            " tokenizer.without_post_processor()"
+        )
     for token_id in made[n_merges:].tolist():
         del tokens[token_id]
     return Model.from_tokens(
@@ -129,6 +168,7 @@ def truncated(model: Model, vocab_size: int, config: TrainingConfig | None) -> M
         pattern=model.pattern,
         decode_errors=model.decode_errors,
         plain_specials=model.plain_specials,
+        post_processor=model.post_processor,
     )
 
 
@@ -139,7 +179,7 @@ def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
     added = assign_special_ids(taken, special_tokens)
     for text, token_id in added.items():
         if text in model.special_tokens:
-            raise ValueError(f"special token {text!r} exists already, with id {model.special_tokens[text]}")
+            raise ValueError(f"special token {shown(text)} exists already, with id {model.special_tokens[text]}")
         if token_id in taken and taken[token_id] != text.encode():
-            raise ValueError(f"id {token_id} for special token {text!r} is taken by {taken[token_id]!r}")
+            raise ValueError(f"id {token_id} for special token {shown(text)} is taken by {shown(taken[token_id])}")
     return replace(model, special_tokens={**model.special_tokens, **added})

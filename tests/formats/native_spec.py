@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -40,8 +41,9 @@ def read(data: bytes, name: str) -> Model:
     for key in sorted(keys):
         if key not in file:
             raise MissingKeyError(f"{name}: key {key!r} is missing; save the tokenizer again")
+    optional = schema2.OPTIONAL_KEYS if version == 2 else frozenset()
     for key in file:
-        if key not in keys:
+        if key not in keys and key not in optional:
             raise FormatError(f"{name}: key {shown(key)} does not belong to schema {version}; remove it")
     return _schema1(file, name) if version == 1 else _schema2(file, name)
 
@@ -54,20 +56,22 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
     n = 256 + len(pairs)
     if take(file, "mergeable_vocab_size", int, name) != n:
         raise FormatError(f"{name}: mergeable_vocab_size is not 256 + {len(pairs)} merges = {n}; a merge is lost")
-    if len(vocab) != n:
-        raise FormatError(f"{name}: vocab has {len(vocab)} entries where 256 + {len(pairs)} merges make {n}")
+    if len(vocab) != n + 1:
+        raise FormatError(f"{name}: vocab has {len(vocab)} entries where {n} tokens and a special one make {n + 1}")
     tokens: Tokens = {}
-    for token_id in range(n):
+    for token_id in range(n + 1):
         values = vocab.get(str(token_id))
         where = f"{name}: vocab[{str(token_id)!r}]"
         if values is None:
-            raise FormatError(f"{where} is missing; ids run from 0 to {n - 1} without a gap")
+            raise FormatError(f"{where} is missing; ids run from 0 to {n} without a gap")
         if type(values) is not list or not values:
             raise FormatError(f"{where} must be a list of bytes, not {shown(values)}")
         for byte in values:
             if type(byte) is not int or not 0 <= byte <= 255:
                 raise FormatError(f"{where} holds {shown(byte)}, which is not an integer of 0 to 255")
         tokens[token_id] = bytes(values)
+    if tokens.pop(n) != schema1.SPECIAL.encode():
+        raise FormatError(f"{name}: vocab['{n}'] is not the bytes of the special token {schema1.SPECIAL!r}")
     for byte in range(256):
         if tokens[byte] != bytes((byte,)):
             raise FormatError(f"{name}: vocab['{byte}'] must be [{byte}]: ids 0 to 255 are the bytes")
@@ -166,7 +170,18 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         pattern=_pattern(file["pattern"], name),
         decode_errors=cast(DecodeErrors, decode_errors),
         plain_specials=added,
+        post_processor=_post_processor(file, name),
     )
+
+
+def _post_processor(file: dict[str, Any], name: str) -> str | None:
+    if "post_processor" not in file:
+        return None
+    text = take(file, "post_processor", str, name)
+    value = parse(text.encode(), f"{name}: post_processor")
+    if type(value) is not dict or json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) != text:
+        raise FormatError(f"{name}: post_processor is not the canonical JSON of an object")
+    return text
 
 
 def _one_of(file: dict[str, Any], key: str, choices: Sequence[str], name: str) -> str:

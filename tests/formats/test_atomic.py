@@ -18,28 +18,28 @@ MODEL = trained([(97, 98)])
 
 
 def test_an_existing_file_is_kept_unless_overwrite(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
+    path = tmp_path / "model.json"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite"):
         formats.save(MODEL, path)
     assert path.read_text() == "mine"
     formats.save(MODEL, path, overwrite=True)
     assert formats.load(path) == MODEL
-    assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.json"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.json"]
 
 
 def test_a_missing_parent_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        formats.save(MODEL, tmp_path / "nowhere" / "tokenizer.json")
+        formats.save(MODEL, tmp_path / "nowhere" / "model.json")
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
-        formats.save(MODEL, tmp_path / "file" / "tokenizer.json")
+        formats.save(MODEL, tmp_path / "file" / "model.json")
     with pytest.raises(IsADirectoryError):
         formats.save(MODEL, tmp_path, overwrite=True)
 
 
 def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "tokenizer.json"
+    path = tmp_path / "model.json"
     sync = os.fsync
 
     def appear(handle: int) -> None:
@@ -55,7 +55,7 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool) -> None:
-    path = tmp_path / "tokenizer.json"
+    path = tmp_path / "model.json"
     if overwrite:
         path.write_text("old")
 

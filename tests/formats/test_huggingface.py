@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +280,134 @@ def test_added_tokens_of_half_a_megabyte() -> None:
     assert huggingface.read(normalized(texts)).special_tokens == {text: 256 + n for n, text in enumerate(texts)}
     with pytest.raises(FormatError, match="overlaps"):
         huggingface.read(normalized({"a" * 500_000: False, "b" + "a" * 499_999: True}))
+
+
+# What surrounds the model ---------------------------------------------------------------------------------------
+
+
+def bert(tokenizers: Any) -> Any:
+    return tokenizers.processors.BertProcessing(("</s>", 257), ("<s>", 256))
+
+
+def template(tokenizers: Any) -> Any:
+    return tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 256), ("</s>", 257)]
+    )
+
+
+def roberta(tokenizers: Any) -> Any:
+    return tokenizers.processors.RobertaProcessing(("</s>", 257), ("<s>", 256), trim_offsets=False)
+
+
+def byte_level(tokenizers: Any) -> Any:
+    return tokenizers.processors.ByteLevel(trim_offsets=False)
+
+
+def several(tokenizers: Any) -> Any:
+    return tokenizers.processors.Sequence([byte_level(tokenizers), template(tokenizers)])
+
+
+def library_tokenizer(processor: Callable[[Any], Any] | None) -> Any:
+    tokenizers = pytest.importorskip("tokenizers", reason="makes a tokenizer with tokenizers")
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    theirs.decoder = tokenizers.decoders.ByteLevel()
+    theirs.add_special_tokens(["<s>", "</s>"])
+    if processor is not None:
+        theirs.post_processor = processor(tokenizers)
+    return theirs
+
+
+@pytest.mark.parametrize("processor", [bert, template, roberta, byte_level, several])
+def test_a_post_processor_comes_back_from_every_road_that_can_hold_it(
+    processor: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    theirs = library_tokenizer(processor)
+    expected = json.loads(theirs.to_str())["post_processor"]
+    ours = Tokenizer.from_huggingface(theirs)
+    assert ours.post_processor is not None and json.loads(ours.post_processor) == expected
+    ours.save(tmp_path / "native.json")
+    ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    roads = [ours, Tokenizer.load(tmp_path / "native.json"), Tokenizer.load(tmp_path / "tokenizer.json")]
+    for road in [*roads, pickle.loads(pickle.dumps(ours)), ours.add_special_tokens(["<x>"])]:
+        again = road.to_huggingface()
+        assert json.loads(again.to_str())["post_processor"] == expected
+        for text in ("ab", "a<s>b"):
+            assert again.encode(text).ids == theirs.encode(text).ids
+            assert again.encode(text, "b").ids == theirs.encode(text, "b").ids
+            assert road.encode(text) == theirs.encode(text, add_special_tokens=False).ids
+    assert all(road == ours for road in roads)
+    assert (tmp_path / "native.json").read_bytes() == formats.pairloom.write(roads[2].model)
+    assert ours != Tokenizer.from_huggingface(library_tokenizer(None))
+    assert ours.without_post_processor() == Tokenizer.from_huggingface(library_tokenizer(None))
+
+
+@pytest.mark.parametrize("processor", [bert, template, roberta, several])
+def test_formats_without_a_place_for_a_post_processor_refuse_it(
+    processor: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    ours = Tokenizer.from_huggingface(library_tokenizer(processor))
+    for format in ("tiktoken", "gpt2"):
+        with pytest.raises(FormatError, match=r"post-processor.*without_post_processor\(\)"):
+            ours.save(tmp_path / "model", format=format)
+        assert not (tmp_path / "model").exists()
+    with pytest.raises(FormatError, match=r"without_post_processor\(\)"):
+        ours.to_tiktoken()
+    plain = ours.without_post_processor()
+    assert Tokenizer.from_tiktoken(plain.to_tiktoken()) == plain
+
+
+def test_a_post_processor_of_offsets_alone_stands_in_no_ones_way(tmp_path: Path) -> None:
+    ours = Tokenizer.from_huggingface(library_tokenizer(byte_level))
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        ours.save(tmp_path / "model", format="gpt2")
+    assert Tokenizer.from_tiktoken(ours.to_tiktoken()) == ours.without_post_processor()
+
+
+def test_a_post_processor_that_is_no_object_is_refused() -> None:
+    with pytest.raises(FormatError, match="post_processor must be an object"):
+        huggingface.read(edited(lambda f: f.update(post_processor="BertProcessing")))
+
+
+def test_truncation_with_a_post_processor_whose_ids_would_move_is_refused() -> None:
+    tokenizer = Tokenizer.from_model(replace(MODEL, post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
+    with pytest.raises(ValueError, match=r"without_post_processor\(\)"):
+        tokenizer.truncate_vocab(257, specials_counted=False)
+    assert tokenizer.without_post_processor().truncate_vocab(257, specials_counted=False).n_vocab == 258
+
+
+def test_a_library_tokenizer_that_takes_special_tokens_for_text_is_refused() -> None:
+    theirs = library_tokenizer(None)
+    theirs.encode_special_tokens = True
+    with pytest.raises(FormatError, match=r"encode_special_tokens=True.*encode_ordinary"):
+        Tokenizer.from_huggingface(theirs)
+
+    class Wrapper:
+        """As the fast tokenizers of transformers hold one; they set the flag whenever they encode."""
+
+        split_special_tokens = True
+        backend_tokenizer = library_tokenizer(None)
+
+    with pytest.raises(FormatError, match="split_special_tokens=True"):
+        Tokenizer.from_huggingface(Wrapper())
+    Wrapper.split_special_tokens = False
+    assert Tokenizer.from_huggingface(Wrapper()).encode("<s>") == [256]
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda f: f.update(chat_template="x"), "tokenizer.json: key 'chat_template' is unknown"),
+        (lambda f: f["model"].update(cache_capacity=5), "model: key 'cache_capacity' is unknown"),
+        (lambda f: f["added_tokens"][0].update(hidden=True), r"added_tokens\[0\]: key 'hidden' is unknown"),
+    ],
+)
+def test_keys_that_could_not_be_kept_are_refused(edit: Callable[[dict[str, Any]], object], expected: str) -> None:
+    with pytest.raises(FormatError, match=expected):
+        huggingface.read(edited(edit), "tokenizer.json")
+
+
+def test_many_added_tokens_of_both_kinds() -> None:
+    texts = {f"<|{number}|>": number % 2 == 0 for number in range(20_000)}
+    assert len(huggingface.read(normalized(texts)).special_tokens) == 20_000

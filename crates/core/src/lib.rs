@@ -9,6 +9,7 @@ pub mod encoder;
 pub mod error;
 pub mod ids;
 pub mod merges;
+pub mod model;
 pub mod model_file;
 pub mod monitor;
 pub mod pages;

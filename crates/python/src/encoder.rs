@@ -20,7 +20,7 @@ use crate::ids::{Ids, id};
 use crate::lists::{CollectorPaused, ReadyInts, RoomAhead};
 use crate::monitor::PyMonitor;
 use crate::pretokens::Pattern;
-use crate::text::{characters, placed, str_of, utf8};
+use crate::text::{characters, placed, str_of, text_argument, utf8};
 
 /// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
 const SHORT: usize = 4096;
@@ -80,10 +80,10 @@ impl Encoder {
     fn list<'py>(
         &self,
         py: Python<'py>,
-        text: &Bound<'py, PyString>,
+        text: &Bound<'py, PyAny>,
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let text = &*utf8(text)?;
+        let text = &*utf8(text_argument(text)?)?;
         if self.is_narrow() {
             self.list_as::<u16>(py, text, policy)
         } else {
@@ -197,7 +197,7 @@ impl Encoder {
     fn encode<'py>(
         &self,
         py: Python<'py>,
-        text: &Bound<'py, PyString>,
+        text: &Bound<'py, PyAny>,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
         self.list(py, text, policy(specials))
@@ -206,7 +206,7 @@ impl Encoder {
     fn encode_ordinary<'py>(
         &self,
         py: Python<'py>,
-        text: &Bound<'py, PyString>,
+        text: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
         self.list(py, text, Policy::None)
     }
@@ -215,10 +215,10 @@ impl Encoder {
     fn encode_to_numpy<'py>(
         &self,
         py: Python<'py>,
-        text: &Bound<'py, PyString>,
+        text: &Bound<'py, PyAny>,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let text = &*utf8(text)?;
+        let text = &*utf8(text_argument(text)?)?;
         if self.is_narrow() {
             let mut ids = Vec::<u16>::new();
             self.append(py, text, policy(specials), &mut ids)?;
@@ -297,11 +297,11 @@ impl Encoder {
     fn count_tokens(
         &self,
         py: Python<'_>,
-        text: &Bound<'_, PyString>,
+        text: &Bound<'_, PyAny>,
         limit: Option<usize>,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<usize> {
-        let text = &*utf8(text)?;
+        let text = &*utf8(text_argument(text)?)?;
         if text.len() < SHORT {
             let counted = self.encoder.count(text, policy(specials), limit, &Silent);
             return counted.map_err(|error| exception(py, error));
@@ -401,8 +401,8 @@ pub struct StreamEncoder {
 
 #[pymethods]
 impl StreamEncoder {
-    fn push<'py>(&mut self, py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
-        let text = &*utf8(text)?;
+    fn push<'py>(&mut self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let text = &*utf8(text_argument(text)?)?;
         let mut ids = Vec::<u32>::new();
         let done = if text.len() < SHORT {
             self.inner.push(text, &mut ids)

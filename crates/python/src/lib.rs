@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use super::merges::learn;
     #[pymodule_export]
-    use super::model_file::{pairs_of_ranks, read_model};
+    use super::model_file::{check_model, find_overlap, pairs_of_ranks, read_model};
     #[pymodule_export]
     use super::pretokens::{is_scanned, pretokenize};
     #[pymodule_export]

@@ -1,17 +1,24 @@
-//! The seam of `pairloom_core::model_file` and `pairloom_core::ranks`.
+//! The seam of `pairloom_core::model_file`, `model` and `ranks`.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pairloom_core::model::Columns;
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
 use pairloom_core::ranks;
+use pairloom_core::special::first_overlap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
 
 use crate::errors::exception;
 
-/// The columns of `pairloom.model.Model`, by name.
+/// The columns of `pairloom.model.Model`, by name; `legacy` accepts schema 1 as earlier builds wrote it.
 #[pyfunction]
-pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| model_file::read(data, name)).map_err(|error| exception(py, error))?;
+pub fn read_model<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    name: &str,
+    legacy: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let read = py.detach(|| model_file::read(data, name, legacy)).map_err(|error| exception(py, error))?;
     let n_merges = read.merges.len() / 3;
     let merges: Bound<'_, PyArray2<u32>> = PyArray1::from_vec(py, read.merges).reshape([n_merges, 3])?;
     let specials = PyDict::new(py);
@@ -37,7 +44,31 @@ pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bou
         DecodeErrors::Ignore => "ignore",
     };
     columns.set_item("decode_errors", decode_errors)?;
+    columns.set_item("post_processor", read.post_processor)?;
     Ok(columns)
+}
+
+/// Raises ValueError unless the columns are those of a tokenizer.
+#[pyfunction]
+pub fn check_model(
+    py: Python<'_>,
+    token_ids: PyReadonlyArray1<'_, u32>,
+    token_bytes: &[u8],
+    token_ends: PyReadonlyArray1<'_, u64>,
+    merges: PyReadonlyArray2<'_, u32>,
+    ranks: bool,
+    special_tokens: Vec<(String, u32)>,
+) -> PyResult<()> {
+    let (merges, _) = merges.as_slice()?.as_chunks::<3>();
+    let (ids, ends, specials) = (token_ids.as_slice()?, token_ends.as_slice()?, special_tokens.as_slice());
+    let columns = Columns { ids, bytes: token_bytes, ends, merges, ranks, specials };
+    py.detach(|| columns.check()).map_err(|error| exception(py, error))
+}
+
+/// The index of the first of `second` that holds one of `first` or ends in the beginning of one.
+#[pyfunction]
+pub fn find_overlap(py: Python<'_>, first: Vec<String>, second: Vec<String>) -> PyResult<Option<usize>> {
+    py.detach(|| first_overlap(&first, &second)).map_err(|error| exception(py, error))
 }
 
 /// The pairs of tokens in rank order: rows [m, 3], unreachable tokens and nameless ones, all by place.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use pairloom_core::pretokens::Pretokenizer;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyList};
 
 use crate::errors::exception;
-use crate::text::utf8;
+use crate::text::{text_argument, utf8};
 
 /// A pattern: one regex, or several that each split what the one before left.
 #[derive(FromPyObject)]
@@ -39,11 +39,11 @@ pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
 #[pyfunction]
 pub fn pretokenize<'py>(
     py: Python<'py>,
-    text: &Bound<'py, PyString>,
+    text: &Bound<'py, PyAny>,
     pattern: Pattern,
 ) -> PyResult<Bound<'py, PyList>> {
     let pretokenizer = pattern.compile(py)?;
-    let text = &*utf8(text)?;
+    let text = &*utf8(text_argument(text)?)?;
     let ends = py.detach(|| pretokenizer.ends(text)).map_err(|error| exception(py, error))?;
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let pretokens = starts.zip(&ends).map(|(start, &end)| PyBytes::new(py, &text.as_bytes()[start..end]));

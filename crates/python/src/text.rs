@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pairloom_core::decoder::DecodeErrors;
 use pairloom_core::pages;
 use pairloom_core::text::{self, Characters, Text, Unit};
-use pyo3::exceptions::PyUnicodeEncodeError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -47,6 +47,16 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
         Ok(_) => Ok(Cow::Owned(buffer)),
         Err(error) => Err(placed(std::slice::from_ref(text), exception(text.py(), error))),
     }
+}
+
+/// `text` as the str that it must be; TypeError names what it is instead.
+#[inline]
+pub fn text_argument<'a, 'py>(text: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
+    text.cast().map_err(|_| {
+        let kind = text.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        let remedy = if kind == "bytes" { "; decode it first" } else { "" };
+        PyTypeError::new_err(format!("text must be a str, not {kind}{remedy}"))
+    })
 }
 
 /// Where `error` says that one of `texts` holds a lone surrogate, the error that names the surrogate and its place.

@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from pairloom import Tokenizer
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_unsaid_arguments, load_at
@@ -48,7 +49,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _side(name: str, args: argparse.Namespace) -> Side:
-    return side_of(load_at(name, args), name) if _is_incomplete(name) else load_side(name)
+    if name.startswith(LIBRARIES):
+        return load_side(name)
+    # A pipe is read only once: the format is found out before only where an option asks for it.
+    if (args.pattern is not None or args.special) and not _is_incomplete(name):
+        return side_of(Tokenizer.load(name, allow_missing_bytes=args.allow_missing_bytes), name)
+    return side_of(load_at(name, args), name)
 
 
 def _is_incomplete(name: str) -> bool:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pairloom import Tokenizer
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.formats import WRITABLE
-from pairloom.patterns import pattern_name
 
 HELP = "write a tokenizer in another format; what that format cannot express exactly is refused with the reason"
-
-# What a format's files leave to whoever loads them.
-_UNSAID = {"tiktoken": "neither pattern nor special tokens", "gpt2": "neither pattern nor special tokens"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,21 +15,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="the file to write; a folder for gpt2")
     parser.add_argument("--format", required=True, choices=WRITABLE, help="the format to write")
+    parser.add_argument(
+        "--drop-post-processor",
+        action="store_true",
+        help="leave out what HuggingFace puts around a text (BOS, EOS), for formats that cannot hold it",
+    )
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Loads and saves; stdout stays empty, stderr says what was written and what its files leave unsaid."""
-    tokenizer = load_model(args)
+    """Loads and saves; stdout stays empty, stderr says what was written and warns of what its files leave unsaid.
+
+    Files of earlier builds of pairloom are read too, so that this command rewrites them.
+    """
+    tokenizer = load_model(args, legacy=True)
+    if args.drop_post_processor:
+        tokenizer = tokenizer.without_post_processor()
     tokenizer.save(args.output, overwrite=args.force, format=args.format)
-    args.console.tell(f"{args.output}: {args.format}, {len(tokenizer.vocab)} tokens{_reminder(tokenizer, args.format)}")
-
-
-def _reminder(tokenizer: Tokenizer, format: str) -> str:
-    if format not in _UNSAID:
-        return ""
-    pattern = pattern_name(tokenizer.pattern) or tokenizer.pattern
-    return (
-        f"; {format} files carry {_UNSAID[format]}, so give them when it is loaded:"
-        f" pattern {pattern!r}, special tokens {tokenizer.special_tokens}"
-    )
+    args.console.tell(f"{args.output}: {args.format}, {len(tokenizer.vocab)} tokens")

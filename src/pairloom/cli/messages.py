@@ -28,6 +28,13 @@ _PHRASES = tuple(
         (r"\bname one with text_field\b", "name one with --text-field"),
         (r"\bname its format with format=", "name its format with --model-format"),
         (r"\bpass pattern=", "pass --pattern"),
+        (r"\bpass allow_missing_bytes=True", "pass --allow-missing-bytes"),
+        (r"\bpass special_tokens=\[('[^']*')\]", r"pass --special \1"),
+        (
+            r'\bpass format="huggingface" for theirs, or format="pairloom"',
+            "pass --format huggingface for theirs, or --format pairloom",
+        ),
+        (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
         (r"\bdrop pattern=", "drop --pattern"),
         (r"\bleave pattern=None", "leave out --pattern"),
         (r"\bits own special_tokens; leave special_tokens=None", "its own special tokens; leave out --special"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pairloom import Tokenizer
+from pairloom import Tokenizer, formats
 from pairloom.formats import READABLE
 from pairloom.patterns import PATTERNS
 
@@ -35,18 +35,30 @@ def add_unsaid_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="T[=ID]",
         help="for files that carry none (tiktoken, gpt2): a special token and its id; without one, the next free id",
     )
+    group.add_argument(
+        "--allow-missing-bytes",
+        action="store_true",
+        help="load a vocabulary that lacks some of the 256 bytes; text that holds one of them is an error",
+    )
 
 
-def load_model(args: argparse.Namespace) -> Tokenizer:
-    """The tokenizer that the options name."""
-    return load_at(args.model, args, args.model_format)
+def load_model(args: argparse.Namespace, *, legacy: bool = False) -> Tokenizer:
+    """The tokenizer that the options name; `legacy` accepts what earlier builds wrote (see `pairloom.formats.load`)."""
+    return load_at(args.model, args, args.model_format, legacy=legacy)
 
 
-def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> Tokenizer:
+def load_at(path: str, args: argparse.Namespace, format: str | None = None, *, legacy: bool = False) -> Tokenizer:
     """The tokenizer at `path`, which is given what the options say of it."""
     with_id, without_id = _specials(args.special)
-    specials = with_id or without_id or None
-    tokenizer = Tokenizer.load(path, format=format, pattern=args.pattern, special_tokens=specials)
+    model = formats.load(
+        path,
+        format=format,
+        pattern=args.pattern,
+        special_tokens=with_id or without_id or None,
+        allow_missing_bytes=args.allow_missing_bytes,
+        legacy=legacy,
+    )
+    tokenizer = Tokenizer.from_model(model, name=path)
     return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer
 
 

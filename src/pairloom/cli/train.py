@@ -17,6 +17,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
+from pairloom.formats import WRITABLE
 from pairloom.formats.atomic import check_free
 
 HELP = "train a tokenizer on a corpus, or on counts"
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom train`."""
     parser.add_argument("--vocab-size", type=whole_number, required=True, metavar="N", help="tokens to learn up to")
     parser.add_argument("--output", required=True, metavar="FILE", help="where the tokenizer is saved")
+    parser.add_argument(
+        "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
+    )
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
     add_corpus_options(parser, required=False)
     add_pretoken_options(parser)
@@ -47,7 +51,8 @@ def run(args: argparse.Namespace) -> None:
         fields["max_token_bytes"] = args.max_token_bytes
     config = TrainingConfig.from_profile(args.profile, **fields)
     config.n_merges(args.vocab_size)
-    check_free(Path(args.output), args.force)
+    # A folder may be there already; its files are looked at when they are written.
+    check_free(Path(args.output), args.force or args.format == "gpt2")
     started = time.perf_counter()
     progress = args.console.progress
     if args.counts is not None:
@@ -64,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
         max_memory=args.max_memory,
         **fields,
     )
-    tokenizer.save(Path(args.output), overwrite=args.force)
+    tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
     report = {
         "corpus_bytes": counts.n_bytes,
         "requested_vocab_size": args.vocab_size,

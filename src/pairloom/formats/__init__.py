@@ -1,7 +1,8 @@
 """File formats: each module translates one format to and from `Model`, with the same verbs.
 
 `sniff(head, path)` says whether a file looks like the format, `read` gives its Model, `write` its bytes, raising
-FormatError with the reason where the format cannot express the model exactly.
+FormatError with the reason where the format cannot express the model exactly. What a format leaves to whoever loads its
+files, such as the pattern of a .tiktoken file, is told by a warning when one is saved.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pairloom.arguments import check_bool, check_path, shown
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, pairloom, ranks, tekken, tiktoken
 from pairloom.formats.atomic import check_free, write_file, write_folder
+from pairloom.formats.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
-from pairloom.patterns import pattern_text
+from pairloom.notice import warn
+from pairloom.patterns import pattern_name, pattern_text
+from pairloom.vocabulary import missing_bytes_text
 
 __all__ = [
     "INCOMPLETE",
     "READABLE",
     "WRITABLE",
+    "check_bytes",
     "format_of",
     "gpt2",
     "huggingface",
@@ -45,7 +51,7 @@ INCOMPLETE = ("tiktoken", "gpt2")
 
 _HEAD_BYTES = 4096
 # The native file is any JSON object that is none of the others.
-_SNIFFERS = (("gpt2", gpt2), ("tekken", tekken), ("huggingface", huggingface), ("tiktoken", tiktoken))
+_SNIFFERS = (("tekken", tekken), ("huggingface", huggingface), ("tiktoken", tiktoken), ("pairloom", pairloom))
 
 
 def load(
@@ -54,60 +60,144 @@ def load(
     format: str | None = None,
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
+    allow_missing_bytes: bool = False,
+    legacy: bool = False,
 ) -> Model:
-    """Reads the file (a folder, for "gpt2") at `path`; the format is sniffed when None.
+    """Reads the file or folder at `path`; the format is found out when None.
 
-    `pattern` and `special_tokens` are for formats whose files do not carry them ("tiktoken", "gpt2"). Raises OSError,
-    and FormatError naming the file, the place and the remedy.
+    A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, else by its tekken.json. `pattern`
+    and `special_tokens` are for formats whose files do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
+    vocabulary that lacks some of the 256 bytes. legacy: see `pairloom.read`. Raises OSError, and FormatError naming the
+    file, the place and the remedy.
     """
-    file = Path(path)
-    if format is None:
-        format = format_of(file)
-    elif format not in READABLE:
-        raise ValueError(f"format must be one of {', '.join(map(repr, READABLE))}, not {format!r}")
+    check_bool("allow_missing_bytes", allow_missing_bytes)
+    if format is not None:
+        _check_format(format, READABLE)
     if pattern is not None:
         pattern = pattern_text(pattern)
+    file = Path(check_path("path", path))
+    if file.is_dir() and format != "gpt2":
+        file, format = _in_folder(file, format)
     if format == "gpt2":
-        return gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
-    if format == "tiktoken":
-        return tiktoken.read(file.read_bytes(), str(file), pattern=pattern, special_tokens=special_tokens)
-    for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
-        if value is not None:
-            raise ValueError(f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None")
-    readers = {"pairloom": pairloom.read, "huggingface": huggingface.read, "tekken": tekken.read}
-    return readers[format](file.read_bytes(), str(file))
+        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+    else:
+        # Read once: a pipe cannot be read again.
+        data = file.read_bytes()
+        if format is None:
+            format = _format_of_data(data, file)
+        if format == "tiktoken":
+            model = tiktoken.read(data, str(file), pattern=pattern, special_tokens=special_tokens)
+        else:
+            for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
+                if value is not None:
+                    raise ValueError(
+                        f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
+                    )
+            if format == "pairloom":
+                model = pairloom.read(data, str(file), legacy=legacy)
+            else:
+                model = {"huggingface": huggingface.read, "tekken": tekken.read}[format](data, str(file))
+    check_bytes(model, str(file), allow_missing_bytes)
+    return model
 
 
-def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str = "pairloom") -> None:
+def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
+    """Raises FormatError where the vocabulary of `name` lacks bytes, unless that is allowed."""
+    check_bool("allow_missing_bytes", allow_missing_bytes)
+    if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
+        raise FormatError(
+            f"{name}: {text}; text that holds one cannot be encoded (MissingByteError). To load it all the same, pass"
+            " allow_missing_bytes=True"
+        )
+
+
+def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
     """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
 
-    Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does not exist, FormatError
-    where the format cannot express the model exactly.
+    format: None is "tiktoken" for a name that ends in .tiktoken, else "pairloom". Warns of what the format leaves to
+    whoever loads the file. Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does
+    not exist, FormatError where the format cannot express the model exactly.
     """
-    if format not in WRITABLE:
-        raise ValueError(f"format must be one of {', '.join(map(repr, WRITABLE))}, not {format!r}")
-    target = Path(path)
+    target = Path(check_path("path", path))
+    is_named_for_another = format is None and target.name == huggingface.FILE_NAME
+    if format is None:
+        format = "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
+    _check_format(format, WRITABLE)
     if format == "gpt2":
         write_folder(target, gpt2.write(model), overwrite)
-        return
-    # What stands in the way is said before the work of translating starts.
-    check_free(target, overwrite)
-    writers = {"pairloom": pairloom.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}
-    write_file(target, writers[format](model), overwrite)
+    else:
+        # What stands in the way is said before the work of translating starts.
+        check_free(target, overwrite)
+        writers = {"pairloom": pairloom.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}
+        write_file(target, writers[format](model), overwrite)
+    if is_named_for_another:
+        warn(
+            f"{target}: {huggingface.FILE_NAME} is the name of HuggingFace's format, but this file is in pairloom's"
+            ' own, which HuggingFace cannot read; pass format="huggingface" for theirs, or format="pairloom" if'
+            " pairloom's is meant"
+        )
+    if format == "gpt2" and (target / huggingface.FILE_NAME).is_file():
+        warn(
+            f"{target}: the folder also holds a {huggingface.FILE_NAME}, which loading the folder prefers; load with"
+            ' format="gpt2", or remove that file'
+        )
+    if unsaid := _unsaid(model, format):
+        warn(f"{target}: {unsaid}")
+
+
+def _unsaid(model: Model, format: str) -> str:
+    """What a file of the format does not say of the model, and how it is said on loading; empty if nothing."""
+    missing, arguments = [], []
+    if format == "tiktoken":
+        missing.append("the pattern")
+        arguments.append(f"pattern={shown(pattern_name(model.pattern) or model.pattern)}")
+    if format in INCOMPLETE and model.special_tokens:
+        missing.append("which tokens are special")
+        arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
+    remedy = f"; give them when it is loaded: {', '.join(arguments)}" if arguments else ""
+    if format != "pairloom" and model.decode_errors != "replace":
+        missing.append(f"decode_errors={model.decode_errors!r}")
+        remedy += '; it will load with decode_errors="replace"'
+    return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
+
+
+def _check_format(format: str, known: Sequence[str]) -> None:
+    if not isinstance(format, str) or format not in known:
+        raise ValueError(f"format must be one of {', '.join(map(repr, known))}, not {shown(format)}")
 
 
 def format_of(path: Path) -> str:
     """The name of the format of a file or folder, by its begin; FormatError where there is none."""
-    head = b""
-    if not path.is_dir():
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+    if path.is_dir():
+        path, format = _in_folder(path, None)
+        if format is not None:
+            return format
+    with path.open("rb") as file:
+        return _format_of_data(file.read(_HEAD_BYTES), path)
+
+
+def _format_of_data(data: bytes, path: Path) -> str:
+    head = data[:_HEAD_BYTES]
     for name, module in _SNIFFERS:
         if module.sniff(head, path):
             return name
-    if pairloom.sniff(head, path):
-        return "pairloom"
+    check_not_pickle(head, str(path))
     raise FormatError(
         f"{path}: not a tokenizer file that pairloom knows (it begins with {head[:16]!r}); name its format with"
         f" format=, one of {', '.join(map(repr, READABLE))}"
+    )
+
+
+def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
+    """Where in the folder a tokenizer lies (one of `format`, if given), and its format as far as it is known."""
+    if format in (None, "huggingface", "pairloom") and (folder / huggingface.FILE_NAME).is_file():
+        return folder / huggingface.FILE_NAME, format
+    if format is None and gpt2.is_in(folder):
+        return folder, "gpt2"
+    if format in (None, "tekken") and (folder / tekken.FILE_NAME).is_file():
+        return folder / tekken.FILE_NAME, "tekken"
+    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, or {tekken.FILE_NAME}"
+    raise FormatError(
+        f"{folder}: the folder holds no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
+        f" {wanted}); give the path of a file in it"
     )

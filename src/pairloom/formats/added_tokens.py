@@ -6,19 +6,17 @@ of entries, whatever the file says: both directions here work out what it will d
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import from_alphabet
-from pairloom.formats.json_text import shown, take, take_id
+from pairloom.formats.json_text import check_keys, shown, take, take_id
 
 __all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
 
-
-_PRIME = (1 << 61) - 1
-_BASE = 0x10FFFF + secrets.randbelow(1 << 60)
+_KEYS = frozenset(("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"))
 
 
 def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozenset[str]]:
@@ -36,6 +34,7 @@ def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozense
         where = f"{name}: added_tokens[{place}]"
         if type(entry) is not dict:
             raise FormatError(f"{where} must be an object, not {shown(entry)}")
+        check_keys(entry, _KEYS, where)
         literal = take(entry, "content", str, where)
         token_id = take_id(take(entry, "id", int, where), where)
         for flag in ("single_word", "lstrip", "rstrip"):
@@ -62,35 +61,12 @@ def _check_one_pass(first: list[str], second: list[str], name: str) -> None:
     The two differ where one of `second` holds one of `first` or ends in the beginning of one: then the former begins
     earlier in the text, or is the longer, and yet the latter is found.
     """
-    # Hashes of beginnings, not beginnings: those of a literal of a megabyte would be half a terabyte.
-    beginnings = {value for literal in first for value in _hashes_of_beginnings(literal)} if second else set()
-    for literal in second:
-        ends = any(
-            value in beginnings and any(other.startswith(literal[-length:]) for other in first)
-            for length, value in enumerate(_hashes_of_endings(literal[1:]), start=1)
+    found = _core.find_overlap(first, second)
+    if found is not None:
+        raise FormatError(
+            f"{name}: added token {shown(second[found])} is normalized and overlaps one that is not; which one is found"
+            " then depends on more than place and length: give both the same flag"
         )
-        if ends or any(other in literal for other in first):
-            raise FormatError(
-                f"{name}: added token {shown(literal)} is normalized and overlaps one that is not; which one is found"
-                " then depends on more than place and length: give both the same flag"
-            )
-
-
-def _hashes_of_beginnings(text: str) -> Iterator[int]:
-    """A hash of text[:1], text[:2], ...: of c0 + c1 * base + c2 * base^2 + ... the remainder."""
-    value, power = 0, 1
-    for character in text:
-        value = (value + ord(character) * power) % _PRIME
-        power = power * _BASE % _PRIME
-        yield value
-
-
-def _hashes_of_endings(text: str) -> Iterator[int]:
-    """The same hash of text[-1:], text[-2:], ..."""
-    value = 0
-    for character in reversed(text):
-        value = (ord(character) + value * _BASE) % _PRIME
-        yield value
 
 
 def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], name: str) -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 from pairloom.arguments import check_special_tokens
 from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import to_alphabet
-from pairloom.formats.json_text import parse, shown
+from pairloom.formats.json_text import check_not_pickle, model_of, parse, shown
+from pairloom.formats.post_processor import check_none
 from pairloom.formats.special_entries import with_special_tokens
 from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model, Pattern, assign_special_ids
 from pairloom.patterns import GPT2
 
-__all__ = ["read", "read_pair", "sniff", "write"]
+__all__ = ["MERGES_NAME", "VOCAB_NAME", "is_in", "read", "read_pair", "write"]
 
 Specials = Sequence[str] | Mapping[str, int]
 
@@ -29,9 +30,9 @@ VOCAB_NAME = "vocab.json"
 MERGES_NAME = "merges.txt"
 
 
-def sniff(head: bytes, path: Path) -> bool:
-    """Whether `path` is a folder, as only this format's is."""
-    return path.is_dir()
+def is_in(folder: Path) -> bool:
+    """Whether the folder holds one of the two files."""
+    return (folder / VOCAB_NAME).is_file() or (folder / MERGES_NAME).is_file()
 
 
 def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials | None = None) -> Model:
@@ -62,15 +63,17 @@ def read_pair(
     except ValueError as error:
         raise FormatError(f"{vocab_path}: {error}") from error
     ordinary = ordinary_entries(entries, specials, rows, str(vocab_path))
-    return Model(
-        **token_columns(ordinary, str(vocab_path)),
-        merges=rows,
-        rule="pairs",
-        whole_first=False,
-        special_tokens=specials,
-        pattern=GPT2 if pattern is None else pattern,
-        decode_errors="replace",
-    )
+    columns = token_columns(ordinary, str(vocab_path))
+    with model_of(str(vocab_path)):
+        return Model(
+            **columns,
+            merges=rows,
+            rule="pairs",
+            whole_first=False,
+            special_tokens=specials,
+            pattern=GPT2 if pattern is None else pattern,
+            decode_errors="replace",
+        )
 
 
 def _special_ids(entries: Mapping[str, int], special_tokens: Specials) -> dict[str, int]:
@@ -85,6 +88,7 @@ def _special_ids(entries: Mapping[str, int], special_tokens: Specials) -> dict[s
 
 def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str], list[str], Sequence[int]]:
     """merges.txt: the left and the right tokens in rank order, and the lines on which they stand."""
+    check_not_pickle(data, name)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -123,8 +127,10 @@ def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
 def write(model: Model) -> dict[str, bytes]:
     """The folder's files by name; raises FormatError where they cannot express the model exactly.
 
-    Special tokens become entries as they stand; reading takes them for special tokens when it is told to.
+    Special tokens become entries as they stand; reading takes them for special tokens when it is told to. decode_errors
+    is left to whoever loads them.
     """
+    check_none(model, "a folder of GPT-2's files")
     if model.rule != "pairs" or model.whole_first:
         raise FormatError(
             "GPT-2's files cannot express a tokenizer that looks whole pretokens up or merges by ranks; save it as"

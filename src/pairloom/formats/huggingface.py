@@ -1,8 +1,8 @@
 """HuggingFace's tokenizer.json, for byte-level BPE. What cannot be expressed exactly is refused with the reason.
 
-The ids are those of `encode(text, add_special_tokens=False)`: what a post_processor puts around a text is no part of
-the model, nor is decode_errors. Added tokens become special tokens, those that the file does not call special too.
-The bridges to the library `tokenizers` are here as well.
+The ids are those of `encode(text, add_special_tokens=False)`. What a post_processor puts around a text is kept in the
+Model for the next tokenizer.json. decode_errors has no place in the file. Added tokens become special tokens, those
+that the file does not call special too. The bridges to the library `tokenizers` are here as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
 from pairloom.formats.byte_alphabet import ALPHABET, to_alphabet
-from pairloom.formats.json_text import parse, shown, take
+from pairloom.formats.json_text import check_keys, model_of, parse, shown, take
+from pairloom.formats.post_processor import read_post_processor, write_post_processor
 from pairloom.formats.special_entries import with_special_tokens
 from pairloom.formats.splitters import read_splitters, write_splitters
 from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
@@ -28,9 +29,21 @@ from pairloom.model import Model
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["from_huggingface", "read", "sniff", "to_huggingface", "write"]
+__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "to_huggingface", "write"]
+
+FILE_NAME = "tokenizer.json"
+"""The name by which the file goes in a folder."""
 
 _FIRST_KEYS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "model")
+_KEYS = frozenset((*_FIRST_KEYS, "post_processor", "decoder"))
+# unk_token, fuse_unk and byte_fallback say what becomes of a byte that is no token; the library itself refuses a file
+# with other keys.
+_MODEL_KEYS = frozenset(
+    (
+        *("type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk"),
+        *("byte_fallback", "ignore_merges", "vocab", "merges"),
+    )
+)
 _WHAT = "a tokenizer.json"
 
 
@@ -47,6 +60,7 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     file = parse(data, name)
     if type(file) is not dict:
         raise FormatError(f"{name}: a tokenizer.json is an object, not {shown(file)}")
+    check_keys(file, _KEYS, name)
     bpe = take(file, "model", dict, name)
     _check_model(bpe, name)
     _check_around(file, name)
@@ -66,24 +80,28 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
         foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
         if foreign is not None:
             raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
-    return ranks.one_form(
-        Model(
+    pattern = read_splitters(file.get("pre_tokenizer"), name)
+    post_processor = read_post_processor(file.get("post_processor"), name)
+    with model_of(name):
+        model = Model(
             **columns,
             merges=rows,
             rule="pairs",
             whole_first=whole_first,
             special_tokens=specials,
-            pattern=read_splitters(file.get("pre_tokenizer"), name),
+            pattern=pattern,
             decode_errors="replace",
             plain_specials=plain,
+            post_processor=post_processor,
         )
-    )
+    return ranks.one_form(model)
 
 
 def _check_model(bpe: dict[str, Any], name: str) -> None:
     kind = bpe.get("type", "BPE")
     if kind != "BPE":
         raise FormatError(f"{name}: model: type {shown(kind)} is no byte-level BPE; only BPE can be expressed")
+    check_keys(bpe, _MODEL_KEYS, f"{name}: model")
     for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if bpe.get(key) not in (None, "", 0, 0.0):
             raise FormatError(f"{name}: model: {key} is {shown(bpe[key])}, which cannot be expressed")
@@ -130,7 +148,7 @@ def write(model: Model) -> bytes:
         "added_tokens": added,
         "normalizer": None,
         "pre_tokenizer": write_splitters(model.pattern),
-        "post_processor": None,
+        "post_processor": write_post_processor(model.post_processor),
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {
             "type": "BPE",
@@ -158,11 +176,25 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
 
 
 def from_huggingface(source: Any) -> Model:
-    """The Model of a tokenizers.Tokenizer, of a fast tokenizer of transformers, or of a tokenizer.json's path."""
+    """The Model of a tokenizers.Tokenizer, of a fast tokenizer of transformers, or of a path.
+
+    The path is that of a tokenizer.json or of a folder with one in it.
+    """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
+        if path.is_dir():
+            path /= FILE_NAME
         return read(path.read_bytes(), str(path))
     backend = getattr(source, "backend_tokenizer", source)
     if not hasattr(backend, "to_str"):
         raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")
-    return read(backend.to_str().encode(), f"the {type(source).__name__}")
+    name = f"the {type(source).__name__}"
+    # transformers sets the one by the other whenever it encodes.
+    for holder, flag in ((backend, "encode_special_tokens"), (source, "split_special_tokens")):
+        if getattr(holder, flag, False) is True:
+            raise FormatError(
+                f"{name} has {flag}=True: it takes special tokens in a text for plain text, which a pairloom tokenizer"
+                " says at each call. Set it to False, and call encode_ordinary(text) or"
+                " encode(text, allowed_special=())"
+            )
+    return read(backend.to_str().encode(), name)

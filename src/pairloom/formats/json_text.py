@@ -1,6 +1,6 @@
 """Strict JSON: what `json.loads` lets pass is refused, with the file's name and the place.
 
-Enters: the bytes of a file. Leaves: dicts, lists, str, int, float, bool and None. Refused: bytes that are not
+Refused are bytes that are not
 UTF-8, a key given twice, NaN and Infinity, nesting deeper than Python can go, integers of thousands of digits.
 Cost: one pass of the interpreter's C parser. Also the typed getters that the format modules share.
 """
@@ -8,13 +8,14 @@ Cost: one pass of the interpreter's C parser. Also the typed getters that the fo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
-from pairloom.errors import FormatError, MissingKeyError
+from pairloom.errors import FormatError, MissingKeyError, PairloomError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["is_text", "parse", "shown", "take", "take_id"]
+__all__ = ["check_keys", "check_not_pickle", "is_text", "model_of", "parse", "shown", "take", "take_id"]
 
 T = TypeVar("T")
 
@@ -25,6 +26,7 @@ def parse(data: bytes, name: str) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
 
+    check_not_pickle(data, name)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -75,6 +77,34 @@ def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
     if isinstance(found, str) and not is_text(found):
         raise FormatError(f"{where}: {key!r} is {shown(found)}, half of a surrogate pair, which is not text")
     return found
+
+
+def check_keys(value: dict[str, Any], known: Set[str], where: str) -> None:
+    """Raises FormatError for a key that is none of `known`: what it says could not be kept."""
+    for key in value:
+        if key not in known:
+            raise FormatError(f"{where}: key {shown(key)} is unknown and could not be kept; remove it")
+
+
+def check_not_pickle(data: bytes, name: str) -> None:
+    """Raises FormatError, which says what to do instead, where the data look like a Python pickle."""
+    binary = len(data) > 1 and data[0] == 0x80 and 2 <= data[1] <= 5
+    if binary or data.startswith((b"(dp", b"(lp", b"}q", b"]q")):
+        raise FormatError(
+            f"{name}: a Python pickle, which pairloom never opens, since a pickle can run any code. If you trust it,"
+            " load it yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)"
+        )
+
+
+@contextmanager
+def model_of(name: str) -> Iterator[None]:
+    """Within it a ValueError, which says what is wrong with a Model, becomes a FormatError that names the file."""
+    try:
+        yield
+    except PairloomError:
+        raise
+    except ValueError as error:
+        raise FormatError(f"{name}: {error}") from None
 
 
 def is_text(value: str) -> bool:

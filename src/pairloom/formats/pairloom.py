@@ -1,7 +1,6 @@
 """The native file: schema 1 wherever it can express the model, else schema 2. docs/formats.md states both.
 
-Enters: the bytes of a file, or a Model. Leaves: a Model that has been checked through and through, or the canonical
-bytes. Equal models give equal bytes.
+Equal models give equal bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from pairloom import _core
 from pairloom.formats import schema1, schema2
+from pairloom.formats.json_text import model_of
 from pairloom.model import Model
 
 __all__ = ["read", "sniff", "write"]
@@ -20,12 +20,15 @@ def sniff(head: bytes, path: Path) -> bool:
     return head.lstrip(b" \t\r\n").startswith(b"{")
 
 
-def read(data: bytes, name: str = "model file") -> Model:
+def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Model:
     """The Model that the file holds; `name` is what messages call the file.
 
-    Raises MissingKeyError for a key that is not there, FormatError for every other defect.
+    legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it. Raises
+    MissingKeyError for a key that is not there, FormatError for every other defect.
     """
-    return Model(**_core.read_model(data, name))
+    columns = _core.read_model(data, name, legacy)
+    with model_of(name):
+        return Model(**columns)
 
 
 def write(model: Model) -> bytes:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import shown, take_id
+from pairloom.formats.json_text import model_of, shown, take_id
 from pairloom.model import LARGEST_ID, Model, Pattern
 
 __all__ = ["one_form", "pairs", "read", "write"]
@@ -32,9 +32,11 @@ def read(
             raise FormatError(
                 f"{name}: special token {shown(literal)} has id {token_id}, the rank of {shown(tokens[token_id])}"
             )
-    return one_form(
-        Model.from_tokens(tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern)
-    )
+    with model_of(name):
+        model = Model.from_tokens(
+            tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern
+        )
+    return one_form(model)
 
 
 def _by_id(ranks: Mapping[bytes, int], name: str) -> dict[int, bytes]:
@@ -75,12 +77,16 @@ def write(model: Model) -> dict[bytes, int]:
     if model.rule == "pairs" and (reason := _why_not_ranks(model)):
         raise FormatError(f"ranks cannot express this tokenizer: {reason}; save as 'huggingface' or 'pairloom'")
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
+    tokens = model.tokens()
     if len(alone) and not model.whole_first:
+        first = int(model.token_ids[alone[0]])
         raise FormatError(
-            f"ranks cannot express this tokenizer: no merging makes id {model.token_ids[alone[0]]}, yet a pretoken of"
-            " its bytes would become it; save as 'huggingface' or 'pairloom'"
+            f"ranks cannot express this tokenizer: no merging makes id {first}, {shown(tokens[first])}, yet a pretoken"
+            " of its bytes would become it. If it is a special token, say so when the tokenizer is loaded or made:"
+            f" pass special_tokens=[{shown(tokens[first].decode(errors='replace'))}]. Else save as 'huggingface' or"
+            " 'pairloom'"
         )
-    return {token: token_id for token_id, token in model.tokens().items()}
+    return {token: token_id for token_id, token in tokens.items()}
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:

@@ -1,8 +1,9 @@
 """Schema 1 of the native file: a trained tokenizer of the "bpetite" profile, readable by a person.
 
 One JSON object of exactly these keys: schema_version (1), mergeable_vocab_size (256 plus the number of merges),
-pretokenizer_pattern (GPT-2's), vocab ({"id": [byte, ...]}), merges ([[left id, right id], ...]; the one of rank r makes
-id 256 + r) and special_tokens ({"<|endoftext|>": mergeable_vocab_size}). docs/formats.md states it in full.
+pretokenizer_pattern (GPT-2's), vocab ({"id": [byte, ...]}, the special token's entry included), merges ([[left id,
+right id], ...]; the one of rank r makes id 256 + r) and special_tokens ({"<|endoftext|>": mergeable_vocab_size}). It is
+the file that bpetite publishes, byte for byte. docs/formats.md states it in full.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def expresses(model: Model) -> bool:
         and not model.whole_first
         and model.decode_errors == "strict"
         and not model.plain_specials
+        and model.post_processor is None
         and model.pattern == GPT2
         and model.special_tokens == {SPECIAL: n}
         and np.array_equal(model.token_ids, np.arange(n))
@@ -46,15 +48,17 @@ def write(model: Model) -> bytes:
     n = 256 + len(model.merges)
     ends = model.token_ends.tolist()
     blob = model.token_bytes
+    vocab = {
+        str(token_id): list(blob[start:end])
+        for token_id, (start, end) in enumerate(zip(chain((0,), ends), ends, strict=False))
+    }
+    vocab[str(n)] = list(SPECIAL.encode())
     file = {
         "mergeable_vocab_size": n,
         "merges": model.merges[:, :2].tolist(),
         "pretokenizer_pattern": model.pattern,
         "schema_version": 1,
-        "special_tokens": model.special_tokens,
-        "vocab": {
-            str(token_id): list(blob[start:end])
-            for token_id, (start, end) in enumerate(zip(chain((0,), ends), ends, strict=False))
-        },
+        "special_tokens": {SPECIAL: n},
+        "vocab": vocab,
     }
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()

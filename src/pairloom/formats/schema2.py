@@ -1,6 +1,6 @@
 """Schema 2 of the native file: everything that a Model can hold, compact and quick to load.
 
-One JSON object; docs/formats.md states every key. Tokens that merges make are not spelt out: a merge's bytes are those
+A JSON object; docs/formats.md states every key. Tokens that merges make are not spelt out: a merge's bytes are those
 of its parts. What is left is listed: `token_ids` as runs (first, count, first, count, ...), `token_lengths` and, all in
 one base64 string, `token_bytes`. `merges` is flat (left, right, left, right, ...) in rank order and `made_ids` are the
 ids that they make, as runs.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pairloom.model import Model
 
-__all__ = ["KEYS", "LONGEST_DERIVED", "UNICODE_VERSION", "write"]
+__all__ = ["KEYS", "LONGEST_DERIVED", "OPTIONAL_KEYS", "UNICODE_VERSION", "write"]
 
 Ids = npt.NDArray[np.integer[Any]]
 KEYS = frozenset(
@@ -37,6 +37,7 @@ KEYS = frozenset(
         "whole_first",
     )
 )
+OPTIONAL_KEYS = frozenset(("post_processor",))
 UNICODE_VERSION = "16.0.0"
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
@@ -56,13 +57,15 @@ def write(model: Model) -> bytes:
         "plain_specials": sorted(model.plain_specials),
         "rule": model.rule,
         "schema_version": 2,
-        "special_tokens": model.special_tokens,
+        "special_tokens": dict(model.special_tokens),
         "token_bytes": b64encode(b"".join(model.token_bytes[start:end] for start, end in cuts)).decode(),
         "token_ids": _runs(model.token_ids[places]),
         "token_lengths": lengths,
         "unicode_version": UNICODE_VERSION,
         "whole_first": model.whole_first,
     }
+    if model.post_processor is not None:
+        file["post_processor"] = model.post_processor
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -10,16 +10,19 @@ import re
 from functools import cache
 from typing import Any
 
+from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.json_text import shown, take
 from pairloom.formats.oniguruma import from_oniguruma, to_oniguruma
-from pairloom.formats.published import canonical_pattern
+from pairloom.formats.published import published_of
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2, PATTERNS
 
 __all__ = ["read_splitters", "write_splitters"]
 
 _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
+# `$` is the end of a line there and of the text here. After `\s++`, which takes all newlines, the two are one.
+_SAME_IN_BOTH = frozenset((published_of(GPT2),))
 
 
 def read_splitters(node: Any, name: str) -> Pattern:
@@ -47,7 +50,7 @@ def write_splitters(pattern: Pattern) -> dict[str, Any]:
     use_regex = patterns[-1] == GPT2
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
     steps: list[dict[str, Any]] = [
-        {"type": "Split", "pattern": {"Regex": to_oniguruma(text)}, "behavior": "Isolated", "invert": False}
+        {"type": "Split", "pattern": {"Regex": _written(text)}, "behavior": "Isolated", "invert": False}
         for text in (patterns[:-1] if use_regex else patterns)
     ]
     return {"type": "Sequence", "pretokenizers": [*steps, byte_level]} if steps else byte_level
@@ -64,13 +67,21 @@ def _flat(node: Any, where: str, depth: int = 0) -> list[dict[str, Any]]:
     return [node]
 
 
+def _written(text: str) -> str:
+    return text if text in _SAME_IN_BOTH else to_oniguruma(text)
+
+
 @cache
 def _as_named() -> dict[str, str]:
     """The named patterns by the spelling that `write_splitters` gives them."""
     return {to_oniguruma(text): text for text in _NAMED}
 
 
-def _respelt(written: str, where: str) -> str:
+def _read(written: str, where: str) -> str:
+    if written in _SAME_IN_BOTH:
+        return written
+    if (named := _as_named().get(written)) is not None:
+        return named
     try:
         return from_oniguruma(written)
     except FormatError as error:
@@ -88,15 +99,14 @@ def _step(step: dict[str, Any], where: str) -> str:
     if set(pattern) == {"String"}:
         text = re.escape(take(pattern, "String", str, f"{where}: Split"))
     elif set(pattern) == {"Regex"}:
-        written = take(pattern, "Regex", str, f"{where}: Split")
-        known = canonical_pattern(written)
-        text = known if known in _NAMED else _as_named().get(written) or _respelt(written, where)
+        text = _read(take(pattern, "Regex", str, f"{where}: Split"), where)
     else:
         raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
-    # Removing what a pattern does not match removes nothing where the pattern matches everything, as the named ones do.
-    keeps_all = behavior == "Isolated" or (behavior == "Removed" and invert and text in _NAMED)
+    # Removing what a pattern does not match removes nothing where the pattern matches everything, as all those do that
+    # have a scanner of their own.
+    keeps_all = behavior == "Isolated" or (behavior == "Removed" and invert and _core.is_scanned(text))
     if not keeps_all:
         raise FormatError(
             f"{where}: a Split with behavior {shown(behavior)} and invert {invert} cannot be expressed as a pattern;"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import ALPHABET, from_alphabet
 from pairloom.formats.json_text import is_text, shown, take_id
-from pairloom.model import LARGEST_ID, Model
+from pairloom.model import LARGEST_ID
 
 __all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
 
@@ -118,9 +118,10 @@ def token_columns(entries: Mapping[str, int], where: str) -> dict[str, Any]:
                 if token in id_of:
                     raise FormatError(f"{where}: ids {id_of[token]} and {token_id} both stand for {shown(token)}")
                 id_of[token] = token_id
-        listed = Model.from_tokens(tokens, pattern="")
-        return {name: getattr(listed, name) for name in ("token_ids", "token_bytes", "token_ends")}
-    lengths = np.fromiter(map(len, order), dtype=np.uint64, count=len(order))
+        blob = b"".join(map(tokens.__getitem__, map(entries.__getitem__, order)))
+        lengths = np.fromiter((len(tokens[entries[text]]) for text in order), dtype=np.uint64, count=len(order))
+    else:
+        lengths = np.fromiter(map(len, order), dtype=np.uint64, count=len(order))
     return {
         "token_ids": np.fromiter(map(entries.__getitem__, order), dtype=np.uint32, count=len(order)),
         "token_bytes": blob,

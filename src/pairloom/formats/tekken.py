@@ -14,10 +14,12 @@ from typing import Any
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.json_text import parse, shown, take, take_id
-from pairloom.formats.published import canonical_pattern
 from pairloom.model import Model
 
-__all__ = ["read", "sniff"]
+__all__ = ["FILE_NAME", "read", "sniff"]
+
+FILE_NAME = "tekken.json"
+"""The name by which the file goes in a folder."""
 
 # What mistral-common takes for the first special tokens of a file that lists none.
 _UNLISTED = (
@@ -68,7 +70,7 @@ def read(data: bytes, name: str = "tekken.json") -> Model:
         raise FormatError(f"{name}: vocab lacks {n_missing} of the ranks below {n_ids - n_specials}")
     return ranks.read(
         found,
-        pattern=canonical_pattern(pattern),
+        pattern=pattern,
         special_tokens=_specials(file.get("special_tokens"), n_specials, name),
         name=name,
     )

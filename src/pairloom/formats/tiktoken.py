@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.json_text import shown
-from pairloom.formats.published import canonical_pattern
+from pairloom.formats.json_text import check_not_pickle, shown
+from pairloom.formats.post_processor import check_none
+from pairloom.formats.published import named_of, published_of
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import PATTERNS
 
@@ -47,6 +48,7 @@ def read(
             f"{name}: a .tiktoken file does not say how text is split; pass pattern=, a regular expression or one of"
             f" {', '.join(map(repr, PATTERNS))}"
         )
+    check_not_pickle(data, name)
     found = _as_written(data)
     if found is None:
         found = _line_by_line(data, name)
@@ -100,7 +102,11 @@ def _line_by_line(data: bytes, name: str) -> dict[bytes, int]:
 
 
 def write(model: Model) -> bytes:
-    """The file, ranks ascending; raises FormatError where ranks do not encode every text as the model does."""
+    """The file, ranks ascending; raises FormatError where ranks do not encode every text as the model does.
+
+    Pattern, special tokens and decode_errors are left to whoever loads it.
+    """
+    check_none(model, "a .tiktoken file")
     return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.write(model).items())
 
 
@@ -110,6 +116,7 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
         import tiktoken
     except ImportError as error:
         raise ImportError("this needs tiktoken: pip install pairloom[tiktoken]") from error
+    check_none(model, "a tiktoken.Encoding")
     pattern = model.pattern
     if not isinstance(pattern, str):
         if len(pattern) > 1:
@@ -118,7 +125,10 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
             )
         pattern = pattern[0]
     return tiktoken.Encoding(
-        name, pat_str=pattern, mergeable_ranks=ranks.write(model), special_tokens=dict(model.special_tokens)
+        name,
+        pat_str=published_of(pattern),
+        mergeable_ranks=ranks.write(model),
+        special_tokens=dict(model.special_tokens),
     )
 
 
@@ -129,5 +139,5 @@ def from_tiktoken(encoding: Any) -> Model:
     except AttributeError as error:
         raise TypeError(f"encoding must be a tiktoken.Encoding, not {type(encoding).__name__}") from error
     return ranks.read(
-        found, pattern=canonical_pattern(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
+        found, pattern=named_of(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
     )

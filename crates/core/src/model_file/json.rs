@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 const DEEPEST: usize = 16;
 
 /// Text and how far it has been read.
+#[derive(Clone)]
 pub struct Json<'a> {
     text: &'a str,
     at: usize,
@@ -82,6 +83,11 @@ impl<'a> Json<'a> {
             return Ok(());
         }
         self.unexpected(expected)
+    }
+
+    /// Whether a comma and this key follow; what has been read is of no use afterwards.
+    pub fn next_key_is(&mut self, key: &str) -> bool {
+        self.expect(b',', "','").is_ok() && self.string().is_ok_and(|found| found == key)
     }
 
     /// Nothing but white space may follow.

@@ -67,6 +67,8 @@ pub struct ModelColumns {
     pub pattern: PatternText,
     /// What malformed bytes give on decoding.
     pub decode_errors: DecodeErrors,
+    /// The post_processor of a tokenizer.json, as JSON text that nothing here looks into.
+    pub post_processor: Option<String>,
 }
 
 /// Where the values of an object's keys begin and end.
@@ -82,23 +84,24 @@ enum Keys<'a> {
 
 /// Reads a model file, which messages call `name`.
 ///
-/// [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
-pub fn read(data: &[u8], name: &str) -> Result<ModelColumns> {
-    read_text(data).within(|| name.to_string())
+/// With `legacy`, schema 1 may lack the entry of the special token in `vocab`, as earlier builds wrote it. [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
+pub fn read(data: &[u8], name: &str, legacy: bool) -> Result<ModelColumns> {
+    read_text(data, legacy).within(|| name.to_string())
 }
 
-fn read_text(data: &[u8]) -> Result<ModelColumns> {
+fn read_text(data: &[u8], legacy: bool) -> Result<ModelColumns> {
     let text = std::str::from_utf8(data).map_err(|error| {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
     // A file as it is saved is read in one pass. Any other is read again to find what, if anything, is wrong with it.
     let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
-    for read in [schema1::read, schema2::read] {
-        if let Ok(columns) = read(&mut sorted) {
-            return Ok(columns);
-        }
-        sorted.keys = Keys::Sorted(Json::new(text, 0));
+    if let Ok(columns) = schema1::read(&mut sorted, legacy) {
+        return Ok(columns);
+    }
+    sorted.keys = Keys::Sorted(Json::new(text, 0));
+    if let Ok(columns) = schema2::read(&mut sorted) {
+        return Ok(columns);
     }
     let mut file = File { text, keys: Keys::Found(find_keys(text)?), version: 0 };
     file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
@@ -108,7 +111,7 @@ fn read_text(data: &[u8]) -> Result<ModelColumns> {
         other => other,
     })?;
     match file.version {
-        1 => schema1::read(&mut file),
+        1 => schema1::read(&mut file, legacy),
         2 => schema2::read(&mut file),
         version => Err(Error::Model(format!(
             "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
@@ -147,15 +150,16 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// The keys must be exactly `expected`.
-    fn check_keys(&self, expected: &[&str]) -> Result<()> {
+    /// The keys must be exactly `expected`; those of `optional` may be missing.
+    fn check_keys(&self, expected: &[&str], optional: &[&str]) -> Result<()> {
         let Keys::Found(spans) = &self.keys else {
             return Ok(());
         };
         if let Some(key) = expected.iter().find(|key| !spans.contains_key(**key)) {
             return Err(missing(key));
         }
-        let extra = spans.keys().map(|key| key.as_ref()).filter(|key| !expected.contains(key)).min();
+        let is_extra = |key: &&str| !expected.contains(key) && !optional.contains(key);
+        let extra = spans.keys().map(|key| key.as_ref()).filter(is_extra).min();
         match extra {
             None => Ok(()),
             Some(key) => Err(Error::Model(format!(
@@ -190,6 +194,15 @@ impl<'a> File<'a> {
                 Ok(value)
             }
         }
+    }
+
+    /// Reads the whole value of a key that may be missing.
+    fn optional<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<Option<T>> {
+        let is_there = match &self.keys {
+            Keys::Sorted(json) => json.clone().next_key_is(key),
+            Keys::Found(spans) => spans.contains_key(key),
+        };
+        if is_there { self.value(key, read).map(Some) } else { Ok(None) }
     }
 
     /// All values have been read: nothing may follow.
@@ -269,6 +282,12 @@ impl Tokens {
     /// The bytes of the token at `index`.
     fn bytes(&self, index: usize) -> &[u8] {
         self.spans.get(index).and_then(|&(start, end)| self.blob.get(start..end)).unwrap_or_default()
+    }
+
+    /// Drops the tokens from the index `n` on.
+    fn truncate(&mut self, n: usize) {
+        self.ids.truncate(n);
+        self.spans.truncate(n);
     }
 
     /// Fails where two tokens have the same bytes.

@@ -1,4 +1,7 @@
 //! Schema 1: vocabulary as lists of bytes, merge of rank r makes id 256 + r, one special token after the last.
+//!
+//! `vocab` holds an entry for the special token too. Earlier builds left it out: such a file is read only where the
+//! caller asks for it, so that it can be converted.
 
 use crate::error::{Error, Result};
 use crate::pretokens::GPT2_PATTERN;
@@ -10,9 +13,10 @@ const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
 const SPECIAL: &str = "<|endoftext|>";
 
-/// Reads a file of schema 1; asks for its keys in the order in which a saved file has them.
-pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
-    file.check_keys(&KEYS)?;
+/// Reads a file of schema 1; asks for its keys in the order in which a saved file has them. With `legacy` the special
+/// token's entry in `vocab` may be missing.
+pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
+    file.check_keys(&KEYS, &[])?;
     let size = file.value("mergeable_vocab_size", |json| json.integer())?;
     let merges = file.value("merges", read_merges)?;
     let n_merges = merges.len() / 3;
@@ -30,7 +34,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     }
     let version = file.value("schema_version", |json| json.integer())?;
     let special_tokens = file.value("special_tokens", read_specials)?;
-    let tokens = file.value("vocab", |json| read_vocab(json, n))?;
+    let mut tokens = file.value("vocab", |json| read_vocab(json, n, legacy))?;
     file.end()?;
     if version != 1 {
         return Err(Error::Model(format!("schema_version is {version}, not 1")));
@@ -52,6 +56,13 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
             )));
         }
     }
+    // Only a legacy file has no bytes there.
+    if !tokens.bytes(n).is_empty() && tokens.bytes(n) != SPECIAL.as_bytes() {
+        return Err(Error::Model(format!(
+            "vocab['{n}'] is not the bytes of the special token {SPECIAL:?}; save the tokenizer again"
+        )));
+    }
+    tokens.truncate(n);
     // With it no pair can stand twice either: its two results would be equal.
     tokens.check_distinct()?;
     match special_tokens.as_slice() {
@@ -70,6 +81,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         plain_specials: Vec::new(),
         pattern: PatternText::One(pattern),
         decode_errors: DecodeErrors::Strict,
+        post_processor: None,
     })
 }
 
@@ -106,17 +118,18 @@ fn merges_push(merges: &mut Vec<u32>, row: [u32; 3]) -> Result<()> {
     row.into_iter().try_for_each(|id| push(merges, id, "merges"))
 }
 
-/// `{"id": [byte, ...], ...}` to tokens whose index is their id; the ids must be exactly 0..n.
-fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
+/// `{"id": [byte, ...], ...}` to tokens whose index is their id; the ids must be exactly 0..=n, where n is the special
+/// token's. With `legacy` n may be missing: then the last token has no bytes.
+fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
     const ABSENT: (usize, usize) = (0, 0);
+    let n_entries = n + 1;
     let mut tokens = Tokens::default();
-    tokens.spans.try_reserve_exact(n).map_err(Error::out_of_memory("vocabulary"))?;
-    tokens.spans.resize(n, ABSENT);
-    let mut n_found = 0;
+    tokens.spans.try_reserve_exact(n_entries).map_err(Error::out_of_memory("vocabulary"))?;
+    tokens.spans.resize(n_entries, ABSENT);
     json.object(|json, key| {
         let place = || format!("['{}']", shown(&key));
         let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {
-            return Err(Error::Model(format!("{} does not belong; ids are 0 to {}", place(), n - 1)));
+            return Err(Error::Model(format!("{} does not belong; ids are 0 to {n}", place())));
         };
         if *span != ABSENT {
             return Err(Error::Model(format!("{} is given twice; keep one of them", place())));
@@ -134,18 +147,24 @@ fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
             return Err(Error::Model(format!("{} is empty; a token has at least one byte", place())));
         }
         *span = (start, tokens.blob.len());
-        n_found += 1;
         Ok(())
     })?;
-    if n_found < n {
-        let missing = tokens.spans.iter().position(|span| *span == ABSENT).unwrap_or_default();
-        return Err(Error::Model(format!(
-            "['{missing}'] is missing; ids run from 0 to {} without a gap",
-            n - 1
-        )));
+    let missing = tokens.spans.iter().position(|span| *span == ABSENT);
+    match missing {
+        Some(id) if id == n && legacy => {}
+        Some(id) if id == n => {
+            return Err(Error::Model(format!(
+                "['{n}'] is missing, the entry of the special token, as in files of earlier builds; rewrite the file \
+                 with `pairloom convert --model FILE --output NEW --format pairloom`"
+            )));
+        }
+        Some(id) => {
+            return Err(Error::Model(format!("['{id}'] is missing; ids run from 0 to {n} without a gap")));
+        }
+        None => {}
     }
-    tokens.ids.try_reserve_exact(n).map_err(Error::out_of_memory("vocabulary"))?;
-    tokens.ids.extend((0..n).map(|id| id as u32));
+    tokens.ids.try_reserve_exact(n_entries).map_err(Error::out_of_memory("vocabulary"))?;
+    tokens.ids.extend((0..n_entries).map(|id| id as u32));
     Ok(tokens)
 }
 

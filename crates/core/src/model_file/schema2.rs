@@ -25,6 +25,7 @@ const KEYS: [&str; 13] = [
     "unicode_version",
     "whole_first",
 ];
+const OPTIONAL: [&str; 1] = ["post_processor"];
 const UNICODE_VERSION: &str = "16.0.0";
 
 /// A longer token is listed though a merge makes it: else forty doublings would ask for a terabyte.
@@ -32,7 +33,7 @@ const LONGEST_DERIVED: usize = 256;
 
 /// Reads a file of schema 2; asks for its keys in the order in which a saved file has them.
 pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
-    file.check_keys(&KEYS)?;
+    file.check_keys(&KEYS, &OPTIONAL)?;
     let decode_errors = file.value("decode_errors", |json| {
         let choices = [
             ("strict", DecodeErrors::Strict),
@@ -45,6 +46,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     let flat = file.value("merges", numbers)?;
     let pattern = file.value("pattern", read_pattern)?;
     let plain_specials = file.value("plain_specials", texts)?;
+    let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
     let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
     let version = file.value("schema_version", |json| json.integer())?;
     let special_tokens = file.value("special_tokens", read_specials)?;
@@ -111,6 +113,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         plain_specials,
         pattern,
         decode_errors,
+        post_processor,
     })
 }
 

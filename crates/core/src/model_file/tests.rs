@@ -1,7 +1,7 @@
 use super::*;
 
 fn read(data: &[u8]) -> Result<ModelColumns> {
-    super::read(data, "model.json")
+    super::read(data, "model.json", false)
 }
 
 fn schema1(merges: &[(u32, u32)]) -> String {
@@ -11,6 +11,7 @@ fn schema1(merges: &[(u32, u32)]) -> String {
         vocab.push(joined);
     }
     let n = vocab.len();
+    vocab.push(b"<|endoftext|>".to_vec());
     let entries: Vec<String> =
         vocab.iter().enumerate().map(|(id, bytes)| format!("\"{id}\":{bytes:?}")).collect();
     let pairs: Vec<String> = merges.iter().map(|(left, right)| format!("[{left},{right}]")).collect();
@@ -37,6 +38,37 @@ fn schema_1_gives_columns() {
     assert_eq!(&columns.token_bytes[256..], b"ab ab");
     assert_eq!(columns.token_ends[255..], [256, 258, 261]);
     assert_eq!(columns.special_tokens, [("<|endoftext|>".to_string(), 258)]);
+}
+
+#[test]
+fn schema_1_without_the_special_entry_is_read_only_as_legacy() {
+    let legacy = schema1(&[(97, 98)])
+        .replace(",\"257\":[60, 124, 101, 110, 100, 111, 102, 116, 101, 120, 116, 124, 62]", "");
+    assert!(message(&legacy).contains("pairloom convert"), "{}", message(&legacy));
+    let columns = super::read(legacy.as_bytes(), "model.json", true).unwrap();
+    assert_eq!(columns, read(schema1(&[(97, 98)]).as_bytes()).unwrap());
+    let gap = legacy.replace(",\"256\":[97, 98]", "");
+    assert!(
+        super::read(gap.as_bytes(), "model.json", true)
+            .unwrap_err()
+            .to_string()
+            .contains("['256'] is missing")
+    );
+}
+
+#[test]
+fn schema_2_keeps_a_post_processor_as_it_stands() {
+    let with =
+        SCHEMA2.replace("\"rule\"", "\"post_processor\":\"{\\\"type\\\":\\\"ByteLevel\\\"}\",\"rule\"");
+    assert_eq!(read(with.as_bytes()).unwrap().post_processor.as_deref(), Some("{\"type\":\"ByteLevel\"}"));
+    assert!(read(with.replace(",\"rule\"", ", \"rule\"").as_bytes()).is_ok());
+    assert_eq!(read(SCHEMA2.as_bytes()).unwrap().post_processor, None);
+    let twice = with.replace("\"rule\"", "\"post_processor\":\"{}\",\"rule\"");
+    assert!(message(&twice).contains("given twice"));
+    assert!(
+        message(&with.replace("\"post_processor\":\"", "\"post_processor\":1,\"x\":\""))
+            .contains("\"x\" does not belong")
+    );
 }
 
 #[test]
@@ -79,6 +111,8 @@ fn every_damage_is_told_with_its_place() {
         ("\"17\":[17]", "\"16\":[17]", "given twice"),
         (",\"17\":[17]", "", "['17'] is missing"),
         ("endoftext|>\":258", "endoftext|>\":257", "special_tokens must be exactly"),
+        ("\"258\":[60", "\"258\":[61", "vocab['258'] is not the bytes of the special token"),
+        ("\"258\":[60", "\"259\":[60", "['259'] does not belong"),
         ("mergeable_vocab_size\":258", "mergeable_vocab_size\":259", "mergeable_vocab_size is 259"),
         ("[97,98]", "[97,99999999999999999999999]", "a smaller number"),
     ];

@@ -1,0 +1,51 @@
+"""The post_processor of a tokenizer.json: what HuggingFace puts around a text on request, such as BOS and EOS.
+
+It changes no ids of `encode(text, add_special_tokens=False)`, which are those of pairloom. So a Model keeps it as text,
+and a tokenizer.json gets it back; a format that has no place for it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pairloom.errors import FormatError
+from pairloom.formats.json_text import shown
+from pairloom.model import Model, canonical_json
+
+__all__ = ["adds_ids", "check_none", "read_post_processor", "write_post_processor"]
+
+
+def read_post_processor(node: Any, name: str) -> str | None:
+    """The canonical JSON of the post_processor; None where there is none."""
+    if node is None:
+        return None
+    if type(node) is not dict:
+        raise FormatError(f"{name}: post_processor must be an object or null, not {shown(node)}")
+    try:
+        return canonical_json(node)
+    except ValueError as error:
+        raise FormatError(f"{name}: post_processor: {error}") from None
+
+
+def write_post_processor(post_processor: str | None) -> Any:
+    """The value of the key `post_processor` of a tokenizer.json."""
+    return None if post_processor is None else json.loads(post_processor)
+
+
+def adds_ids(post_processor: str | None) -> bool:
+    """Whether it may add ids to a text; a ByteLevel one only trims the offsets that HuggingFace gives."""
+    node = write_post_processor(post_processor)
+    steps = node.get("processors") if node is not None and node.get("type") == "Sequence" else [node]
+    return node is not None and not (
+        isinstance(steps, list) and all(isinstance(step, dict) and step.get("type") == "ByteLevel" for step in steps)
+    )
+
+
+def check_none(model: Model, what: str) -> None:
+    """Raises FormatError where the model has a post-processor that adds ids, which `what` has no place for."""
+    if adds_ids(model.post_processor):
+        raise FormatError(
+            f"{what} cannot hold the post-processor {shown(model.post_processor)}; save as 'huggingface' or 'pairloom',"
+            " or drop it first: tokenizer.without_post_processor()"
+        )

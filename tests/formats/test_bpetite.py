@@ -1,0 +1,138 @@
+"""Schema 1 is bpetite's published artifact, byte for byte: built here by its rules, with nothing but the reference."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.cli import main
+from pairloom.errors import FormatError
+from pairloom.patterns import GPT2
+from pairloom.reference import naive
+from tests.corpora import random_documents
+
+SPECIAL = "<|endoftext|>"
+CORPUS = "low low low lower newest widest " * 5
+
+
+def artifact(merges: list[tuple[int, int]]) -> dict[str, Any]:
+    """The artifact of these merges (pairs of ids, in rank order), as bpetite writes it."""
+    tokens = [[byte] for byte in range(256)]
+    for left, right in merges:
+        tokens.append(tokens[left] + tokens[right])
+    n = len(tokens)
+    tokens.append(list(SPECIAL.encode()))
+    return {
+        "schema_version": 1,
+        "mergeable_vocab_size": n,
+        "pretokenizer_pattern": GPT2,
+        "vocab": {str(token_id): token for token_id, token in enumerate(tokens)},
+        "merges": [list(pair) for pair in merges],
+        "special_tokens": {SPECIAL: n},
+    }
+
+
+def canonical(file: dict[str, Any]) -> bytes:
+    return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
+
+
+def without_special_entry(file: dict[str, Any]) -> bytes:
+    """As earlier builds of pairloom wrote it."""
+    n = file["mergeable_vocab_size"]
+    return canonical({**file, "vocab": {key: token for key, token in file["vocab"].items() if key != str(n)}})
+
+
+def trained_by_the_reference(documents: list[str], vocab_size: int) -> dict[str, Any]:
+    return artifact([(merge.left, merge.right) for merge in naive.train(documents, vocab_size).merges])
+
+
+def test_the_published_example_is_written_byte_for_byte_from_training(tmp_path: Path) -> None:
+    file = trained_by_the_reference([CORPUS], 270)
+    assert file["mergeable_vocab_size"] == 270
+    assert len(file["vocab"]) == 271
+    assert file["vocab"]["270"] == [60, 124, 101, 110, 100, 111, 102, 116, 101, 120, 116, 124, 62]
+    path = tmp_path / "bpetite.json"
+    Tokenizer.train(CORPUS, 270).save(path)
+    assert path.read_bytes() == canonical(file)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_an_artifact_loads_saves_and_is_trained_byte_for_byte(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    documents = random_documents(rng)
+    vocab_size = 256 + rng.randrange(40)
+    data = canonical(trained_by_the_reference(documents, vocab_size))
+    (tmp_path / "theirs.json").write_bytes(data)
+    loaded = Tokenizer.load(tmp_path / "theirs.json")
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == data
+    trained = Tokenizer.train(documents, vocab_size)
+    trained.save(tmp_path / "ours.json")
+    assert (tmp_path / "ours.json").read_bytes() == data
+    assert trained == loaded
+
+
+def test_an_artifact_in_any_layout_of_json_loads(tmp_path: Path) -> None:
+    file = artifact([(97, 98), (32, 256)])
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(file, indent=2))
+    assert Tokenizer.load(path).encode(f"ab ab{SPECIAL}") == [256, 257, 258]
+
+
+def test_a_learned_token_may_have_the_bytes_of_the_special_token(tmp_path: Path) -> None:
+    merges: list[tuple[int, int]] = []
+    made = 256
+    left = ord(SPECIAL[0])
+    for character in SPECIAL[1:]:
+        merges.append((left, ord(character)))
+        left, made = made, made + 1
+    data = canonical(artifact(merges))
+    path = tmp_path / "model.json"
+    path.write_bytes(data)
+    loaded = Tokenizer.load(path)
+    assert loaded.encode(SPECIAL) == [made]
+    assert loaded.decode([made - 1]) == SPECIAL
+    loaded.save(path, overwrite=True)
+    assert path.read_bytes() == data
+
+
+def test_a_file_of_an_earlier_build_is_refused_with_the_command_that_rewrites_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = artifact([(97, 98), (32, 256)])
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_bytes(without_special_entry(file))
+    with pytest.raises(FormatError, match=r"old\.json: vocab: \['258'\].*pairloom convert --model FILE --output NEW"):
+        Tokenizer.load(old)
+    assert main(["encode", "--model", str(old), "--text", "ab"]) == 1
+    assert "pairloom convert" in capsys.readouterr().err
+    assert main(["convert", "--model", str(old), "--output", str(new), "--format", "pairloom"]) == 0
+    assert new.read_bytes() == canonical(file)
+    # In place, too.
+    assert main(["convert", "--model", str(old), "--output", str(old), "--format", "pairloom", "--force"]) == 0
+    assert old.read_bytes() == canonical(file)
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda f: f["vocab"].update({"258": [60]}), "not the bytes of the special token"),
+        (lambda f: f["vocab"].update({"259": f["vocab"].pop("258")}), r"\['259'\]"),
+        (lambda f: f["vocab"].pop("17"), r"\['17'\] is missing"),
+        (lambda f: (f["vocab"].pop("17"), f["vocab"].pop("258")), r"\['17'\] is missing"),
+        (lambda f: f["special_tokens"].update({SPECIAL: 257}), "special_tokens must be exactly"),
+    ],
+)
+def test_another_special_entry_is_refused_by_load_and_by_convert(edit: Any, expected: str, tmp_path: Path) -> None:
+    file = artifact([(97, 98), (32, 256)])
+    edit(file)
+    path = tmp_path / "model.json"
+    path.write_bytes(canonical(file))
+    with pytest.raises(FormatError, match=expected):
+        Tokenizer.load(path)
+    assert main(["convert", "--model", str(path), "--output", str(tmp_path / "x"), "--format", "pairloom"]) == 1

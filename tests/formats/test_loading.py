@@ -1,0 +1,253 @@
+"""What a tokenizer is loaded from and saved to: folders, pipes, names, pickles, vocabularies that lack bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import threading
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import MissingByteError, PatternError, Tokenizer, formats
+from pairloom.errors import FormatError
+from tests.formats.test_tiktoken import tekken_file
+
+TEXT = "the cat sat on the mat; naïve 東京<|endoftext|>the end"
+SPECIALS = {"<|endoftext|>": 280}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode_errors="replace")
+
+
+# Folders --------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_a_tokenizer_json_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    (tmp_path / "config.json").write_text("{}")
+    for folder in (tmp_path, str(tmp_path)):
+        assert Tokenizer.load(folder) == tokenizer
+        assert Tokenizer.load(folder, format="huggingface") == tokenizer
+        assert Tokenizer.from_huggingface(folder) == tokenizer
+
+
+def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    other = Tokenizer.train([TEXT], 270, decode_errors="replace")
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        other.save(tmp_path, format="gpt2")
+    assert Tokenizer.load(tmp_path, special_tokens=["<|endoftext|>"]) == other
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    assert Tokenizer.load(tmp_path) == tokenizer
+    assert Tokenizer.load(tmp_path, format="gpt2", special_tokens=["<|endoftext|>"]) == other
+    with pytest.warns(UserWarning, match=r"also holds a tokenizer\.json, which loading the folder prefers"):
+        other.save(tmp_path, overwrite=True, format="gpt2")
+
+
+def test_a_folder_with_a_native_file_of_that_name_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="pairloom")
+    assert Tokenizer.load(tmp_path) == tokenizer
+
+
+def test_a_folder_with_a_tekken_json_loads(tmp_path: Path) -> None:
+    (tmp_path / "tekken.json").write_text(json.dumps(tekken_file()))
+    assert Tokenizer.load(tmp_path).encode("ab") == [266]
+    assert Tokenizer.load(tmp_path, format="tekken").encode("ab") == [266]
+
+
+@pytest.mark.parametrize("format", [None, "huggingface", "pairloom", "tiktoken", "tekken", "gpt2"])
+def test_a_folder_without_a_tokenizer_says_what_was_looked_for(format: str | None, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"vocab\.json") as caught:
+        Tokenizer.load(tmp_path, format=format)
+    assert str(caught.value).startswith(f"{tmp_path}: ")
+    with pytest.raises(OSError, match=r"tokenizer\.json"):
+        Tokenizer.from_huggingface(tmp_path)
+
+
+def test_a_pipe_is_read_once(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for format in ("pairloom", "huggingface"):
+        tokenizer.save(tmp_path / format, format=format)
+        data = (tmp_path / format).read_bytes()
+        pipe = tmp_path / f"{format} pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        assert Tokenizer.load(pipe) == tokenizer
+        writer.join()
+
+
+# Names and formats of what is saved -----------------------------------------------------------------------------
+
+
+def test_the_suffix_tiktoken_is_that_format(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "model.tiktoken"
+    with pytest.warns(UserWarning, match=r"does not say the pattern, which tokens are special.*pattern='gpt2'"):
+        tokenizer.save(path)
+    assert path.read_bytes().startswith(b"AA== 0\n")
+    assert Tokenizer.load(path, pattern="gpt2", special_tokens=["<|endoftext|>"]) == tokenizer
+    tokenizer.save(path, overwrite=True, format="pairloom")
+    assert Tokenizer.load(path) == tokenizer
+
+
+def test_the_name_tokenizer_json_without_a_format_gives_a_warning(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    with pytest.warns(UserWarning, match='HuggingFace.*format="huggingface".*format="pairloom"') as caught:
+        tokenizer.save(path)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert Tokenizer.load(path) == tokenizer
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokenizer.save(path, overwrite=True, format="pairloom")
+        tokenizer.save(path, overwrite=True, format="huggingface")
+        tokenizer.save(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(
+    ("format", "said"), [("tiktoken", True), ("gpt2", True), ("huggingface", True), ("pairloom", False)]
+)
+def test_what_a_format_leaves_unsaid_is_told(format: str, said: bool, tmp_path: Path) -> None:
+    strict = Tokenizer.train([TEXT], 270)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        strict.save(tmp_path / "model", format=format)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == said
+    assert all("decode_errors='strict'" in message and 'decode_errors="replace"' in message for message in messages)
+
+
+@pytest.mark.parametrize("format", ["tekken", "json", "", None, 3, ["pairloom"]])
+def test_formats_that_are_none_are_refused(format: Any, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    if format is not None:
+        with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
+            tokenizer.save(tmp_path / "x", format=format)
+        if format != "tekken":
+            with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
+                Tokenizer.load(tmp_path / "x", format=format)
+
+
+# Pickles --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_never_opened_and_the_message_says_what_to_do(
+    protocol: int, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    with pytest.warns(UserWarning):
+        tokenizer.save(tmp_path / "model", format="gpt2")
+    vocab, merges = tmp_path / "vocab.pkl", tmp_path / "merges.pkl"
+    vocab.write_bytes(pickle.dumps(tokenizer.vocab, protocol))
+    merges.write_bytes(pickle.dumps(tokenizer.merges, protocol))
+    expected = r"pickle.*can run any code.*Tokenizer\(pickle\.load"
+    with pytest.raises(FormatError, match=expected):
+        Tokenizer.from_files(vocab, merges)
+    with pytest.raises(FormatError, match=expected):
+        Tokenizer.from_files(tmp_path / "model" / "vocab.json", merges)
+    for format in (None, "tiktoken", "huggingface"):
+        with pytest.raises(FormatError, match=expected):
+            Tokenizer.load(vocab, format=format, pattern="gpt2" if format == "tiktoken" else None)
+
+
+# Vocabularies that lack bytes -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lacking(tmp_path: Path) -> dict[str, Path]:
+    """A vocabulary without the bytes 0x00 and 0x80 to 0xff, in every format."""
+    tokens = {byte: bytes([byte]) for byte in range(1, 128)} | {200: b"ab"}
+    tokenizer = Tokenizer(tokens, [(b"a", b"b")], allow_missing_bytes=True)
+    paths = {}
+    for format in formats.WRITABLE:
+        paths[format] = tmp_path / format
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer.save(paths[format], format=format)
+    file = tekken_file(default_vocab_size=10 + 128)
+    paths["tekken"] = tmp_path / "tekken.json"
+    paths["tekken"].write_text(json.dumps(file))
+    return paths
+
+
+@pytest.mark.parametrize("format", formats.READABLE)
+def test_a_vocabulary_that_lacks_bytes_is_refused_unless_asked_for(format: str, lacking: dict[str, Path]) -> None:
+    options: dict[str, Any] = {"pattern": "gpt2"} if format == "tiktoken" else {}
+    expected = "no token for 128 of the 256 bytes" if format == "tekken" else "no token for 129 of the 256 bytes"
+    with pytest.raises(FormatError, match=rf"{expected} \((0x00, )?0x80-0xff\).*allow_missing_bytes=True"):
+        Tokenizer.load(lacking[format], **options)
+    loaded = Tokenizer.load(lacking[format], allow_missing_bytes=True, **options)
+    assert loaded.decode(loaded.encode("ab")) == "ab"
+    with pytest.raises(MissingByteError, match="0xc3"):
+        loaded.encode("é")
+
+
+def test_bridges_and_pairs_of_files_refuse_them_too(lacking: dict[str, Path]) -> None:
+    loaded = Tokenizer.load(lacking["huggingface"], allow_missing_bytes=True)
+    pair = (lacking["gpt2"] / "vocab.json", lacking["gpt2"] / "merges.txt")
+    with pytest.raises(FormatError, match=r"vocab\.json: .*no token for 129"):
+        Tokenizer.from_files(*pair)
+    assert Tokenizer.from_files(*pair, allow_missing_bytes=True).encode("ab") == [200]
+    with pytest.raises(FormatError, match="no token for 129"):
+        Tokenizer.from_huggingface(lacking["huggingface"])
+    assert Tokenizer.from_huggingface(lacking["huggingface"], allow_missing_bytes=True) == loaded
+    pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
+    pytest.importorskip("tokenizers", reason="goes by way of tokenizers")
+    with pytest.raises(FormatError, match="no token for 129"):
+        Tokenizer.from_tiktoken(loaded.to_tiktoken())
+    assert Tokenizer.from_tiktoken(loaded.to_tiktoken(), allow_missing_bytes=True) == loaded
+    with pytest.raises(FormatError, match="no token for 129"):
+        Tokenizer.from_huggingface(loaded.to_huggingface())
+    assert Tokenizer.from_huggingface(loaded.to_huggingface(), allow_missing_bytes=True) == loaded
+
+
+def test_made_by_hand_it_gives_a_warning_that_can_be_silenced() -> None:
+    with pytest.warns(UserWarning, match=r"no token for 255 of the 256 bytes \(0x00-0x60, 0x62-0xff\)"):
+        tokenizer = Tokenizer({0: b"a"}, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Tokenizer({0: b"a"}, [], allow_missing_bytes=True) == tokenizer
+        assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+    with pytest.raises(MissingByteError):
+        tokenizer.encode("ab")
+    with pytest.raises(TypeError, match="allow_missing_bytes"):
+        Tokenizer({0: b"a"}, [], allow_missing_bytes=1)  # type: ignore[arg-type]
+
+
+# Ids far apart --------------------------------------------------------------------------------------------------
+
+
+def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="limits the memory of a process")
+    far = 2**24 - 1
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {10_000_000: b"ab", far - 1: b"abab"}
+    tokenizer = Tokenizer(vocab, [(b"a", b"b"), (b"ab", b"ab")], {"<s>": far})
+    for format in ("pairloom", "huggingface"):
+        tokenizer.save(tmp_path / format, format=format)
+    child = os.fork()
+    if child == 0:
+        try:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            # Tables of all ids would take 400 MB.
+            resource.setrlimit(resource.RLIMIT_AS, (used + (150 << 20),) * 2)
+            for format in ("pairloom", "huggingface"):
+                loaded = Tokenizer.load(tmp_path / format)
+                ids = loaded.encode("ababab<s>c")
+                assert ids == [far - 1, 10_000_000, far, 99]
+                assert loaded.decode(ids) == "ababab<s>c"
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    formats.save(replace(tokenizer.model, pattern="(a"), path)
+    with pytest.raises(PatternError, match=rf"^{path}: pattern "):
+        Tokenizer.load(path)
+    with pytest.raises(PatternError, match=r"^pattern "):
+        Tokenizer.from_model(replace(tokenizer.model, pattern="(a"))

@@ -1,0 +1,124 @@
+"""Model: what exists is valid, and cannot be changed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.model import LARGEST_ID, Model, canonical_json
+
+TOKENS = {**{byte: bytes([byte]) for byte in range(256)}, 300: b"ab", 301: b"abc"}
+MERGES = [(97, 98, 300), (300, 99, 301)]
+TEMPLATE = canonical_json({"type": "BertProcessing", "sep": ["</s>", 400], "cls": ["<s>", 401]})
+
+
+def model(**fields: Any) -> Model:
+    made = Model.from_tokens(TOKENS, MERGES, special_tokens={"</s>": 400, "<s>": 401}, pattern="a")
+    return replace(made, **fields)
+
+
+ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "special on a byte's id": ({"special_tokens": {"<a>": 97}}, ValueError, "'<a>'|\"<a>\".*97"),
+    "special tokens of one id": ({"special_tokens": {"<a>": 400, "<b>": 400}}, ValueError, "ids are distinct"),
+    "special token that is empty": ({"special_tokens": {"": 400}}, ValueError, "empty"),
+    "special token of half a surrogate pair": ({"special_tokens": {"\ud800": 400}}, ValueError, "surrogate"),
+    "special id too large": ({"special_tokens": {"<a>": LARGEST_ID + 1}}, ValueError, "largest"),
+    "special id below zero": ({"special_tokens": {"<a>": -1}}, ValueError, "at least 0"),
+    "special id as bool": ({"special_tokens": {"<a>": True}}, TypeError, "int, not bool"),
+    "special tokens as list": ({"special_tokens": ["<a>"]}, TypeError, "dict from str to int"),
+    "ids descending": ({"token_ids": np.arange(258, 0, -1, dtype=np.uint32)}, ValueError, "ascend"),
+    "ids too large": ({"token_ids": np.arange(2**32 - 258, 2**32).astype(np.uint32)}, ValueError, "too large"),
+    "ids of another type": ({"token_ids": np.arange(258)}, TypeError, "uint32"),
+    "ids as list": ({"token_ids": list(range(258))}, TypeError, "uint32"),
+    "one id too few": ({"token_ids": np.arange(257, dtype=np.uint32)}, ValueError, "257 token ids and 258 ends"),
+    "bytes as bytearray": ({"token_bytes": bytearray(261)}, TypeError, "bytes"),
+    "bytes too few": ({"token_bytes": b"a"}, ValueError, "of 1"),
+    "bytes too many": ({"token_bytes": bytes(range(256)) + b"ababcd"}, ValueError, "262 bytes"),
+    "equal tokens": ({"token_bytes": bytes(256) + b"ababc"}, ValueError, "same bytes"),
+    "empty token": ({"token_ends": np.zeros(258, dtype=np.uint64)}, ValueError, "at least one byte"),
+    "merges of two columns": ({"merges": np.zeros((1, 2), dtype=np.uint32)}, TypeError, "3 columns"),
+    "merge of an unknown id": ({"merges": np.array([[97, 299, 300]], dtype=np.uint32)}, ValueError, "299"),
+    "merge to other bytes": ({"merges": np.array([[97, 99, 300]], dtype=np.uint32)}, ValueError, "not the two"),
+    "merge given twice": ({"merges": np.array([[97, 98, 300]] * 2, dtype=np.uint32)}, ValueError, "merge 1"),
+    "merges beside ranks": ({"rule": "ranks"}, ValueError, "no merges"),
+    "another rule": ({"rule": "bytes"}, ValueError, "rule"),
+    "another decode_errors": ({"decode_errors": "maybe"}, ValueError, "decode_errors"),
+    "whole_first as int": ({"whole_first": 1}, TypeError, "whole_first"),
+    "pattern as None": ({"pattern": None}, TypeError, "pattern"),
+    "pattern as list": ({"pattern": ["a"]}, TypeError, "pattern"),
+    "pattern of no parts": ({"pattern": ()}, ValueError, "no parts"),
+    "pattern of half a surrogate pair": ({"pattern": ("a", "\ud800")}, ValueError, "surrogate"),
+    "plain special that is none": ({"plain_specials": {"<x>"}}, ValueError, "'<x>'"),
+    "post-processor as dict": ({"post_processor": {}}, TypeError, "str of JSON"),
+    "post-processor that is no JSON": ({"post_processor": "{"}, ValueError, "JSON of an object"),
+    "post-processor that is no object": ({"post_processor": "[]"}, ValueError, "JSON of an object"),
+    "post-processor of NaN": ({"post_processor": '{"a":NaN}'}, ValueError, "JSON of an object"),
+    "post-processor in another form": ({"post_processor": '{"b":1, "a":2}'}, ValueError, "canonical"),
+}
+
+
+@pytest.mark.parametrize("what", ARRAYS)
+def test_model_with_a_broken_promise_is_refused(what: str) -> None:
+    fields, error, expected = ARRAYS[what]
+    with pytest.raises(error, match=expected):
+        model(**fields)
+
+
+def test_a_special_token_may_share_the_id_of_its_own_bytes() -> None:
+    made = model(special_tokens={"ab": 300, "a": 97})
+    assert made.special_tokens == {"ab": 300, "a": 97}
+
+
+@pytest.mark.parametrize("tokens", [{-1: b"a"}, {LARGEST_ID + 1: b"a"}, {2**40: b"a"}])
+def test_from_tokens_with_an_id_out_of_range_is_a_value_error(tokens: dict[int, bytes]) -> None:
+    with pytest.raises(ValueError, match="token ids go from"):
+        Model.from_tokens(tokens, pattern="a")
+
+
+def test_nothing_of_a_model_can_be_written_to() -> None:
+    ids = np.array([*range(256), 300, 301], dtype=np.uint32)
+    specials = {"</s>": 400}
+    made = model(token_ids=ids, special_tokens=specials)
+    # Nor through what it was made from.
+    ids[0] = 99
+    specials["<s>"] = 97
+    assert made.token_ids[0] == 0 and made.special_tokens == {"</s>": 400}
+    for array in (made.token_ids, made.token_ends, made.merges):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5
+    with pytest.raises(TypeError):
+        made.special_tokens["x"] = 5  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        made.pattern = "b"  # type: ignore[misc]
+    view: Any = made.merges.view()
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        view.flags.writeable = True
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_is_equal_and_read_only_too(duplicate: Callable[[Model], Model]) -> None:
+    made = model(post_processor=TEMPLATE, plain_specials={"<s>"})
+    again = duplicate(made)
+    assert again == made and hash(again) == hash(made)
+    assert not again.merges.flags.writeable
+    assert again != model(plain_specials={"<s>"})
+
+
+def test_the_arrays_of_a_tokenizer_are_read_only() -> None:
+    for tokenizer in (Tokenizer.train("ab ab ab", 258), Tokenizer({i: bytes([i]) for i in range(256)}, [])):
+        for array in (tokenizer.model.token_ids, tokenizer.model.token_ends, tokenizer.model.merges):
+            assert not array.flags.writeable
+
+
+def test_missing_bytes_are_those_that_are_no_token() -> None:
+    assert model().missing_bytes() == []
+    few = Model.from_tokens({0: b"a", 1: b"bc", 2: b"\xff"}, special_tokens={"b": 5}, pattern="a")
+    assert few.missing_bytes() == [byte for byte in range(255) if byte != ord("a")]
+    assert Model.from_tokens({}, pattern="a").missing_bytes() == list(range(256))
