@@ -6,6 +6,11 @@
 //! at most three quarters full. GPT-2's 50,000 merges take half a megabyte and stay near a core.
 //!
 //! Pairs of single bytes, where every merging starts, have a dense table of their own.
+//!
+//! The hash is seeded anew for every table: no model file can be made in advance whose pairs fall on one bucket,
+//! which would take every lookup through all of them. Nothing of the seed shows in a result.
+
+use std::hash::{BuildHasher, RandomState};
 
 use super::NONE;
 use crate::error::{Error, Result};
@@ -28,6 +33,8 @@ pub(super) struct PairTable {
     /// Bits of an id: left id, right id and rank stand in an entry from the high bits down.
     id_bits: u32,
     rank_bits: u32,
+    /// What a key is mixed with and multiplied by to find its bucket; the second is odd.
+    seeds: [u64; 2],
     /// Ranks by `left byte * 256 + right byte`.
     by_bytes: Vec<u32>,
 }
@@ -51,7 +58,9 @@ impl PairTable {
         let mut by_bytes = Vec::new();
         by_bytes.try_reserve_exact(1 << 16).map_err(Error::out_of_memory(WHAT))?;
         by_bytes.resize(1 << 16, NONE);
-        Ok(PairTable { buckets, id_bits, rank_bits, by_bytes })
+        let state = RandomState::new();
+        let seeds = [state.hash_one(0u8), state.hash_one(1u8) | 1];
+        Ok(PairTable { buckets, id_bits, rank_bits, seeds, by_bytes })
     }
 
     /// Adds a pair unless it is there; the caller stays within what it gave to `new`.
@@ -116,7 +125,7 @@ impl PairTable {
     /// The bucket where a pair belongs.
     #[inline(always)]
     fn home(&self, key: u64) -> usize {
-        let product = u128::from(key ^ 0x2d35_8dcc_aa6c_78a5) * 0x9e37_79b9_7f4a_7c15;
+        let product = u128::from(key ^ self.seeds[0]) * u128::from(self.seeds[1]);
         (product as u64 ^ (product >> 64) as u64) as usize & (self.buckets.len() - 1)
     }
 }
