@@ -130,7 +130,8 @@ impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
         if self.content.room() <= self.most_room
             && let Some(home) = self.home.upgrade()
-            && let Ok(mut kept) = home.lock()
+            // Only tried: a lock that was held across a fork stays held in the child.
+            && let Ok(mut kept) = home.try_lock()
             && kept.len() < N_KEPT
         {
             let mut content = std::mem::take(&mut self.content);

@@ -18,7 +18,8 @@ const MOST_CONTINUED: usize = 3;
 /// Reads the documents of one file of plain text.
 pub struct PlainText {
     name: String,
-    separator: Option<Finder<'static>>,
+    /// Boxed: a `Finder` is aligned to 32 bytes, and Python aligns the objects that hold a reader to 16.
+    separator: Option<Box<Finder<'static>>>,
     mending: Mending,
     /// Bytes that may begin a character or a separator that is not whole yet.
     held: Vec<u8>,
@@ -39,7 +40,7 @@ impl PlainText {
         }
         Ok(PlainText {
             name,
-            separator: separator.map(|separator| Finder::new(separator.as_bytes()).into_owned()),
+            separator: separator.map(|separator| Box::new(Finder::new(separator.as_bytes()).into_owned())),
             mending,
             held: Vec::new(),
             offset: 0,
