@@ -20,6 +20,7 @@ from pairloom.patterns import GPT2, PATTERNS
 
 __all__ = ["read_splitters", "write_splitters"]
 
+_MOST_NESTED = 8
 _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
 # `$` is the end of a line there and of the text here. After `\s++`, which takes all newlines, the two are one.
 _SAME_IN_BOTH = frozenset((published_of(GPT2),))
@@ -59,7 +60,9 @@ def write_splitters(pattern: Pattern) -> dict[str, Any]:
 def _flat(node: Any, where: str, depth: int = 0) -> list[dict[str, Any]]:
     if node is None:
         return []
-    if type(node) is not dict or depth > 8:
+    if depth > _MOST_NESTED:
+        raise FormatError(f"{where} is nested too deeply: more than {_MOST_NESTED} sequences lie in each other")
+    if type(node) is not dict:
         raise FormatError(f"{where} must be an object, not {shown(node)}")
     if node.get("type") == "Sequence":
         inner = take(node, "pretokenizers", list, where)
