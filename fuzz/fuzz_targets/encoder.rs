@@ -6,6 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, naive};
+use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
@@ -53,9 +54,9 @@ fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8)| {
     encoder.encode(text, SpecialPolicy::All, &mut whole).unwrap();
     let cut = text.floor_char_boundary(usize::from(cut).min(text.len()));
     let (mut stream, mut pieces) = (StreamEncoder::new(encoder, Specials::Recognise), Vec::<u32>::new());
-    stream.push(&text[..cut], &mut pieces).unwrap();
-    stream.push(&text[cut..], &mut pieces).unwrap();
-    stream.finish(&mut pieces).unwrap();
+    stream.push(&text[..cut], &mut pieces, &Silent).unwrap();
+    stream.push(&text[cut..], &mut pieces, &Silent).unwrap();
+    stream.finish(&mut pieces, &Silent).unwrap();
     assert_eq!(pieces, whole);
 
     let mut bytes = Vec::new();

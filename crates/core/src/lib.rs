@@ -8,6 +8,7 @@ pub mod decoder;
 pub mod encoder;
 pub mod error;
 pub mod ids;
+pub mod memory;
 pub mod merges;
 pub mod model;
 pub mod model_file;

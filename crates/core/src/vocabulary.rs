@@ -340,10 +340,17 @@ impl Vocabulary {
     /// The merges in rank order: left id, right id, the id they make.
     ///
     /// From ranks: one pair for each token that merges can reach, the one that makes it of its own bytes.
-    pub fn merges(&self) -> &[[u32; 3]] {
-        match &self.rule {
-            Rule::Merges { list, .. } => list,
-            Rule::Ranks { list } => list.get_or_init(|| ranks::canonical_merges(self)),
+    pub fn merges(&self) -> Result<&[[u32; 3]]> {
+        let derived = match &self.rule {
+            Rule::Merges { list, .. } => return Ok(list),
+            Rule::Ranks { list } => list,
+        };
+        match derived.get() {
+            Some(list) => Ok(list),
+            None => {
+                let list = ranks::canonical_merges(self)?;
+                Ok(derived.get_or_init(|| list))
+            }
         }
     }
 

@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions, InputErrors};
+use pairloom_core::memory::copied;
 use pairloom_core::records::BlockCounter;
 use pairloom_core::special::SpecialTokens;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 
+use crate::arrays::array;
 use crate::errors::exception;
+use crate::exclusive::Exclusive;
 use crate::monitor::PyMonitor;
+use crate::objects::{self, vec_for};
 use crate::pretokens::Pattern;
 use crate::records::Documents;
-use crate::text::utf8;
+use crate::texts::Texts;
 
 /// Distinct pretokens with their counts, frozen.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -48,17 +52,13 @@ impl PretokenCounts {
 
     fn sorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
         let sorted = py.detach(|| self.inner.sorted()).map_err(|error| exception(py, error))?;
-        let columns = sorted.columns();
-        Ok((
-            PyBytes::new(py, columns.bytes),
-            PyArray1::from_slice(py, columns.ends),
-            PyArray1::from_slice(py, columns.counts),
-        ))
+        let (bytes, ends, counts) = sorted.into_columns();
+        Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
     #[staticmethod]
-    fn merged(py: Python<'_>, parts: Vec<PyRef<'_, PretokenCounts>>) -> PyResult<Self> {
-        let parts: Vec<&counts::PretokenCounts> = parts.iter().map(|part| &part.inner).collect();
+    fn merged(py: Python<'_>, parts: Vec<Bound<'_, PretokenCounts>>) -> PyResult<Self> {
+        let parts: Vec<&counts::PretokenCounts> = parts.iter().map(|part| &part.get().inner).collect();
         let inner =
             py.detach(|| counts::PretokenCounts::merge(&parts)).map_err(|error| exception(py, error))?;
         Ok(PretokenCounts { inner })
@@ -75,32 +75,48 @@ impl PretokenCounts {
         n_documents: u64,
         n_special_literals: u64,
     ) -> PyResult<Self> {
-        let (ends, counts) = (ends.as_slice()?.to_vec(), counts.as_slice()?.to_vec());
-        let inner = counts::PretokenCounts::from_columns(
-            bytes.to_vec(),
-            ends,
-            counts,
-            n_bytes,
-            n_documents,
-            n_special_literals,
-        )
-        .map_err(|error| exception(py, error))?;
-        Ok(PretokenCounts { inner })
+        let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
+        let made = py.detach(|| {
+            counts::PretokenCounts::from_columns(
+                copied(bytes, COLUMNS)?,
+                copied(ends, COLUMNS)?,
+                copied(counts, COLUMNS)?,
+                n_bytes,
+                n_documents,
+                n_special_literals,
+            )
+        });
+        made.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
     }
 }
 
 /// Counts batches of texts, files, or blocks of documents.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct Counter {
-    inner: Option<BlockCounter>,
+    state: Exclusive<Counting>,
     report: Option<Py<PyAny>>,
 }
 
-impl Counter {
+/// What changes while it counts.
+struct Counting {
+    /// Nothing once it is finished.
+    counter: Option<BlockCounter>,
+    /// Texts that were given so far.
+    n_texts: u64,
+}
+
+impl Counting {
     fn open(&mut self) -> PyResult<&mut BlockCounter> {
-        self.inner.as_mut().ok_or_else(|| PyRuntimeError::new_err("this counter is finished"))
+        self.counter.as_mut().ok_or_else(finished)
     }
 }
+
+fn finished() -> PyErr {
+    PyRuntimeError::new_err("this counter is finished")
+}
+
+/// What is reserved; named in the MemoryError.
+const COLUMNS: &str = "the columns of the counts";
 
 #[pymethods]
 impl Counter {
@@ -128,37 +144,36 @@ impl Counter {
             total_hint: None,
         };
         let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
-        Ok(Counter { inner: Some(inner), report })
+        let state = Counting { counter: Some(inner), n_texts: 0 };
+        Ok(Counter { state: Exclusive::new("Counter", state), report })
     }
 
-    fn count_texts(&mut self, py: Python<'_>, texts: Vec<Bound<'_, PyString>>) -> PyResult<()> {
-        let texts = texts.iter().map(utf8).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        let report = self.report.as_ref().map(|report| report.clone_ref(py));
-        let counter = self.open()?;
-        PyMonitor::run(py, report.as_ref(), |monitor| counter.count_texts(&texts, monitor))
+    fn count_texts(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut state = self.state.lock()?;
+        let texts = Texts::of("texts", state.n_texts, texts)?;
+        let owned = texts.utf8()?;
+        let mut borrowed: Vec<&str> = vec_for(owned.len())?;
+        borrowed.extend(owned.iter().map(AsRef::as_ref));
+        state.n_texts += texts.len() as u64;
+        let counter = state.open()?;
+        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))
     }
 
-    fn count_files(&mut self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<()> {
-        let report = self.report.as_ref().map(|report| report.clone_ref(py));
-        let counter = self.open()?;
-        PyMonitor::run(py, report.as_ref(), |monitor| counter.count_files(&paths, monitor))
+    fn count_files(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<()> {
+        let mut state = self.state.lock()?;
+        let counter = state.open()?;
+        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_files(&paths, monitor))
     }
 
-    fn count_block(&mut self, py: Python<'_>, documents: &Documents) -> PyResult<()> {
-        let report = self.report.as_ref().map(|report| report.clone_ref(py));
-        let counter = self.open()?;
-        PyMonitor::run(py, report.as_ref(), |monitor| counter.count_block(&documents.inner, monitor))
+    fn count_block(&self, py: Python<'_>, documents: &Documents) -> PyResult<()> {
+        let mut state = self.state.lock()?;
+        let counter = state.open()?;
+        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_block(&documents.inner, monitor))
     }
 
-    fn finish(&mut self, py: Python<'_>) -> PyResult<PretokenCounts> {
-        self.open()?;
-        match self.inner.take() {
-            Some(counter) => {
-                let inner = py.detach(|| counter.finish()).map_err(|error| exception(py, error))?;
-                Ok(PretokenCounts { inner })
-            }
-            None => Err(PyRuntimeError::new_err("this counter is finished")),
-        }
+    fn finish(&self, py: Python<'_>) -> PyResult<PretokenCounts> {
+        let counter = self.state.lock()?.counter.take().ok_or_else(finished)?;
+        let inner = py.detach(|| counter.finish()).map_err(|error| exception(py, error))?;
+        Ok(PretokenCounts { inner })
     }
 }

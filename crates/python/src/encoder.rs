@@ -7,20 +7,25 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::decoder::{self, DecodeErrors, Decoder};
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy, Specials};
 use pairloom_core::ids::Id;
+use pairloom_core::memory::copied;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::errors::exception;
-use crate::ids::{Ids, id};
-use crate::lists::{CollectorPaused, ReadyInts, RoomAhead};
+use crate::arrays::array;
+use crate::errors::{exception, type_name};
+use crate::exclusive::Exclusive;
+use crate::ids::{Ids, Place, id};
+use crate::lists::{ReadyInts, RoomAhead, UntrackedLists};
 use crate::monitor::PyMonitor;
+use crate::objects::{self, list_of};
 use crate::pretokens::Pattern;
-use crate::text::{characters, placed, str_of, text_argument, utf8};
+use crate::text::{str_of, text_argument, utf8};
+use crate::texts::Texts;
 
 /// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
 const SHORT: usize = 4096;
@@ -110,8 +115,8 @@ impl Encoder {
         texts: &[Characters<'_>],
         threads: usize,
         policy: Policy<'_>,
-    ) -> PyResult<Vec<Py<PyList>>> {
-        let mut lists = Vec::with_capacity(texts.len());
+    ) -> PyResult<UntrackedLists> {
+        let mut lists = UntrackedLists::with_room(texts.len())?;
         let mut room = RoomAhead::new(texts.iter().map(Text::n_bytes).sum());
         PyMonitor::run(py, None, |monitor| {
             self.encoder.encode_each::<I>(texts, policy, threads, monitor, |ids, counts| {
@@ -120,7 +125,7 @@ impl Encoder {
                     let mut rest = ids;
                     for &n_ids in counts {
                         let (ids, after) = rest.split_at(n_ids);
-                        lists.push(self.ints.list(py, ids)?.unbind());
+                        lists.push(self.ints.list(py, ids)?);
                         rest = after;
                     }
                     Ok(())
@@ -174,8 +179,8 @@ impl Encoder {
             let vocabulary = if ranks {
                 Vocabulary::from_ranks(tokens)?
             } else {
-                let (triples, _) = merges.as_chunks::<3>();
-                Vocabulary::from_merges(tokens, triples.to_vec(), whole_first)?
+                let merges = copied(merges.as_chunks::<3>().0, "merges")?;
+                Vocabulary::from_merges(tokens, merges, whole_first)?
             };
             let specials = SpecialTokens::new(specials)?;
             let decoder = Arc::new(Decoder::new(&vocabulary, &specials)?);
@@ -223,53 +228,53 @@ impl Encoder {
             let mut ids = Vec::<u16>::new();
             self.append(py, text, policy(specials), &mut ids)?;
             ids.shrink_to_fit();
-            Ok(PyArray1::from_vec(py, ids).into_any())
+            Ok(array(py, ids)?.into_any())
         } else {
             let mut ids = Vec::<u32>::new();
             self.append(py, text, policy(specials), &mut ids)?;
             ids.shrink_to_fit();
-            Ok(PyArray1::from_vec(py, ids).into_any())
+            Ok(array(py, ids)?.into_any())
         }
     }
 
     fn encode_batch<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<Bound<'py, PyString>>,
+        texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let readable: Vec<_> = texts.iter().map(characters).collect();
-        let _paused = CollectorPaused::new(py);
+        let texts = Texts::of("texts", 0, texts)?;
+        let readable = texts.characters()?;
         let lists = match self.is_narrow() {
             true => self.lists::<u16>(py, &readable, threads, policy(specials)),
             false => self.lists::<u32>(py, &readable, threads, policy(specials)),
         };
-        let lists = lists.map_err(|error| placed(&texts, error))?;
-        PyList::new(py, lists)
+        lists.map_err(|error| texts.placed(error))?.into_list(py)
     }
 
     fn encode_batch_to_numpy<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<Bound<'py, PyString>>,
+        texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
-        let readable: Vec<_> = texts.iter().map(characters).collect();
-        let placed = |error| placed(&texts, error);
+        let texts = Texts::of("texts", 0, texts)?;
+        let readable = texts.characters()?;
+        let placed = |error| texts.placed(error);
         if self.is_narrow() {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
             })
             .map_err(placed)?;
-            Ok((PyArray1::from_vec(py, ids).into_any(), PyArray1::from_vec(py, offsets)))
+            Ok((array(py, ids)?.into_any(), array(py, offsets)?))
         } else {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
             })
             .map_err(placed)?;
-            Ok((PyArray1::from_vec(py, ids).into_any(), PyArray1::from_vec(py, offsets)))
+            Ok((array(py, ids)?.into_any(), array(py, offsets)?))
         }
     }
 
@@ -285,11 +290,11 @@ impl Encoder {
         if self.is_narrow() {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, specials, threads, monitor);
-            Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
+            Ok(array(py, PyMonitor::run(py, report, work)?)?.into_any())
         } else {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, specials, threads, monitor);
-            Ok(PyArray1::from_vec(py, PyMonitor::run(py, report, work)?).into_any())
+            Ok(array(py, PyMonitor::run(py, report, work)?)?.into_any())
         }
     }
 
@@ -312,27 +317,28 @@ impl Encoder {
     fn count_tokens_batch<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<Bound<'py, PyString>>,
+        texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let readable: Vec<_> = texts.iter().map(characters).collect();
+        let texts = Texts::of("texts", 0, texts)?;
+        let readable = texts.characters()?;
         let counts = PyMonitor::run(py, None, |monitor| {
             self.encoder.count_batch(&readable, policy(specials), threads, monitor)
         })
-        .map_err(|error| placed(&texts, error))?;
-        Ok(PyArray1::from_iter(py, counts.into_iter().map(|count| count as i64)))
+        .map_err(|error| texts.placed(error))?;
+        array(py, counts)
     }
 
     fn encode_stream(&self, specials: &str) -> PyResult<StreamEncoder> {
-        let inner = encoder::StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?);
-        Ok(StreamEncoder { inner, ints: ReadyInts::new(0) })
+        let stream = encoder::StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?);
+        Ok(StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: ReadyInts::new(0) })
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let mut out = Vec::new();
-        Ids::of(ids)?.decode(py, &self.decoder, &mut out)?.map_err(|error| exception(py, error))?;
-        Ok(PyBytes::new(py, &out))
+        Ids::of(ids, Place::Only)?.decode(py, &self.decoder, &mut out, Place::Only)?;
+        objects::bytes(py, &out)
     }
 
     #[pyo3(signature = (ids, errors = None))]
@@ -344,12 +350,36 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors.map_or(Ok(self.errors), errors_named)?;
         let mut out = Vec::new();
-        Ids::of(ids)?.decode(py, &self.decoder, &mut out)?.map_err(|error| exception(py, error))?;
+        Ids::of(ids, Place::Only)?.decode(py, &self.decoder, &mut out, Place::Only)?;
         str_of(py, &out, errors)
     }
 
+    fn decode_batch<'py>(
+        &self,
+        py: Python<'py>,
+        list_of_ids: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut texts = Vec::new();
+        let mut out = Vec::new();
+        let lists = list_of_ids.try_iter().map_err(|_| {
+            let kind = type_name(list_of_ids);
+            PyTypeError::new_err(format!("list_of_ids must be an iterable of lists of ids, not {kind}"))
+        })?;
+        for (index, ids) in lists.enumerate() {
+            let place = Place::Item { name: "list_of_ids", index };
+            out.clear();
+            Ids::of(&ids?, place)?.decode(py, &self.decoder, &mut out, place)?;
+            let text = str_of(py, &out, self.errors).map_err(|error| decoded_at(py, error, place))?;
+            objects::push(&mut texts, text)?;
+            if index % BATCHES_PER_LOOK == BATCHES_PER_LOOK - 1 {
+                py.check_signals()?;
+            }
+        }
+        objects::list(py, texts)
+    }
+
     fn decode_stream(&self) -> DecodeStream {
-        DecodeStream { inner: self.decoder.stream(self.errors) }
+        DecodeStream { inner: Exclusive::new("DecodeStream", self.decoder.stream(self.errors)) }
     }
 
     fn token_to_id(&self, token: &[u8]) -> Option<u32> {
@@ -358,14 +388,16 @@ impl Encoder {
 
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let vocabulary = self.encoder.vocabulary();
-        let bytes_of = |id| PyBytes::new(py, vocabulary.token(id).unwrap_or_default());
-        let pairs = vocabulary.merges().iter().map(|&[left, right, _]| (bytes_of(left), bytes_of(right)));
-        PyList::new(py, pairs.collect::<Vec<_>>())
+        let bytes_of = |id| objects::bytes(py, vocabulary.token(id).unwrap_or_default());
+        let merges = vocabulary.merges().map_err(|error| exception(py, error))?;
+        list_of(py, merges.iter(), |&[left, right, _]| objects::pair(bytes_of(left)?, bytes_of(right)?))
     }
 
-    fn token_byte_lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let ids = 0..self.encoder.n_ids() as u32;
-        PyArray1::from_iter(py, ids.map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)))
+    fn token_byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let n_ids = self.encoder.n_ids() as u32;
+        let mut lengths = objects::vec_for(n_ids as usize)?;
+        lengths.extend((0..n_ids).map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)));
+        array(py, lengths)
     }
 }
 
@@ -392,47 +424,67 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     }
 }
 
+/// Lists of ids between two looks for a pending signal.
+const BATCHES_PER_LOOK: usize = 1 << 10;
+
+/// Where `error` is about bytes that are not UTF-8: the error that names the list of ids they came from.
+fn decoded_at(py: Python<'_>, error: PyErr, place: Place) -> PyErr {
+    if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
+        return error;
+    }
+    let value = error.value(py);
+    let named =
+        value.getattr("reason").and_then(|reason| value.setattr("reason", format!("{place}{reason}")));
+    named.err().unwrap_or(error)
+}
+
 /// Encodes the concatenation of the texts it is given.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct StreamEncoder {
-    inner: encoder::StreamEncoder,
+    inner: Exclusive<encoder::StreamEncoder>,
     ints: ReadyInts,
 }
 
 #[pymethods]
 impl StreamEncoder {
-    fn push<'py>(&mut self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn push<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text_argument(text)?)?;
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
         let mut ids = Vec::<u32>::new();
-        let done = if text.len() < SHORT {
-            self.inner.push(text, &mut ids)
+        if text.len() < SHORT {
+            inner.push(text, &mut ids, &Silent).map_err(|error| exception(py, error))?;
         } else {
-            py.detach(|| self.inner.push(text, &mut ids))
-        };
-        done.map_err(|error| exception(py, error))?;
+            PyMonitor::run(py, None, |monitor| inner.push(text, &mut ids, monitor))?;
+        }
         self.ints.list(py, &ids)
     }
 
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
         let mut ids = Vec::<u32>::new();
-        py.detach(|| self.inner.finish(&mut ids)).map_err(|error| exception(py, error))?;
+        PyMonitor::run(py, None, |monitor| inner.finish(&mut ids, monitor))?;
         self.ints.list(py, &ids)
     }
 }
 
 /// Decodes id by id.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct DecodeStream {
-    inner: decoder::DecodeStream,
+    inner: Exclusive<decoder::DecodeStream>,
 }
 
 #[pymethods]
 impl DecodeStream {
-    fn push(&mut self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<String> {
-        self.inner.push(id(token_id)?).map_err(|error| exception(py, error))
+    fn push<'py>(&self, py: Python<'py>, token_id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+        let id = id(token_id, Place::Only)?;
+        let text = self.inner.lock()?.push(id).map_err(|error| exception(py, error))?;
+        objects::str(py, &text)
     }
 
-    fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
-        self.inner.finish().map_err(|error| exception(py, error))
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let text = self.inner.lock()?.finish().map_err(|error| exception(py, error))?;
+        objects::str(py, &text)
     }
 }

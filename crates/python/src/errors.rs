@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyModule};
 
+use crate::objects;
+
 /// The exception for `error`; one of `pairloom.errors` where it has a class of its own.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
@@ -20,14 +22,14 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 Err(failure) => failure,
             },
             None => match source.kind() {
-                std::io::ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
+                std::io::ErrorKind::OutOfMemory => memory_error(py, &message),
                 std::io::ErrorKind::IsADirectory => PyIsADirectoryError::new_err(message),
                 _ => PyOSError::new_err(message),
             },
         },
         Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
         Error::InvalidUtf8 { .. } | Error::Record { .. } => named(py, "CorpusError", message),
-        Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => PyMemoryError::new_err(message),
+        Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => memory_error(py, &message),
         Error::NotCharacters => PyUnicodeEncodeError::new_err(("utf-8", "", 0, 1, "surrogates not allowed")),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         Error::Invalid(_) => PyValueError::new_err(message),
@@ -50,15 +52,28 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
+/// A MemoryError with this message, or without one where there is not even memory for that.
+fn memory_error(py: Python<'_>, message: &str) -> PyErr {
+    match objects::str(py, message) {
+        Ok(message) => PyMemoryError::new_err(message.unbind()),
+        Err(refused) => refused,
+    }
+}
+
+/// What a value is, for messages.
+pub fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+}
+
 /// The UnicodeDecodeError of bytes that ids gave; they are not at hand any more.
 fn decode_error(py: Python<'_>, offset: u64, hint: &str) -> PyErr {
     let reason = format!("invalid start byte or unexpected end{hint}");
     PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 
-/// The UnknownTokenIdError of an int that the core has no type for.
-pub fn unknown_id(id: &Bound<'_, PyAny>) -> PyErr {
-    named(id.py(), "UnknownTokenIdError", format!("unknown token id {id}"))
+/// The UnknownTokenIdError of this message.
+pub fn unknown_id(py: Python<'_>, message: String) -> PyErr {
+    named(py, "UnknownTokenIdError", message)
 }
 
 fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {

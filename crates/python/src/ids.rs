@@ -1,16 +1,48 @@
 //! Ids that Python hands over: lists, tuples, integer arrays, iterables of int.
 
-use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use std::fmt;
+
+use numpy::{
+    PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use pairloom_core::Error;
+use pairloom_core::decoder::Decoder;
+use pairloom_core::memory::TryReserve;
+use pairloom_core::pages;
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 
-use pairloom_core::Result;
+use crate::errors::{exception, type_name, unknown_id};
+use crate::objects::no_memory;
 
-use crate::errors::unknown_id;
-use pairloom_core::decoder::Decoder;
-use pairloom_core::pages;
+/// Ids between two looks for a pending signal.
+const IDS_PER_LOOK: usize = 1 << 16;
+
+/// Which ids of a call a message is about.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// The only ones.
+    Only,
+    /// Item `index` of the argument `name`.
+    Item {
+        /// The argument.
+        name: &'static str,
+        /// Which item of it.
+        index: usize,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Only => Ok(()),
+            Place::Item { name, index } => write!(f, "{name}[{index}]: "),
+        }
+    }
+}
 
 /// Ids as the core reads them.
 pub enum Ids<'py> {
@@ -33,40 +65,45 @@ pub enum Array<'py> {
 }
 
 impl<'py> Ids<'py> {
-    /// Reads any list, tuple, integer array or iterable of int; bool, float and str are a TypeError, and what is below
-    /// zero or has more than 32 bits an UnknownTokenIdError.
-    pub fn of(ids: &Bound<'py, PyAny>) -> PyResult<Self> {
+    /// Reads any list, tuple, integer array or iterable of int; bool, float and str are a TypeError, and what is
+    /// below zero or has more than 32 bits an UnknownTokenIdError. Ctrl-C stops it.
+    pub fn of(ids: &Bound<'py, PyAny>, place: Place) -> PyResult<Self> {
         if let Ok(list) = ids.cast::<PyList>() {
-            return collected(list).map(Ids::Collected);
+            return from_list(list, place).map(Ids::Collected);
         }
         if let Ok(array) = ids.cast::<PyUntypedArray>() {
-            return Ok(Ids::Borrowed(borrowed(ids, array)?));
+            return Ok(Ids::Borrowed(borrowed(ids, array, place)?));
         }
         if let Ok(tuple) = ids.cast::<PyTuple>() {
-            return tuple.iter().map(|item| index(&item)).collect::<PyResult<_>>().map(Ids::Collected);
+            return collected(ids.py(), tuple.iter().map(Ok), place).map(Ids::Collected);
         }
-        if ids.is_instance_of::<pyo3::types::PyString>() || ids.is_instance_of::<pyo3::types::PyBytes>() {
-            return Err(not_ids(ids));
+        if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() {
+            return Err(not_ids(ids, place));
         }
-        let items = ids.try_iter().map_err(|_| not_ids(ids))?;
-        items.map(|item| index(&item?)).collect::<PyResult<_>>().map(Ids::Collected)
+        let items = ids.try_iter().map_err(|_| not_ids(ids, place))?;
+        collected(ids.py(), items, place).map(Ids::Collected)
     }
 
     /// Appends the bytes of the ids to `out`.
-    pub fn decode(&self, py: Python<'_>, decoder: &Decoder, out: &mut Vec<u8>) -> PyResult<Result<()>> {
+    pub fn decode(&self, py: Python<'_>, decoder: &Decoder, out: &mut Vec<u8>, place: Place) -> PyResult<()> {
         /// Fewer ids than this are decoded without giving the interpreter away.
         const FEW: usize = 4096;
+        /// So many are decoded between two looks for a pending signal: tenths of a second.
+        const MANY: usize = 1 << 25;
         macro_rules! each {
             ($ids:expr) => {{
                 let ids = $ids;
                 if ids.len() < FEW {
-                    decoder.decode(ids, out)
-                } else {
-                    py.detach(|| decoder.decode(ids, out))
+                    return decoder.decode(ids, out).map_err(|error| failure(py, error, place));
+                }
+                pages::reserve(out, ids.len() * 4);
+                for ids in ids.chunks(MANY) {
+                    py.check_signals()?;
+                    py.detach(|| decoder.decode(ids, out)).map_err(|error| failure(py, error, place))?;
                 }
             }};
         }
-        Ok(match self {
+        match self {
             Ids::Collected(ids) => each!(ids.as_slice()),
             Ids::Borrowed(Array::U8(ids)) => each!(ids.as_slice()?),
             Ids::Borrowed(Array::U16(ids)) => each!(ids.as_slice()?),
@@ -76,19 +113,28 @@ impl<'py> Ids<'py> {
             Ids::Borrowed(Array::I16(ids)) => each!(ids.as_slice()?),
             Ids::Borrowed(Array::I32(ids)) => each!(ids.as_slice()?),
             Ids::Borrowed(Array::I64(ids)) => each!(ids.as_slice()?),
-        })
+        }
+        Ok(())
+    }
+}
+
+/// The exception of an error of decoding.
+fn failure(py: Python<'_>, error: Error, place: Place) -> PyErr {
+    match error {
+        Error::UnknownTokenId { .. } => unknown_id(py, format!("{place}{error}")),
+        error => exception(py, error),
     }
 }
 
 /// The ids in a list.
-fn collected(list: &Bound<'_, PyList>) -> PyResult<Vec<u32>> {
+fn from_list(list: &Bound<'_, PyList>, place: Place) -> PyResult<Vec<u32>> {
     let mut collected = Vec::new();
     pages::reserve(&mut collected, list.len());
-    collected.try_reserve(list.len()).map_err(|_| PyMemoryError::new_err("no memory for the ids"))?;
+    collected.try_reserve(list.len()).map_err(|_| no_memory())?;
     #[cfg(not(Py_GIL_DISABLED))]
     while collected.len() < list.len() {
-        // SAFETY: The place is within the list. The interpreter is attached and nothing of Python runs before the item
-        // has been read or has a reference of its own, so that nobody can take it out of the list.
+        // SAFETY: The place is within the list. The interpreter is attached and nothing of Python runs before the
+        // item has been read or has a reference of its own, so that nobody can take it out of the list.
         unsafe {
             let item = ffi::PyList_GET_ITEM(list.as_ptr(), collected.len() as ffi::Py_ssize_t);
             let mut overflow = 0;
@@ -96,58 +142,88 @@ fn collected(list: &Bound<'_, PyList>) -> PyResult<Vec<u32>> {
                 0 => -1,
                 _ => ffi::PyLong_AsLongLongAndOverflow(item, &mut overflow),
             };
-            collected.push(match u32::try_from(value) {
+            let id = match u32::try_from(value) {
                 Ok(id) => id,
-                Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item))?,
-            });
+                Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item), place)?,
+            };
+            // An item that is no int may have made the list longer.
+            collected.try_push(id, IDS).map_err(|_| no_memory())?;
         }
     }
     #[cfg(Py_GIL_DISABLED)]
     for item in list {
-        collected.push(index(&item)?);
+        collected.try_push(index(&item, place)?, IDS).map_err(|_| no_memory())?;
+    }
+    Ok(collected)
+}
+
+const IDS: &str = "the ids";
+
+/// The ids that an iterable gives, which may be without end.
+fn collected<'py>(
+    py: Python<'py>,
+    items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    place: Place,
+) -> PyResult<Vec<u32>> {
+    let mut collected = Vec::new();
+    for item in items {
+        collected.try_push(index(&item?, place)?, IDS).map_err(|_| no_memory())?;
+        if collected.len().is_multiple_of(IDS_PER_LOOK) {
+            py.check_signals()?;
+        }
     }
     Ok(collected)
 }
 
 /// One id as the core reads it.
-fn index(item: &Bound<'_, PyAny>) -> PyResult<u32> {
-    u32::try_from(id(item)?).map_err(|_| unknown_id(item))
+fn index(item: &Bound<'_, PyAny>, place: Place) -> PyResult<u32> {
+    u32::try_from(id(item, place)?).map_err(|_| no_such_id(item, place))
 }
 
-fn not_ids(value: &Bound<'_, PyAny>) -> PyErr {
-    let kind = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-    PyTypeError::new_err(format!("ids must be a list, an integer array or an iterable of int, not {kind}"))
+fn no_such_id(item: &Bound<'_, PyAny>, place: Place) -> PyErr {
+    unknown_id(item.py(), format!("{place}unknown token id {item}"))
+}
+
+fn not_ids(value: &Bound<'_, PyAny>, place: Place) -> PyErr {
+    let kind = type_name(value);
+    PyTypeError::new_err(format!(
+        "{place}ids must be a list, an integer array or an iterable of int, not {kind}"
+    ))
 }
 
 /// One id; an int beyond 64 bits is in no vocabulary.
 #[inline]
-pub fn id(item: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub fn id(item: &Bound<'_, PyAny>, place: Place) -> PyResult<i64> {
     let py = item.py();
     // SAFETY: the interpreter is attached and `item` is a live object.
     if unsafe { ffi::PyLong_CheckExact(item.as_ptr()) } == 0 {
         if item.is_instance_of::<PyBool>() {
-            return Err(PyTypeError::new_err("an id must be an int, not bool"));
+            return Err(PyTypeError::new_err(format!("{place}an id must be an int, not bool")));
         }
         // SAFETY: as above; a null result is turned into the pending exception.
         let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(item.as_ptr())) };
         return match index {
-            Ok(index) => id(&index),
-            Err(_) => {
-                let kind =
-                    item.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-                Err(PyTypeError::new_err(format!("an id must be an int, not {kind}")))
+            Ok(index) => id(&index, place),
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                Err(PyTypeError::new_err(format!("{place}an id must be an int, not {}", type_name(item))))
             }
+            Err(error) => Err(error),
         };
     }
     let mut overflow = 0;
     // SAFETY: `item` is an exact int; `overflow` is a valid place to write to.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &mut overflow) };
-    if overflow == 0 { Ok(value) } else { Err(unknown_id(item)) }
+    if overflow == 0 { Ok(value) } else { Err(no_such_id(item, place)) }
 }
 
-fn borrowed<'py>(ids: &Bound<'py, PyAny>, untyped: &Bound<'py, PyUntypedArray>) -> PyResult<Array<'py>> {
+fn borrowed<'py>(
+    ids: &Bound<'py, PyAny>,
+    untyped: &Bound<'py, PyUntypedArray>,
+    place: Place,
+) -> PyResult<Array<'py>> {
     if untyped.ndim() != 1 {
-        return Err(PyTypeError::new_err(format!("ids must have one dimension, not {}", untyped.ndim())));
+        let n = untyped.ndim();
+        return Err(PyTypeError::new_err(format!("{place}ids must have one dimension, not {n}")));
     }
     let array = if untyped.is_contiguous() {
         ids.clone()
@@ -162,5 +238,12 @@ fn borrowed<'py>(ids: &Bound<'py, PyAny>, untyped: &Bound<'py, PyUntypedArray>) 
         )*};
     }
     first_of!(U16 u16, U32 u32, I64 i64, I32 i32, U64 u64, U8 u8, I8 i8, I16 i16);
-    Err(PyTypeError::new_err(format!("ids must be integers, not {}", untyped.dtype())))
+    let dtype = untyped.dtype();
+    Err(PyTypeError::new_err(match (dtype.kind(), dtype.is_native_byteorder()) {
+        (b'i' | b'u', Some(false)) => format!(
+            "{place}ids must have the byte order of this machine, not that of {dtype}; convert them with \
+             ids.astype(ids.dtype.newbyteorder(\"=\"))"
+        ),
+        _ => format!("{place}ids must be integers, not {dtype}"),
+    }))
 }

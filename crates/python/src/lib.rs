@@ -1,19 +1,51 @@
 //! The Python seam: borrow, release the interpreter, call the core, convert. Documented in `_core.pyi`.
 #![allow(missing_docs)]
 
+mod arrays;
 mod counts;
 mod encoder;
 mod errors;
+mod exclusive;
 mod ids;
 mod lists;
 mod merges;
 mod model_file;
 mod monitor;
+mod objects;
 mod pretokens;
 mod records;
 mod text;
+mod texts;
 
+use pairloom_core::memory::Allocator;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator::new();
+
+/// Python aligns its objects to two words, whatever a class would need.
+const OBJECT_ALIGN: usize = 2 * size_of::<usize>();
+
+macro_rules! assert_alignment {
+    ($($class:ty),* $(,)?) => {
+        $(const _: () = assert!(align_of::<$class>() <= OBJECT_ALIGN, "box what is aligned to more");)*
+    };
+}
+
+assert_alignment!(
+    arrays::Owner,
+    counts::Counter,
+    counts::PretokenCounts,
+    encoder::DecodeStream,
+    encoder::Encoder,
+    encoder::SpecialPolicy,
+    encoder::StreamEncoder,
+    records::BlockEncoder,
+    records::Documents,
+    records::JsonLines,
+    records::PlainText,
+    records::Quota,
+);
 
 #[pymodule(gil_used = false)]
 mod _core {

@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyList};
 
+use crate::objects::{int, list, vec_for};
+
 /// Ids below this have a ready int object; a hand-made vocabulary may have larger ones.
 const MOST_READY: usize = 1 << 20;
 
@@ -31,14 +33,21 @@ impl ReadyInts {
         ReadyInts { n_ids: n_ids.min(MOST_READY), ints: PyOnceLock::new() }
     }
 
-    fn ints(&self, py: Python<'_>) -> &[Py<PyInt>] {
-        self.ints.get_or_init(py, || (0..self.n_ids).map(|id| PyInt::new(py, id).unbind()).collect())
+    fn ints(&self, py: Python<'_>) -> PyResult<&[Py<PyInt>]> {
+        let ints = self.ints.get_or_try_init(py, || {
+            let mut ints = vec_for(self.n_ids)?;
+            for id in 0..self.n_ids as u32 {
+                ints.push(int(py, id)?.unbind());
+            }
+            Ok::<_, PyErr>(ints)
+        })?;
+        Ok(ints)
     }
 
     /// A list of `ids`; MemoryError when there is no room for it.
     #[inline]
     pub fn list<'py, I: Id>(&self, py: Python<'py>, ids: &[I]) -> PyResult<Bound<'py, PyList>> {
-        let ints = self.ints(py);
+        let ints = self.ints(py)?;
         // SAFETY: the interpreter is attached; a null result is turned into the pending exception.
         let list =
             unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
@@ -51,8 +60,8 @@ impl ReadyInts {
             for (ids, items) in ids.chunks(N_AT_ONCE).zip(items.chunks_mut(N_AT_ONCE)) {
                 let n_ready = fill_ready(ints, ids, items);
                 for (id, item) in ids.iter().zip(items).skip(n_ready) {
-                    let int = ints.get(id.to_u32() as usize).map(|int| int.clone_ref(py).into_bound(py));
-                    *item = int.unwrap_or_else(|| PyInt::new(py, id.to_u32())).into_ptr();
+                    let ready = ints.get(id.to_u32() as usize).map(|int| int.clone_ref(py).into_bound(py));
+                    *item = ready.map_or_else(|| int(py, id.to_u32()), Ok)?.into_ptr();
                 }
             }
         }
@@ -108,26 +117,34 @@ impl RoomAhead {
     }
 }
 
-/// Keeps the cyclic garbage collector from running while many lists are made; it would look through each of them
-/// again and again, and lists of int hold no cycle.
-pub struct CollectorPaused<'py> {
-    was_enabled: bool,
-    _attached: Python<'py>,
-}
+/// Lists that the cyclic garbage collector does not look through while more of them are made.
+///
+/// Python tracks every new list, and each few hundred of them start a collection that looks through all items of the
+/// young ones: a third of the time of encoding many documents. Lists of int hold no cycle, so they are taken out of
+/// the collector's sight until all are there. The collector itself stays as its owner has set it: a pause would be
+/// seen by other threads, and a process forked meanwhile would never end it.
+#[derive(Default)]
+pub struct UntrackedLists(Vec<Py<PyList>>);
 
-impl<'py> CollectorPaused<'py> {
-    /// Pauses the collector until this is dropped.
-    pub fn new(py: Python<'py>) -> Self {
-        // SAFETY: the interpreter is attached.
-        CollectorPaused { was_enabled: unsafe { ffi::PyGC_Disable() } == 1, _attached: py }
+impl UntrackedLists {
+    /// None yet, with room for `n`.
+    pub fn with_room(n: usize) -> PyResult<Self> {
+        vec_for(n).map(UntrackedLists)
     }
-}
 
-impl Drop for CollectorPaused<'_> {
-    fn drop(&mut self) {
-        if self.was_enabled {
-            // SAFETY: `_attached` says that the interpreter is attached again when this is dropped.
-            unsafe { ffi::PyGC_Enable() };
+    /// Takes a list that nobody else has seen.
+    pub fn push(&mut self, list: Bound<'_, PyList>) {
+        // SAFETY: It is a list, and tracked, as every new one. A list that is dropped need not be tracked.
+        unsafe { ffi::PyObject_GC_UnTrack(list.as_ptr().cast()) };
+        self.0.push(list.unbind());
+    }
+
+    /// A list of all lists, tracked like any others.
+    pub fn into_list(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+        for list in &self.0 {
+            // SAFETY: `push` untracked it, and nobody else has seen it. All its items are set.
+            unsafe { ffi::PyObject_GC_Track(list.as_ptr().cast()) };
         }
+        list(py, self.0)
     }
 }

@@ -1,12 +1,14 @@
 //! The seam of `pairloom_core::merges`.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::PyArray2;
 use pairloom_core::merges::{self, MergeOptions, TieBreak};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arrays::rows;
 use crate::counts::PretokenCounts;
 use crate::monitor::PyMonitor;
+use crate::objects::vec_for;
 
 /// Merges [m, 2], and where there are fewer than asked for: (whether rare pairs are left, whether long ones are).
 type Learned<'py> = (Bound<'py, PyArray2<u32>>, Option<(bool, bool)>);
@@ -52,7 +54,8 @@ pub fn learn<'py>(
     };
     let columns = counts.inner.columns();
     let learned = PyMonitor::run(py, report.as_ref(), |monitor| merges::learn(columns, &options, monitor))?;
-    let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
-    let pairs = PyArray1::from_vec(py, flat).reshape([learned.merges.len(), 2])?;
-    Ok((pairs, learned.shortage.map(|shortage| (shortage.has_rare, shortage.has_long))))
+    let mut pairs = vec_for(learned.merges.len())?;
+    pairs.extend(learned.merges.iter().map(|&(left, right)| [left, right]));
+    let shortage = learned.shortage.map(|shortage| (shortage.has_rare, shortage.has_long));
+    Ok((rows(py, pairs.into_flattened(), 2)?, shortage))
 }

@@ -1,14 +1,16 @@
 //! The seam of `pairloom_core::model_file`, `model` and `ranks`.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::model::Columns;
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
 use pairloom_core::ranks;
 use pairloom_core::special::first_overlap;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
 
+use crate::arrays::{array, rows};
 use crate::errors::exception;
+use crate::objects;
 
 /// The columns of `pairloom.model.Model`, by name; `legacy` accepts schema 1 as earlier builds wrote it.
 #[pyfunction]
@@ -19,17 +21,15 @@ pub fn read_model<'py>(
     legacy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let read = py.detach(|| model_file::read(data, name, legacy)).map_err(|error| exception(py, error))?;
-    let n_merges = read.merges.len() / 3;
-    let merges: Bound<'_, PyArray2<u32>> = PyArray1::from_vec(py, read.merges).reshape([n_merges, 3])?;
     let specials = PyDict::new(py);
     for (text, id) in read.special_tokens {
         specials.set_item(text, id)?;
     }
     let columns = PyDict::new(py);
-    columns.set_item("token_ids", PyArray1::from_vec(py, read.token_ids))?;
-    columns.set_item("token_bytes", PyBytes::new(py, &read.token_bytes))?;
-    columns.set_item("token_ends", PyArray1::from_vec(py, read.token_ends))?;
-    columns.set_item("merges", merges)?;
+    columns.set_item("token_ids", array(py, read.token_ids)?)?;
+    columns.set_item("token_bytes", objects::bytes(py, &read.token_bytes)?)?;
+    columns.set_item("token_ends", array(py, read.token_ends)?)?;
+    columns.set_item("merges", rows(py, read.merges, 3)?)?;
     columns.set_item("rule", if read.ranks { "ranks" } else { "pairs" })?;
     columns.set_item("whole_first", read.whole_first)?;
     columns.set_item("special_tokens", specials)?;
@@ -81,7 +81,5 @@ pub fn pairs_of_ranks<'py>(
 ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
     let ends = token_ends.as_slice()?;
     let found = py.detach(|| ranks::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
-    let n_rows = found.rows.len();
-    let rows = PyArray1::from_vec(py, found.rows.into_flattened()).reshape([n_rows, 3])?;
-    Ok((rows, PyArray1::from_vec(py, found.unreachable), PyArray1::from_vec(py, found.nameless)))
+    Ok((rows(py, found.rows.into_flattened(), 3)?, array(py, found.unreachable)?, array(py, found.nameless)?))
 }

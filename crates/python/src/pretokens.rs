@@ -1,12 +1,16 @@
 //! The seam of `pairloom_core::pretokens`.
 
+use std::mem;
 use std::sync::Arc;
 
+use pairloom_core::monitor::pulse_of;
 use pairloom_core::pretokens::Pretokenizer;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyList;
 
 use crate::errors::exception;
+use crate::monitor::PyMonitor;
+use crate::objects::{self, list_of};
 use crate::text::{text_argument, utf8};
 
 /// A pattern: one regex, or several that each split what the one before left.
@@ -21,10 +25,10 @@ pub enum Pattern {
 impl Pattern {
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
-        let made = match self {
+        let made = py.detach(|| match self {
             Pattern::One(pattern) => Pretokenizer::new(pattern),
             Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
-        };
+        });
         made.map(Arc::new).map_err(|error| exception(py, error))
     }
 }
@@ -44,8 +48,9 @@ pub fn pretokenize<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let pretokenizer = pattern.compile(py)?;
     let text = &*utf8(text_argument(text)?)?;
-    let ends = py.detach(|| pretokenizer.ends(text)).map_err(|error| exception(py, error))?;
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let pretokens = starts.zip(&ends).map(|(start, &end)| PyBytes::new(py, &text.as_bytes()[start..end]));
-    PyList::new(py, pretokens.collect::<Vec<_>>())
+    let ends = PyMonitor::run(py, None, |monitor| {
+        pretokenizer.ends_pulsing(text, &mut pulse_of(monitor, text.len()))
+    })?;
+    let mut start = 0;
+    list_of(py, ends.iter(), |&end| objects::bytes(py, &text.as_bytes()[mem::replace(&mut start, end)..end]))
 }

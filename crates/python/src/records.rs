@@ -1,20 +1,21 @@
 //! The seam of `pairloom_core::records`.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pairloom_core::ids::Id;
-use pairloom_core::records::{self, BlockOptions, Buffer, Mending, Place};
+use pairloom_core::records::{self, BlockOptions, Mending, Place};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString};
 
+use crate::arrays::{Item, array, lent, rows};
 use crate::encoder::{Encoder, specials_named};
 use crate::errors::exception;
+use crate::exclusive::Exclusive;
 use crate::monitor::PyMonitor;
-use crate::text::utf8;
+use crate::objects::{self, list_of, vec_for};
+use crate::texts::Texts;
 
 /// A block of documents, frozen.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -31,10 +32,13 @@ impl Documents {
 #[pymethods]
 impl Documents {
     #[staticmethod]
-    fn from_texts(py: Python<'_>, texts: Vec<Bound<'_, PyString>>) -> PyResult<Self> {
-        let texts = texts.iter().map(utf8).collect::<PyResult<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        Documents::of(py, py.detach(|| records::Documents::from_texts(&texts)))
+    #[pyo3(signature = (texts, *, first = 0))]
+    fn from_texts(py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<Self> {
+        let texts = Texts::of("texts", first, texts)?;
+        let owned = texts.utf8()?;
+        let mut borrowed: Vec<&str> = vec_for(owned.len())?;
+        borrowed.extend(owned.iter().map(AsRef::as_ref));
+        Documents::of(py, py.detach(|| records::Documents::from_texts(&borrowed)))
     }
 
     #[staticmethod]
@@ -49,7 +53,9 @@ impl Documents {
         skip: bool,
     ) -> PyResult<(Self, u64)> {
         let offsets = offsets.as_slice()?;
-        let bytes = data.to_vec(py)?;
+        let mut bytes = vec_for(data.item_count())?;
+        bytes.resize(data.item_count(), 0);
+        data.copy_to_slice(py, &mut bytes)?;
         let mending = Mending { replaces: replace, skips: skip };
         match records::Documents::from_column(&bytes, offsets, name, first_row, mending) {
             Ok((inner, n_skipped)) => Ok((Documents { inner }, n_skipped)),
@@ -76,12 +82,14 @@ impl Documents {
         self.inner.is_empty()
     }
 
-    fn ends<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        PyArray1::from_iter(py, self.inner.ends().iter().map(|&end| end as i64))
+    fn ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut ends = vec_for(self.inner.len())?;
+        ends.extend(self.inner.ends().iter().map(|&end| end as i64));
+        array(py, ends)
     }
 
-    fn texts(&self) -> Vec<&str> {
-        self.inner.iter().collect()
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        list_of(py, self.inner.iter(), |text| objects::str(py, text))
     }
 
     #[getter]
@@ -89,8 +97,8 @@ impl Documents {
         self.inner.open_text().len()
     }
 
-    fn open_text(&self) -> &str {
-        self.inner.open_text()
+    fn open_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        objects::str(py, self.inner.open_text())
     }
 
     fn skip(&self, py: Python<'_>, first: usize) -> PyResult<Self> {
@@ -103,9 +111,9 @@ impl Documents {
 }
 
 /// Reads documents of plain text.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct PlainText {
-    inner: records::PlainText,
+    inner: Exclusive<records::PlainText>,
 }
 
 #[pymethods]
@@ -116,26 +124,28 @@ impl PlainText {
         let mending = Mending { replaces: replace, skips: false };
         let inner =
             records::PlainText::new(name, separator, mending).map_err(|error| exception(py, error))?;
-        Ok(PlainText { inner })
+        Ok(PlainText { inner: Exclusive::new("PlainText", inner) })
     }
 
-    fn push(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
-        Documents::of(py, py.detach(|| self.inner.push(data)))
+    fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        Documents::of(py, py.detach(|| inner.push(data)))
     }
 
-    fn finish(&mut self, py: Python<'_>) -> PyResult<Documents> {
-        Documents::of(py, self.inner.finish())
+    fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
+        Documents::of(py, self.inner.lock()?.finish())
     }
 
-    fn salvage(&mut self) -> Documents {
-        Documents { inner: self.inner.salvage() }
+    fn salvage(&self) -> PyResult<Documents> {
+        Ok(Documents { inner: self.inner.lock()?.salvage() })
     }
 }
 
 /// Reads documents of JSON lines.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct JsonLines {
-    inner: records::JsonLines,
+    inner: Exclusive<records::JsonLines>,
 }
 
 #[pymethods]
@@ -145,36 +155,39 @@ impl JsonLines {
     fn new(py: Python<'_>, name: String, field: Vec<String>, replace: bool, skip: bool) -> PyResult<Self> {
         let mending = Mending { replaces: replace, skips: skip };
         let inner = records::JsonLines::new(name, field, mending).map_err(|error| exception(py, error))?;
-        Ok(JsonLines { inner })
+        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner) })
     }
 
     #[getter]
-    fn n_skipped(&self) -> u64 {
-        self.inner.n_skipped()
+    fn n_skipped(&self) -> PyResult<u64> {
+        Ok(self.inner.lock()?.n_skipped())
     }
 
     #[getter]
-    fn messages(&self) -> Vec<String> {
-        self.inner.messages().to_vec()
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.inner.lock()?;
+        list_of(py, inner.messages().iter(), |message| objects::str(py, message))
     }
 
-    fn push(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
-        Documents::of(py, py.detach(|| self.inner.push(data)))
+    fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        Documents::of(py, py.detach(|| inner.push(data)))
     }
 
-    fn finish(&mut self, py: Python<'_>) -> PyResult<Documents> {
-        Documents::of(py, self.inner.finish())
+    fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
+        Documents::of(py, self.inner.lock()?.finish())
     }
 
-    fn salvage(&mut self) -> Documents {
-        Documents { inner: self.inner.salvage() }
+    fn salvage(&self) -> PyResult<Documents> {
+        Ok(Documents { inner: self.inner.lock()?.salvage() })
     }
 }
 
 /// Cuts a corpus short.
-#[pyclass(module = "pairloom._core")]
+#[pyclass(frozen, module = "pairloom._core")]
 pub struct Quota {
-    inner: records::Quota,
+    inner: Exclusive<records::Quota>,
 }
 
 #[pymethods]
@@ -182,30 +195,33 @@ impl Quota {
     #[new]
     #[pyo3(signature = (*, doc_cap, max_bytes))]
     fn new(doc_cap: Option<usize>, max_bytes: Option<u64>) -> Self {
-        Quota { inner: records::Quota::new(doc_cap, max_bytes) }
+        Quota { inner: Exclusive::new("Quota", records::Quota::new(doc_cap, max_bytes)) }
     }
 
     #[getter]
-    fn is_full(&self) -> bool {
-        self.inner.is_full()
+    fn is_full(&self) -> PyResult<bool> {
+        Ok(self.inner.lock()?.is_full())
     }
 
-    fn use_up(&mut self, n_bytes: u64) {
-        self.inner.use_up(n_bytes);
+    fn use_up(&self, n_bytes: u64) -> PyResult<()> {
+        self.inner.lock()?.use_up(n_bytes);
+        Ok(())
     }
 
-    fn give_back(&mut self, n_bytes: u64) {
-        self.inner.give_back(n_bytes);
+    fn give_back(&self, n_bytes: u64) -> PyResult<()> {
+        self.inner.lock()?.give_back(n_bytes);
+        Ok(())
     }
 
-    fn apply(&mut self, py: Python<'_>, documents: &Documents) -> PyResult<Documents> {
-        Documents::of(py, self.inner.apply(documents.inner.clone()))
+    fn apply(&self, py: Python<'_>, documents: &Documents) -> PyResult<Documents> {
+        let copy = documents.inner.skip(0).map_err(|error| exception(py, error))?;
+        Documents::of(py, self.inner.lock()?.apply(copy))
     }
 }
 
 /// Encodes blocks of documents.
-#[pyclass(module = "pairloom._core")]
-pub struct BlockEncoder(AnyBlockEncoder);
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct BlockEncoder(Exclusive<AnyBlockEncoder>);
 
 /// To ids as narrow as the vocabulary allows.
 enum AnyBlockEncoder {
@@ -232,59 +248,46 @@ impl BlockEncoder {
         } else {
             records::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Wide)
         };
-        made.map(BlockEncoder).map_err(|error| exception(py, error))
+        let inner = made.map_err(|error| exception(py, error))?;
+        Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
     }
 
     #[pyo3(signature = (documents, *, name = "", first = 0))]
     fn push<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         documents: &Documents,
         name: &str,
         first: u64,
     ) -> PyResult<Encoded<'py>> {
         let place = Place { name, first };
-        match &mut self.0 {
+        match &mut *self.0.lock()? {
             AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, place),
             AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, place),
         }
     }
 
-    fn withdraw(&mut self) {
-        match &mut self.0 {
+    fn withdraw(&self) -> PyResult<()> {
+        match &mut *self.0.lock()? {
             AnyBlockEncoder::Narrow(inner) => inner.withdraw(),
             AnyBlockEncoder::Wide(inner) => inner.withdraw(),
         }
+        Ok(())
     }
 }
 
 /// The ids of a block, where documents end in them, and the literals that are plain text.
 type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
 
-fn encoded<'py, I: Id + Element>(
+fn encoded<'py, I: Id + Item>(
     py: Python<'py>,
     encoder: &mut records::BlockEncoder<I>,
     documents: &records::Documents,
     place: Place<'_>,
 ) -> PyResult<Encoded<'py>> {
     let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, place, monitor))?;
-    let n_literals = encoded.literals.len();
-    let literals = PyArray1::from_vec(py, encoded.literals.into_flattened()).reshape([n_literals, 3])?;
-    Ok((lent(py, encoded.ids)?.into_any(), PyArray1::from_vec(py, encoded.ends), literals))
-}
-
-/// Keeps a buffer from being used again as long as an array shows what is in it.
-#[pyclass(frozen, module = "pairloom._core")]
-struct Lender(#[allow(dead_code)] Box<dyn Any + Send + Sync>);
-
-/// An array of the ids in a buffer; the buffer goes back to where it came from when the array is dropped.
-fn lent<I: Id + Element>(py: Python<'_>, mut ids: Buffer<Vec<I>>) -> PyResult<Bound<'_, PyArray1<I>>> {
-    // SAFETY: It is the memory of a vector, with so many ids in it.
-    let view = unsafe { ArrayView1::from_shape_ptr(ids.len(), ids.as_mut_ptr()) };
-    let lender = Bound::new(py, Lender(Box::new(ids)))?;
-    // SAFETY: The array refers to the lender, and the lender alone has the vector from here on: that is not
-    // touched, and its memory stays where it is, until the last array that shows it is dropped.
-    Ok(unsafe { PyArray1::borrow_from_array(&view, lender.into_any()) })
+    let literals = rows(py, encoded.literals.into_flattened(), 3)?;
+    Ok((lent(py, encoded.ids)?.into_any(), array(py, encoded.ends)?, literals))
 }
 
 /// Checks that pretokens in a counts file ascend.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::CountOptions;
 use super::cuts;
@@ -24,10 +24,8 @@ use super::seams::Counted;
 use super::tally::Tally;
 use super::windows::{Buffers, Reader, Source};
 use crate::error::{Error, Result};
+use crate::monitor::REPORT_EVERY;
 use crate::threads;
-
-/// How often the monitor is called.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// How many calls there are between two looks at the clock, which cost as much as counting ten pretokens.
 const CALLS_PER_LOOK: u32 = 16;

@@ -63,6 +63,11 @@ impl PretokenCounts {
         WeightedPretokens { bytes: &self.bytes, ends: &self.ends, counts: &self.counts }
     }
 
+    /// The columns themselves: bytes, ends, counts.
+    pub fn into_columns(self) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
+        (self.bytes, self.ends, self.counts)
+    }
+
     /// The pretokens and their counts, in the order of the columns.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> + '_ {
         (0..self.len()).map(|index| (self.pretoken(index), self.counts[index]))

@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use super::crew::{Crew, Pulse};
+use super::crew::Crew;
 use super::sink::{Counter, Ids};
 use super::{Encoder, SpecialPolicy, Worker};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Pulse};
 use crate::pages;
 use crate::text::Text;
 
@@ -88,7 +88,7 @@ impl Encoder {
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<Vec<i64>> {
         let mut counts = Vec::new();
         counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
         let count = |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, pulse: Pulse<'_>| {
@@ -98,7 +98,7 @@ impl Encoder {
             Ok(counter.n)
         };
         self.for_all(texts, threads, monitor, count, |piece| {
-            counts.extend(piece.counts.iter().map(|&n| n as u64));
+            counts.extend(piece.counts.iter().map(|&n| n as i64));
             Ok(())
         })?;
         Ok(counts)
@@ -111,7 +111,7 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
         encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, Pulse<'_>) -> Result<usize> + Sync,
-        join: impl FnMut(&mut Piece<I>) -> Result<()>,
+        mut join: impl FnMut(&mut Piece<I>) -> Result<()>,
     ) -> Result<()> {
         let stretches = stretches(texts, STRETCH_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
@@ -133,7 +133,7 @@ impl Encoder {
                 Ok(())
             })
         };
-        Crew { n_jobs: stretches.len(), threads, monitor, n_bytes }.run(job, join)
+        Crew { n_jobs: stretches.len(), threads, monitor, n_bytes }.run(job, |piece, _| join(piece))
     }
 }
 

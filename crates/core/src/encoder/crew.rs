@@ -14,20 +14,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::monitor::{Monitor, Stage};
+use crate::memory::TryReserve;
+use crate::monitor::{Monitor, Pulse, REPORT_EVERY, Stage};
 use crate::threads;
-
-/// How often the monitor is called.
-pub(super) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// Products that may wait for their turn, for each thread.
 const WAITING_PER_THREAD: usize = 3;
 
-/// What a job calls now and then with the bytes of text it has done since; on an error it ends.
-pub(super) type Pulse<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+/// What is reserved; named in [`Error::OutOfMemory`].
+const PRODUCTS: &str = "the results of threads";
 
 /// A call's work.
 pub(super) struct Crew<'a> {
@@ -39,7 +37,7 @@ pub(super) struct Crew<'a> {
     pub(super) n_bytes: u64,
 }
 
-/// The products that wait for their turn, and those to be used again.
+/// The products that wait for their turn, and those to be used again. Both have room for all that there can be.
 struct Products<P> {
     waiting: Vec<(usize, Result<P>)>,
     spare: Vec<P>,
@@ -63,18 +61,25 @@ impl Crew<'_> {
     pub(super) fn run<P: Send + Default>(
         &self,
         job: impl Fn(usize, &mut P, Pulse<'_>) -> Result<()> + Sync,
-        join: impl FnMut(&mut P) -> Result<()>,
+        join: impl FnMut(&mut P, Pulse<'_>) -> Result<()>,
     ) -> Result<()> {
         self.monitor.report(Stage::Encode, 0, self.n_bytes)?;
         let n_threads = threads::wanted(self.threads).min(self.n_jobs).max(1);
+        let most_waiting = WAITING_PER_THREAD * n_threads;
+        // Each thread leaves one more before it waits.
+        let n_products = most_waiting + n_threads + 1;
+        let products = Products {
+            waiting: Vec::with_room(n_products, PRODUCTS)?,
+            spare: Vec::with_room(n_products, PRODUCTS)?,
+        };
         let board = Board {
             next_job: AtomicUsize::new(0),
             wanted: AtomicUsize::new(self.n_jobs),
             stop: AtomicBool::new(false),
             done_bytes: AtomicU64::new(0),
-            products: Mutex::new(Products { waiting: Vec::new(), spare: Vec::new() }),
+            products: Mutex::new(products),
             joined: Condvar::new(),
-            most_waiting: WAITING_PER_THREAD * n_threads,
+            most_waiting,
         };
         thread::scope(|scope| self.work(scope, n_threads, &board, &job, join))?;
         self.monitor.report(Stage::Encode, self.n_bytes, self.n_bytes)
@@ -87,9 +92,9 @@ impl Crew<'_> {
         n_threads: usize,
         board: &'scope Board<P>,
         job: &'scope (impl Fn(usize, &mut P, Pulse<'_>) -> Result<()> + Sync),
-        join: impl FnMut(&mut P) -> Result<()>,
+        join: impl FnMut(&mut P, Pulse<'_>) -> Result<()>,
     ) -> Result<()> {
-        let (sender, handed_in) = mpsc::channel::<()>();
+        let (sender, handed_in) = mpsc::sync_channel::<()>(1);
         for _ in 1..n_threads {
             let sender = sender.clone();
             let others = move || {
@@ -97,8 +102,8 @@ impl Crew<'_> {
                 while let Some(number) = board.take_job() {
                     let done = job(number, &mut product, &mut |n_bytes| board.tick(n_bytes));
                     board.hand_in(number, done.map(|()| std::mem::take(&mut product)));
-                    // Nobody listens any more once the first failure is known.
-                    let _ = sender.send(());
+                    // Full where the calling thread was told already; gone once the first failure is known.
+                    let _ = sender.try_send(());
                     product = board.wait_for_room();
                 }
             };
@@ -125,20 +130,20 @@ impl Crew<'_> {
             }
             Ok(())
         };
-        let mut failure = joiner.join_ready();
+        let mut failure = joiner.join_ready(&mut pulse);
         while failure.is_ok()
             && let Some(number) = board.take_job()
         {
             let mut product = board.spare();
             let done = job(number, &mut product, &mut pulse);
             board.hand_in(number, done.map(|()| product));
-            failure = joiner.join_ready();
+            failure = joiner.join_ready(&mut pulse);
         }
         while failure.is_ok() {
             let waited = handed_in.recv_timeout(REPORT_EVERY);
             // A failed report tells the other threads to stop; they are waited for all the same.
             let _ = pulse(0);
-            failure = joiner.join_ready();
+            failure = joiner.join_ready(&mut pulse);
             if waited == Err(RecvTimeoutError::Disconnected) {
                 break;
             }
@@ -154,15 +159,17 @@ struct Joiner<'a, P, J> {
     next: usize,
 }
 
-impl<P: Default, J: FnMut(&mut P) -> Result<()>> Joiner<'_, P, J> {
+impl<P: Default, J: FnMut(&mut P, Pulse<'_>) -> Result<()>> Joiner<'_, P, J> {
     /// Joins all products whose turn it is; an error is the first in order.
-    fn join_ready(&mut self) -> Result<()> {
+    fn join_ready(&mut self, pulse: Pulse<'_>) -> Result<()> {
         while let Some(product) = self.board.take_product(self.next) {
             self.next += 1;
             let mut product = product?;
-            (self.join)(&mut product)?;
+            (self.join)(&mut product, pulse)?;
             self.board.lock().spare.push(product);
             self.board.joined.notify_all();
+            // Others may hand in products as fast as they are joined.
+            pulse(0)?;
         }
         Ok(())
     }
@@ -229,6 +236,8 @@ impl<P> Drop for StopOnDrop<'_, P> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::monitor::Silent;
 
@@ -244,7 +253,7 @@ mod tests {
                 product.push(number);
                 pulse(1)
             };
-            let join = |product: &mut Vec<usize>| {
+            let join = |product: &mut Vec<usize>, _: Pulse<'_>| {
                 joined.append(product);
                 Ok(())
             };
@@ -261,7 +270,7 @@ mod tests {
                 _ => Ok(()),
             };
             let mut n_joined = 0;
-            let join = |(): &mut ()| {
+            let join = |(): &mut (), _: Pulse<'_>| {
                 n_joined += 1;
                 Ok(())
             };
@@ -285,7 +294,7 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
             pulse(1)
         };
-        match crew.run(job, |_| Ok(())) {
+        match crew.run(job, |_, _| Ok(())) {
             Err(Error::Invalid(message)) => assert_eq!(message, "enough"),
             other => panic!("{other:?}"),
         }

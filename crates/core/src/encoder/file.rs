@@ -15,13 +15,13 @@ use std::fs::File;
 use std::path::Path;
 
 use super::blocks::{Blocks, Source};
-use super::crew::{Crew, Pulse};
+use super::crew::Crew;
 use super::sink::Ids;
 use super::worker::{Marks, Window};
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Pulse};
 use crate::pages;
 
 /// Bytes between two cuts.
@@ -106,7 +106,7 @@ impl Encoder {
             pages::reserve(&mut all, n_ids);
         }
         let mut bridge = Piece::default();
-        let join = |piece: &mut Piece<I>| {
+        let join = |piece: &mut Piece<I>, pulse: Pulse<'_>| {
             end = Some(match end {
                 None if n_pieces == 1 => {
                     std::mem::swap(&mut all, &mut piece.ids);
@@ -116,7 +116,7 @@ impl Encoder {
                     append(&mut all, &piece.ids)?;
                     piece.end
                 }
-                Some(at) => scan.join(&mut all, at, piece, &mut bridge)?,
+                Some(at) => scan.join(&mut all, at, piece, &mut bridge, pulse)?,
             });
             Ok(())
         };
@@ -184,7 +184,7 @@ impl FileScan<'_> {
                     in_windows: self.in_windows,
                     specials: self.specials,
                 };
-                let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids))?;
+                let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids), pulse)?;
                 pulse(n_used)?;
                 *end = blocks.base() + n_used as u64;
                 let seen = blocks.base() + blocks.text().len() as u64;
@@ -206,6 +206,7 @@ impl FileScan<'_> {
         mut at: u64,
         piece: &Piece<I>,
         bridge: &mut Piece<I>,
+        pulse: Pulse<'_>,
     ) -> Result<u64> {
         let marks = &piece.marks.marks;
         while at < piece.end {
@@ -218,7 +219,8 @@ impl FileScan<'_> {
             }
             let until = next.map_or(piece.end, |&(mark, _)| mark);
             let stretch = Stretch { begin: at, until, overhang: u64::MAX, n_marks: 0 };
-            self.encode(stretch, bridge, &mut |_| Ok(()))?;
+            // These bytes were done once before.
+            self.encode(stretch, bridge, &mut |_| pulse(0))?;
             append(all, &bridge.ids)?;
             if bridge.end <= at {
                 // Only in a file that was cut short meanwhile.

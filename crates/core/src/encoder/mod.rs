@@ -27,18 +27,16 @@ mod table;
 mod worker;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, Stage};
+use crate::monitor::{Monitor, Pulse, pulse_of};
 use crate::pages;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
-use crew::{Pulse, REPORT_EVERY};
 use key::Hasher;
 use pool::Pool;
 use sink::{Counter, Ids};
@@ -160,7 +158,7 @@ impl Encoder {
     ) -> Result<()> {
         // Hardly any text has more than an id for two bytes.
         pages::reserve(out, text.len() / 2);
-        self.encode_pulsing(text, specials, out, &mut pulse_of(monitor, text))
+        self.encode_pulsing(text, specials, out, &mut pulse_of(monitor, text.len()))
     }
 
     fn encode_pulsing<I: Id>(
@@ -191,7 +189,7 @@ impl Encoder {
     ) -> Result<usize> {
         specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
-        let (recognised, mut pulse) = (self.recognised(specials), pulse_of(monitor, text));
+        let (recognised, mut pulse) = (self.recognised(specials), pulse_of(monitor, text.len()));
         self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut pulse))?;
         Ok(counter.n.min(counter.limit))
     }
@@ -229,24 +227,6 @@ impl Encoder {
     /// Lets the workers that wait for work use the newest table of the cache, so that older ones go.
     fn refresh_idle(&self) {
         self.workers.visit(|worker| worker.refresh(&self.cache));
-    }
-}
-
-/// Calls the monitor now and then while `text` is encoded.
-fn pulse_of(monitor: &dyn Monitor, text: &str) -> impl FnMut(usize) -> Result<()> {
-    // Some milliseconds of work: below that not even the clock is asked.
-    const STEP_BYTES: usize = 1 << 20;
-    let (mut done, mut since, mut reported) = (0, 0, None);
-    move |n_bytes| {
-        since += n_bytes;
-        if since >= STEP_BYTES {
-            done += std::mem::take(&mut since) as u64;
-            if reported.get_or_insert_with(Instant::now).elapsed() >= REPORT_EVERY {
-                reported = None;
-                monitor.report(Stage::Encode, done, text.len() as u64)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -22,10 +22,14 @@ use super::probe::{BATCH, Batch, Padded, Portable, Probe};
 use super::scan::{self, ScanScratch};
 use super::sink::Sink;
 use crate::error::Result;
+use crate::monitor::Pulse;
 use crate::vocabulary::Vocabulary;
 
 /// From more bytes on a part of a pretoken is merged by [`places`], not by [`heap`].
 const VERY_LONG: usize = 1 << 15;
+
+/// Bytes of a long pretoken that are merged between two calls of a pulse: milliseconds of work.
+const BYTES_PER_PULSE: usize = 1 << 16;
 
 /// A thread's table and the buffers of merging.
 pub(super) struct Merger {
@@ -64,14 +68,15 @@ impl Merger {
         start: usize,
         ends: &[usize],
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         self.refresh(&encoder.cache);
         #[cfg(target_arch = "x86_64")]
         if encoder.cache.hasher.is_wide() {
             // SAFETY: The hasher has asked the processor.
-            return unsafe { self.encode_avx512(encoder, text, start, ends, sink) };
+            return unsafe { self.encode_avx512(encoder, text, start, ends, sink, pulse) };
         }
-        self.encode_by::<Portable, S>(encoder, text, start, ends, sink)
+        self.encode_by::<Portable, S>(encoder, text, start, ends, sink, pulse)
     }
 
     /// The same, compiled for a processor that has what [`Hasher::is_wide`](super::key::Hasher::is_wide) asks for.
@@ -84,8 +89,9 @@ impl Merger {
         start: usize,
         ends: &[usize],
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
-        self.encode_by::<Avx512, S>(encoder, text, start, ends, sink)
+        self.encode_by::<Avx512, S>(encoder, text, start, ends, sink, pulse)
     }
 
     /// The same by the instructions of `P`, which the processor has.
@@ -97,11 +103,12 @@ impl Merger {
         start: usize,
         ends: &[usize],
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         if encoder.cache.is_narrow() {
-            self.encode_as::<P, true, S>(encoder, text, start, ends, sink)
+            self.encode_as::<P, true, S>(encoder, text, start, ends, sink, pulse)
         } else {
-            self.encode_as::<P, false, S>(encoder, text, start, ends, sink)
+            self.encode_as::<P, false, S>(encoder, text, start, ends, sink, pulse)
         }
     }
 
@@ -114,6 +121,7 @@ impl Merger {
         mut start: usize,
         ends: &[usize],
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         let (padded, hasher) = (Padded::new(text), encoder.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
@@ -137,7 +145,7 @@ impl Merger {
                 n_done += self.put_known::<P, NARROW, S>(current, n_done..ends.len(), sink)?;
                 let Some(&end) = ends.get(n_done) else { break };
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                self.encode_slowly(encoder, current, n_done, &text[begin..end], sink)?;
+                self.encode_slowly(encoder, current, n_done, &text[begin..end], sink, pulse)?;
                 n_done += 1;
             }
             match next {
@@ -183,11 +191,12 @@ impl Merger {
         index: usize,
         pretoken: &[u8],
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         let (key, place) = (self.batches[batch].keys[index], self.batches[batch].places[index]);
         match self.known.table.spilled_ids(key, place, pretoken) {
             Some(ids) => sink.put_stored(ids),
-            None => self.encode_new(encoder, pretoken, key, sink),
+            None => self.encode_new(encoder, pretoken, key, sink, pulse),
         }
     }
 
@@ -199,6 +208,7 @@ impl Merger {
         pretoken: &[u8],
         key: Key,
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<()> {
         let vocabulary = &encoder.vocabulary;
         self.refresh(&encoder.cache);
@@ -215,11 +225,17 @@ impl Merger {
             return sink.put(id);
         }
         if pretoken.len() > CACHED_BYTES {
+            let mut n_bytes = 0;
             for part in vocabulary.parts(pretoken) {
+                n_bytes += part.len();
+                if n_bytes >= BYTES_PER_PULSE {
+                    n_bytes = 0;
+                    pulse(0)?;
+                }
                 self.ids.clear();
                 // The former has a list for each rank: too many where ids are ranks and far apart.
                 if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
-                    places::merge(vocabulary, part, |id| sink.put(id))?;
+                    places::merge(vocabulary, part, |id| sink.put(id), pulse)?;
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, &mut self.heap, |id| sink.put(id))?;
                 } else {

@@ -12,6 +12,7 @@ use super::worker::{Marks, Window};
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
+use crate::monitor::{Monitor, pulse_of};
 
 /// Encodes the concatenation of all it is given.
 pub struct StreamEncoder {
@@ -36,7 +37,7 @@ impl StreamEncoder {
     /// Takes more text; appends the ids that are certain by now to `out`.
     ///
     /// After an error neither the text nor `out` has changed.
-    pub fn push<I: Id>(&mut self, text: &str, out: &mut Vec<I>) -> Result<()> {
+    pub fn push<I: Id>(&mut self, text: &str, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let (n_held, n_out) = (self.held.len(), out.len());
         self.held.try_reserve(text.len()).map_err(Error::out_of_memory("a stream's text"))?;
@@ -44,7 +45,7 @@ impl StreamEncoder {
         if self.held.len() < self.patience {
             return Ok(());
         }
-        match self.encode_held(false, out) {
+        match self.encode_held(false, out, monitor) {
             Ok(taken) => {
                 self.held.drain(..taken);
                 self.n_taken += taken as u64;
@@ -60,7 +61,7 @@ impl StreamEncoder {
     }
 
     /// Encodes what is held as far as it is certain, to its end if it is the last; gives its length.
-    fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>) -> Result<usize> {
+    fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
         let window = Window {
             text: &self.held,
             is_last,
@@ -69,16 +70,19 @@ impl StreamEncoder {
             specials: self.specials,
         };
         let mut marks = Marks { base: self.n_taken, ..Marks::default() };
+        let mut pulse = pulse_of(monitor, self.held.len());
         self.encoder
-            .with_worker(|worker| worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out)))
+            .with_worker(|worker| {
+                worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out), &mut pulse)
+            })
             .map_err(|error| error.in_data(String::new))
     }
 
     /// Ends the text; appends all remaining ids to `out`. The stream is empty again afterwards.
-    pub fn finish<I: Id>(&mut self, out: &mut Vec<I>) -> Result<()> {
+    pub fn finish<I: Id>(&mut self, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let n_out = out.len();
-        let done = self.encode_held(true, out).inspect_err(|_| out.truncate(n_out));
+        let done = self.encode_held(true, out, monitor).inspect_err(|_| out.truncate(n_out));
         self.held = String::new();
         (self.n_taken, self.patience) = (0, 0);
         done.map(|_| ())

@@ -106,10 +106,11 @@ fn all_ways_of_merging_agree() {
                 by_heap.push(id);
                 Ok(())
             });
-            let places = places::merge(&vocabulary, text.as_bytes(), |id| {
+            let put = |id| {
                 by_places.push(id);
                 Ok(())
-            });
+            };
+            let places = places::merge(&vocabulary, text.as_bytes(), put, &mut |_| Ok(()));
             assert_eq!((heap.is_ok(), &by_heap), (places.is_ok(), &by_places), "{text:?}");
             if text.len() < 300 && !vocabulary.is_whole_first() && heap.is_ok() {
                 assert_eq!(
@@ -153,11 +154,11 @@ fn all_ways_of_merging_agree_on_runs() {
             Ok(())
         })
         .unwrap();
-        places::merge(&vocabulary, &text, |id| {
+        let put = |id| {
             by_places.push(id);
             Ok(())
-        })
-        .unwrap();
+        };
+        places::merge(&vocabulary, &text, put, &mut |_| Ok(())).unwrap();
         assert_eq!(by_places, expected, "{:?} {tokens:?}", text.escape_ascii().to_string());
         if vocabulary.id_of(&text).is_none() {
             assert_eq!(expected, naive::encode_pretoken(&vocabulary, &text).unwrap());
@@ -200,7 +201,7 @@ fn batches_do_not_depend_on_threads() {
         let (mut offsets, mut counts) = (vec![0], Vec::new());
         for text in &texts {
             let own = encode(&encoder, text);
-            counts.push(own.len() as u64);
+            counts.push(own.len() as i64);
             ids.extend(own);
             offsets.push(ids.len() as i64);
         }
@@ -247,9 +248,10 @@ fn a_stream_of_any_specials_gives_the_whole() {
             for at in (0..=text.len()).filter(|&at| text.is_char_boundary(at)) {
                 let mut ids = Vec::<u32>::new();
                 let mut stream = StreamEncoder::new(Arc::clone(&encoder), specials);
-                let pushed =
-                    stream.push(&text[..at], &mut ids).and_then(|()| stream.push(&text[at..], &mut ids));
-                let done = pushed.and_then(|()| stream.finish(&mut ids)).map(|()| ids);
+                let pushed = stream
+                    .push(&text[..at], &mut ids, &Silent)
+                    .and_then(|()| stream.push(&text[at..], &mut ids, &Silent));
+                let done = pushed.and_then(|()| stream.finish(&mut ids, &Silent)).map(|()| ids);
                 check_specials(&encoder, &text, specials, done, &recognised);
             }
         }
@@ -307,9 +309,9 @@ fn a_stream_cut_anywhere_gives_the_whole() {
                 let mut ids = Vec::<u32>::new();
                 let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
                 stream.in_windows = in_windows;
-                stream.push(&text[..first], &mut ids).unwrap();
-                stream.push(&text[first..], &mut ids).unwrap();
-                stream.finish(&mut ids).unwrap();
+                stream.push(&text[..first], &mut ids, &Silent).unwrap();
+                stream.push(&text[first..], &mut ids, &Silent).unwrap();
+                stream.finish(&mut ids, &Silent).unwrap();
                 assert_eq!(ids, expected, "{text:?} cut at {first}");
             }
         }
@@ -318,9 +320,9 @@ fn a_stream_cut_anywhere_gives_the_whole() {
         stream.in_windows = true;
         for pair in places.windows(2) {
             stream.patience = 0;
-            stream.push(&text[pair[0]..pair[1]], &mut ids).unwrap();
+            stream.push(&text[pair[0]..pair[1]], &mut ids, &Silent).unwrap();
         }
-        stream.finish(&mut ids).unwrap();
+        stream.finish(&mut ids, &Silent).unwrap();
         assert_eq!(ids, expected, "{text:?} one by one");
     }
 }

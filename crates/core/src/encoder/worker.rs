@@ -1,12 +1,15 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
 use super::cache::Cache;
-use super::crew::Pulse;
 use super::sink::Sink;
 use super::spans::Merger;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
+use crate::monitor::Pulse;
 use crate::special::SpecialTokens;
+
+/// A window of more bytes takes so long that the pulse is called within it.
+const LONG: usize = 1 << 20;
 
 /// Buffers that are reused from text to text.
 pub(super) struct Worker {
@@ -101,8 +104,8 @@ impl Worker {
     ) -> Result<()> {
         let mut from = 0;
         while from < document.len() && !sink.is_full() {
-            encoder.pretokenizer.fill(document, from, &mut self.ends)?;
-            self.merger.encode(encoder, document.as_bytes(), from, &self.ends, sink)?;
+            encoder.pretokenizer.fill_pulsing(document, from, &mut self.ends, pulse)?;
+            self.merger.encode(encoder, document.as_bytes(), from, &self.ends, sink, pulse)?;
             let end = self.ends.last().copied().unwrap_or(document.len());
             pulse(end - from)?;
             from = end;
@@ -120,6 +123,7 @@ impl Worker {
         window: Window<'_>,
         marks: &mut Marks,
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<usize> {
         let Window { text, is_last, until, in_windows, .. } = window;
         let specials = match window.specials {
@@ -145,7 +149,7 @@ impl Worker {
             if end > done {
                 let document =
                     Window { text: &text[done..end], is_last: is_whole, until: until - done, ..window };
-                done += self.encode_document_window(encoder, document, done, marks, sink)?;
+                done += self.encode_document_window(encoder, document, done, marks, sink, pulse)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end && done < until) else { break };
             if window.specials == Specials::Error {
@@ -170,12 +174,16 @@ impl Worker {
         base: usize,
         marks: &mut Marks,
         sink: &mut S,
+        pulse: Pulse<'_>,
     ) -> Result<usize> {
         let Window { text, is_last, until, .. } = window;
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);
         while scanned < text.len() && encoded < until {
-            encoder.pretokenizer.fill(text, scanned, &mut self.ends)?;
+            if text.len() > LONG {
+                pulse(0)?;
+            }
+            encoder.pretokenizer.fill_pulsing(text, scanned, &mut self.ends, pulse)?;
             let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
             // Of what may change, some is scanned again: the last pretoken before the next ones, so that there
             // are always two, and all at the text's end.
@@ -198,11 +206,11 @@ impl Worker {
                 && let Some((end, rest)) = certain.split_first()
             {
                 let one = std::slice::from_ref(end);
-                self.merger.encode(encoder, text.as_bytes(), encoded, one, sink)?;
+                self.merger.encode(encoder, text.as_bytes(), encoded, one, sink, pulse)?;
                 (encoded, certain) = (*end, rest);
                 marks.add(base + encoded, sink.n_ids())?;
             }
-            self.merger.encode(encoder, text.as_bytes(), encoded, certain, sink)?;
+            self.merger.encode(encoder, text.as_bytes(), encoded, certain, sink, pulse)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {
                 break;

@@ -24,6 +24,8 @@ mod window;
 mod windows;
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::monitor::Pulse;
 
 pub use block::Level;
 use families::Family;
@@ -125,10 +127,23 @@ impl Pretokenizer {
     /// [`ENDS_PER_FILL`]; the last one is the next call's `from`. [`Error::Pattern`] if the regex engine
     /// gives up on the text.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+        self.fill_pulsing(document, from, ends, &mut |_| Ok(()))
+    }
+
+    /// The same, which `pulse` may end: a regex engine can take any time for one call, a hand-written scanner takes
+    /// little and does not ask.
+    #[inline]
+    pub fn fill_pulsing(
+        &self,
+        document: &str,
+        from: usize,
+        ends: &mut Vec<usize>,
+        pulse: Pulse<'_>,
+    ) -> Result<()> {
         match &self.engine {
             Engine::Named(family, level) => family.fill(*level, document, from, ends),
-            Engine::Regex(scanner) => scanner.fill(document, from, ends),
-            Engine::Sequence(sequence) => sequence.fill(document, from, ends),
+            Engine::Regex(scanner) => scanner.fill(document, from, ends, pulse),
+            Engine::Sequence(sequence) => sequence.fill(document, from, ends, pulse),
         }
     }
 
@@ -145,12 +160,19 @@ impl Pretokenizer {
 
     /// All ends of the pretokens of `document`.
     pub fn ends(&self, document: &str) -> Result<Vec<usize>> {
+        self.ends_pulsing(document, &mut |_| Ok(()))
+    }
+
+    /// The same, which `pulse` may end.
+    pub fn ends_pulsing(&self, document: &str, pulse: Pulse<'_>) -> Result<Vec<usize>> {
         let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
         while from < document.len() {
-            self.fill(document, from, &mut some)?;
-            all.try_reserve(some.len()).map_err(Error::out_of_memory("pretoken ends"))?;
+            self.fill_pulsing(document, from, &mut some, pulse)?;
+            all.grow(some.len(), "pretoken ends")?;
             all.extend_from_slice(&some);
-            from = some.last().copied().unwrap_or(document.len());
+            let end = some.last().copied().unwrap_or(document.len());
+            pulse(end - from)?;
+            from = end;
         }
         Ok(all)
     }

@@ -6,8 +6,10 @@
 //! Cost: that of its patterns, each run once over the text.
 
 use super::ENDS_PER_FILL;
-use super::regex::RegexScanner;
+use super::regex::{RegexScanner, room};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::monitor::Pulse;
 
 /// Patterns, the first of which splits the document.
 pub(super) struct Sequence {
@@ -25,14 +27,15 @@ impl Sequence {
 
     /// [`super::Pretokenizer::fill`], but that a piece of the first pattern is never left half done: a
     /// later call could not know where it began. So there can be more than `ENDS_PER_FILL` ends.
-    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>, pulse: Pulse<'_>) -> Result<()> {
         ends.clear();
         let Some((first, rest)) = self.steps.split_first() else { return Ok(()) };
+        let _room = room()?;
         let mut at = from;
         while at < text.len() && ends.len() < ENDS_PER_FILL {
-            let (start, end) = first.find(text, at)?.unwrap_or((text.len(), text.len()));
-            split(rest, text, at, start, ends)?;
-            split(rest, text, start, end, ends)?;
+            let (start, end) = first.find(text, at, pulse)?.unwrap_or((text.len(), text.len()));
+            split(rest, text, at, start, ends, pulse)?;
+            split(rest, text, start, end, ends, pulse)?;
             at = end;
         }
         Ok(())
@@ -40,20 +43,25 @@ impl Sequence {
 }
 
 /// Appends the ends that `steps` make in the piece of `text` from `start` to `end`.
-fn split(steps: &[RegexScanner], text: &str, start: usize, end: usize, ends: &mut Vec<usize>) -> Result<()> {
+fn split(
+    steps: &[RegexScanner],
+    text: &str,
+    start: usize,
+    end: usize,
+    ends: &mut Vec<usize>,
+    pulse: Pulse<'_>,
+) -> Result<()> {
     if start == end {
         return Ok(());
     }
     let (Some((first, rest)), Some(piece)) = (steps.split_first(), text.get(start..end)) else {
-        ends.try_reserve(1).map_err(Error::out_of_memory("pretoken ends"))?;
-        ends.push(end);
-        return Ok(());
+        return ends.try_push(end, "pretoken ends");
     };
     let mut at = 0;
     while at < piece.len() {
-        let (from, to) = first.find(piece, at)?.unwrap_or((piece.len(), piece.len()));
-        split(rest, text, start + at, start + from, ends)?;
-        split(rest, text, start + from, start + to, ends)?;
+        let (from, to) = first.find(piece, at, pulse)?.unwrap_or((piece.len(), piece.len()));
+        split(rest, text, start + at, start + from, ends, pulse)?;
+        split(rest, text, start + from, start + to, ends, pulse)?;
         at = to;
     }
     Ok(())

@@ -97,9 +97,10 @@ impl Documents {
 
     /// The documents from number `first` on; their text is copied.
     pub fn skip(&self, first: usize) -> Result<Self> {
-        let Some(last) = first.checked_sub(1) else { return Ok(self.clone()) };
-        let start = self.ends.get(last).copied().unwrap_or(self.text.len());
+        let last = first.checked_sub(1);
+        let start = last.map_or(0, |last| self.ends.get(last).copied().unwrap_or(self.text.len()));
         let mut rest = Documents::default();
+        rest.text.try_reserve_exact(self.text.len() - start).map_err(Error::out_of_memory(BLOCK))?;
         rest.append(&self.text[start..])?;
         let ends = self.ends.get(first..).unwrap_or_default();
         rest.ends.try_reserve_exact(ends.len()).map_err(Error::out_of_memory(BLOCK))?;

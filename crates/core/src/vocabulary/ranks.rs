@@ -4,7 +4,11 @@
 //! id is the rank, for every way of cutting the token in two, not only for the one it was once learned by.
 
 use super::{NONE, Vocabulary};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::TryReserve;
+
+/// What is reserved; named in [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+const MERGES: &str = "a table of merges";
 
 /// Every pair of tokens that joins into a token, and that token: left id, right id, made id.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
@@ -13,8 +17,7 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
         for cut in 1..token.len() {
             let (left, right) = token.split_at(cut);
             if let (Some(left), Some(right)) = (vocabulary.id_of(left), vocabulary.id_of(right)) {
-                found.try_reserve(1).map_err(Error::out_of_memory("a table of merges"))?;
-                found.push([left, right, id]);
+                found.try_push([left, right, id], MERGES)?;
             }
         }
     }
@@ -22,21 +25,22 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
 }
 
 /// For each token that merges of smaller rank bring down to two parts: those two parts and the token.
-pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Vec<[u32; 3]> {
+pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let mut merges = Vec::new();
     let mut parts = Vec::new();
     for (id, token) in vocabulary.tokens() {
         parts.clear();
+        parts.grow(token.len(), MERGES)?;
         parts.extend(token.iter().map_while(|&byte| vocabulary.id_of_byte(byte)));
         if token.len() < 2 || parts.len() < token.len() {
             continue;
         }
         merge_below(vocabulary, &mut parts, id);
         if let &[left, right] = parts.as_slice() {
-            merges.push([left, right, id]);
+            merges.try_push([left, right, id], MERGES)?;
         }
     }
-    merges
+    Ok(merges)
 }
 
 /// Merges `parts` as far as ranks below `limit` go.

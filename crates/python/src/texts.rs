@@ -1,0 +1,96 @@
+//! The str objects that a caller hands over in a list or any other iterable.
+
+use std::borrow::Cow;
+
+use pairloom_core::memory::TryReserve;
+use pairloom_core::text::Characters;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::errors::type_name;
+use crate::objects::{no_memory, vec_for};
+use crate::text::{characters, utf8};
+
+/// Texts of one call, and what to call them in messages: `name[index]`.
+pub struct Texts<'py> {
+    name: &'static str,
+    /// The index of the first, where other texts came before.
+    first: u64,
+    texts: Vec<Bound<'py, PyString>>,
+}
+
+impl<'py> Texts<'py> {
+    /// The items of `texts`; TypeError for one that is not a str.
+    pub fn of(name: &'static str, first: u64, texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let mut found = Texts { name, first, texts: Vec::new() };
+        match texts.cast_exact::<PyList>() {
+            Ok(list) => {
+                found.texts = vec_for(list.len())?;
+                list.iter().try_for_each(|text| found.push(text))?;
+            }
+            // What an iterable says of its length need not be true.
+            Err(_) => {
+                let items = texts.try_iter().map_err(|_| {
+                    PyTypeError::new_err(format!(
+                        "{name} must be an iterable of str, not {}",
+                        type_name(texts)
+                    ))
+                })?;
+                items.into_iter().try_for_each(|text| found.push(text?))?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn push(&mut self, text: Bound<'py, PyAny>) -> PyResult<()> {
+        let text = text.cast_into::<PyString>().map_err(|error| {
+            let (name, index) = (self.name, self.first + self.texts.len() as u64);
+            PyTypeError::new_err(format!(
+                "{name}[{index}] must be a str, not {}",
+                type_name(&error.into_inner())
+            ))
+        })?;
+        self.texts.try_push(text, "a list of texts").map_err(|_| no_memory())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// The characters of each, as they lie in memory.
+    pub fn characters(&self) -> PyResult<Vec<Characters<'_>>> {
+        let mut all = vec_for(self.len())?;
+        all.extend(self.texts.iter().map(characters));
+        Ok(all)
+    }
+
+    /// The UTF-8 of each; UnicodeEncodeError for one with a lone surrogate.
+    pub fn utf8(&self) -> PyResult<Vec<Cow<'_, str>>> {
+        let mut all = vec_for(self.len())?;
+        for text in &self.texts {
+            all.push(utf8(text).map_err(|error| self.placed(error))?);
+        }
+        Ok(all)
+    }
+
+    /// Where `error` is about a lone surrogate: the error that names the text it stands in, and its position there.
+    pub fn placed(&self, error: PyErr) -> PyErr {
+        let Some(text) = self.texts.first() else { return error };
+        let py = text.py();
+        if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+            return error;
+        }
+        let failures = self.texts.iter().map(|text| text.encode_utf8().err());
+        let Some((index, failure)) = (self.first..).zip(failures).find_map(|(i, error)| Some((i, error?)))
+        else {
+            return error;
+        };
+        let reason = format!("surrogates not allowed; the text is {}[{index}]", self.name);
+        match failure.value(py).setattr("reason", reason) {
+            Ok(()) => failure,
+            Err(error) => error,
+        }
+    }
+}
