@@ -3,10 +3,12 @@
 Long calls release the interpreter, call `report(stage, done, total)` about ten times a second from the calling
 thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all there are.
 Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
-refuses is a MemoryError.
+refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the one at fault.
+Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, Quota, BlockEncoder) serve one call at
+a time: another one meanwhile, from another thread or from a callback, is a RuntimeError.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any, final
 
@@ -66,7 +68,7 @@ class Counter:
         max_memory: int | None,
         report: _Report,
     ) -> None: ...
-    def count_texts(self, texts: list[str]) -> None:
+    def count_texts(self, texts: Iterable[str]) -> None:
         """Counts texts, each a document."""
 
     def count_files(self, paths: list[str]) -> None:
@@ -155,9 +157,9 @@ class Encoder:
     def encode_to_numpy(self, text: str, specials: SpecialPolicy | None = None) -> npt.NDArray[Any]:
         """uint16 [n] when n_vocab <= 65536, else uint32 [n]."""
 
-    def encode_batch(self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None) -> list[list[int]]: ...
+    def encode_batch(self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None) -> list[list[int]]: ...
     def encode_batch_to_numpy(
-        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
+        self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """(ids [total], offsets int64 [n + 1])."""
 
@@ -166,13 +168,14 @@ class Encoder:
 
     def count_tokens(self, text: str, limit: int | None, specials: SpecialPolicy | None = None) -> int: ...
     def count_tokens_batch(
-        self, texts: Sequence[str], threads: int, specials: SpecialPolicy | None
+        self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
     ) -> npt.NDArray[np.int64]:
         """int64 [n]."""
 
     def encode_stream(self, specials: str) -> StreamEncoder: ...
     def decode(self, ids: _Ids, errors: str | None = None) -> str: ...
     def decode_bytes(self, ids: _Ids) -> bytes: ...
+    def decode_batch(self, list_of_ids: Iterable[_Ids]) -> list[str]: ...
     def decode_stream(self) -> DecodeStream: ...
     def token_to_id(self, token: bytes) -> int | None: ...
     def merges(self) -> list[tuple[bytes, bytes]]: ...
@@ -212,8 +215,8 @@ class Documents:
         """No text, and the end of the document that is open."""
 
     @staticmethod
-    def from_texts(texts: list[str]) -> Documents:
-        """Each text is a document."""
+    def from_texts(texts: Iterable[str], *, first: int = 0) -> Documents:
+        """Each text is a document; `first` is the index of the first one, for messages."""
 
     @staticmethod
     def from_column(

@@ -410,9 +410,9 @@ def batches_of(texts: Iterable[str]) -> Iterator[list[str]]:
     """Lists of texts of about BATCH_CHARACTERS characters together."""
     batch: list[str] = []
     size = 0
-    for text in texts:
+    for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"a text must be a str, not {type(text).__name__}")
+            raise TypeError(f"texts[{index}] must be a str, not {type(text).__name__}")
         batch.append(text)
         size += len(text) + 16
         if size >= BATCH_CHARACTERS:

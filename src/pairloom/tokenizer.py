@@ -361,8 +361,15 @@ class Tokenizer:
 
     def _encode_pieces(self, pieces: Iterable[str], specials: str) -> Iterator[int]:
         stream = self._core.encode_stream(specials)
-        for piece in pieces:
-            yield from stream.push(piece)
+        for index, piece in enumerate(pieces):
+            if not isinstance(piece, str):
+                raise TypeError(f"iterable[{index}] must be a str, not {type(piece).__name__}")
+            try:
+                ids = stream.push(piece)
+            except UnicodeEncodeError as error:
+                error.reason = f"{error.reason}; the text is iterable[{index}]"
+                raise
+            yield from ids
         yield from stream.finish()
 
     def encode_file(
@@ -456,11 +463,14 @@ class Tokenizer:
         return self._core.decode_bytes(ids)
 
     def decode_batch(self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]]) -> list[str]:
-        """The text of each list of ids."""
-        return [self._core.decode(ids) for ids in list_of_ids]
+        """The text of each list of ids; errors name the index of the list."""
+        return self._core.decode_batch(list_of_ids)
 
     def decode_stream(self) -> _core.DecodeStream:
-        """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest."""
+        """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.
+
+        It is for one thread at a time: a call while another runs is a RuntimeError.
+        """
         return self._core.decode_stream()
 
     # What it is -------------------------------------------------------------------------------------------------
@@ -522,7 +532,7 @@ class Tokenizer:
 
         begin_id and end_id are put before and after each document. specials: literals of special tokens are their ids
         ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for an id that the
-        tokenizer does not have.
+        tokenizer does not have. The encoder is for one thread at a time: a call while another runs is a RuntimeError.
         """
         for name, id in (("begin_id", begin_id), ("end_id", end_id)):
             if id is not None and check_int(name, id, least=0) >= self.n_vocab:

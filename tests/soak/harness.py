@@ -19,7 +19,13 @@ from typing import Protocol, cast
 
 __all__ = ["HARNESSES", "Harness", "Table", "load"]
 
-HARNESSES: tuple[str, ...] = ("checkpoint_damage", "checkpoint_kills", "mutations", "signals")
+HARNESSES: tuple[str, ...] = (
+    "checkpoint_damage",
+    "checkpoint_kills",
+    "forks",
+    "mutations",
+    "signals",
+)
 """The names of the harness modules in this folder."""
 
 

@@ -436,16 +436,16 @@ class Reading:
             yield from (documents for documents, _ in self._noted("<dataset>", rows))
             return
         batch: list[str] = []
-        size = 0
-        for text in texts:
+        size = first = 0
+        for index, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"a text must be a str, not {type(text).__name__}")
+                raise TypeError(f"texts[{index}] must be a str, not {type(text).__name__}")
             batch.append(text)
             size += len(text) + _TEXT_OVERHEAD
             if size >= PIECE_BYTES:
-                yield _core.Documents.from_texts(batch)
-                batch, size = [], 0
-        yield _core.Documents.from_texts(batch)
+                yield _core.Documents.from_texts(batch, first=first)
+                batch, size, first = [], 0, index + 1
+        yield _core.Documents.from_texts(batch, first=first)
 
 
 def _told(file: BinaryIO, source: Source) -> int:

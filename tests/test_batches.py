@@ -1,0 +1,133 @@
+"""Calls that take several texts or lists of ids: errors name the index, and a list may lie about its length."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import PretokenCounts, Tokenizer
+from pairloom.corpus import Corpus
+from pairloom.errors import UnknownTokenIdError
+
+TOKENIZER = Tokenizer.train("ab ab ab", 258)
+TAKES_TEXTS: dict[str, Callable[[Any], object]] = {
+    "encode_batch": TOKENIZER.encode_batch,
+    "encode_batch_to_numpy": TOKENIZER.encode_batch_to_numpy,
+    "count_tokens_batch": TOKENIZER.count_tokens_batch,
+    "train": lambda texts: Tokenizer.train(texts, 258),
+    "from_texts": PretokenCounts.from_texts,
+    "from_corpus": lambda texts: PretokenCounts.from_corpus(Corpus.of_texts(texts)),
+}
+
+
+@pytest.mark.parametrize("call", TAKES_TEXTS)
+@pytest.mark.parametrize("wrong", [None, b"ab", 5, ["ab"]])
+def test_a_text_that_is_no_str_is_named_by_its_index(call: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^texts\[2\] must be a str, not {type(wrong).__name__}$"):
+        TAKES_TEXTS[call](["a", "é", wrong, "b"])
+
+
+@pytest.mark.parametrize("call", TAKES_TEXTS)
+def test_a_lone_surrogate_is_named_by_the_index_of_its_text(call: str) -> None:
+    with pytest.raises(
+        UnicodeEncodeError, match=r"position 1: surrogates not allowed; the text is texts\[3\]"
+    ) as caught:
+        TAKES_TEXTS[call](["plain", "é", "東 ab", "a\ud800b"])
+    assert caught.value.object == "a\ud800b"
+
+
+@pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])
+def test_the_index_counts_texts_of_all_batches(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pairloom.counts.BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 100)
+    with pytest.raises(UnicodeEncodeError, match=r"texts\[57\]"):
+        TAKES_TEXTS[call](["twenty characters, 20"] * 57 + ["\udfff"])
+
+
+def test_a_piece_of_an_iterable_is_named_by_its_index() -> None:
+    with pytest.raises(TypeError, match=r"^iterable\[1\] must be a str, not NoneType$"):
+        list(TOKENIZER.encode_iterable(["a", None]))  # type: ignore[list-item]
+    with pytest.raises(UnicodeEncodeError, match=r"the text is iterable\[2\]"):
+        list(TOKENIZER.encode_iterable(["a", "b", "\ud83d"]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "words"),
+    [
+        ([9999], UnknownTokenIdError, "unknown token id 9999"),
+        ([-1], UnknownTokenIdError, "unknown token id -1"),
+        ([2**70], UnknownTokenIdError, f"unknown token id {2**70}"),
+        (np.array([70000]), UnknownTokenIdError, "unknown token id 70000"),
+        ([97, "b"], TypeError, "an id must be an int, not str"),
+        ([True], TypeError, "an id must be an int, not bool"),
+        (None, TypeError, "ids must be a list, an integer array or an iterable of int, not NoneType"),
+        (97, TypeError, "ids must be a list, an integer array or an iterable of int, not int"),
+        (np.array([0.5]), TypeError, "ids must be integers, not float64"),
+        (np.zeros((2, 2), int), TypeError, "ids must have one dimension, not 2"),
+    ],
+)
+def test_wrong_ids_are_named_by_the_index_of_their_list(wrong: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind) as caught:
+        TOKENIZER.decode_batch([[97], (98,), wrong])
+    assert str(caught.value) == f"list_of_ids[2]: {words}"
+    with pytest.raises(kind) as caught:
+        TOKENIZER.decode(wrong)
+    assert str(caught.value) == words
+
+
+def test_malformed_bytes_are_named_by_the_index_of_their_list() -> None:
+    with pytest.raises(UnicodeDecodeError, match=r"list_of_ids\[1\]: invalid start byte"):
+        TOKENIZER.decode_batch([[97], [0x80]])
+
+
+def test_what_is_no_iterable_of_lists_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="list_of_ids must be an iterable of lists of ids, not int"):
+        TOKENIZER.decode_batch(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [">u2", ">i4", ">u8"])
+def test_arrays_of_another_byte_order_are_refused_with_the_remedy(dtype: str) -> None:
+    ids = np.array([97, 98], dtype)
+    with pytest.raises(TypeError, match=f"byte order of this machine, not that of {dtype}; .*newbyteorder"):
+        TOKENIZER.decode(ids)
+    assert TOKENIZER.decode(ids.astype(ids.dtype.newbyteorder("="))) == "ab"
+
+
+class Lying(list[Any]):
+    """A list that says it is longer, or shorter, than it is."""
+
+    def __init__(self, items: list[Any], length: int) -> None:
+        super().__init__(items)
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+
+@pytest.mark.parametrize("length", [0, 1, 1 << 40, 1 << 62])
+def test_what_a_list_says_of_its_length_does_not_matter(length: int) -> None:
+    texts, ids = ["ab ab", "é", ""], [[256, 257], [195, 169], []]
+    lying = Lying(texts, length)
+    assert TOKENIZER.encode_batch(lying) == ids
+    assert TOKENIZER.encode_batch_to_numpy(lying)[1].tolist() == [0, 2, 4, 4]
+    assert TOKENIZER.count_tokens_batch(lying).tolist() == [2, 2, 0]
+    assert TOKENIZER.decode_batch(Lying([Lying(item, length) for item in ids], length)) == texts
+    assert TOKENIZER.decode(Lying(ids[0], length)) == texts[0]
+
+
+def test_a_list_that_overrides_its_iteration_is_read_by_it() -> None:
+    class Doubled(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            return itertools.chain.from_iterable((text, text) for text in list.__iter__(self))
+
+    assert TOKENIZER.encode_batch(Doubled(["ab"])) == [[256], [256]]
+
+
+def test_more_threads_than_can_help_give_the_same() -> None:
+    texts = ["ab ab ab"] * 100
+    assert TOKENIZER.encode_batch(texts, threads=10**9) == TOKENIZER.encode_batch(texts)
+    assert Tokenizer.train(texts, 258, threads=10**9) == TOKENIZER

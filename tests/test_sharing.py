@@ -1,0 +1,156 @@
+"""One object used by several threads and by callbacks; the garbage collector of the process stays as it is."""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer, _core
+from pairloom.corpus import Corpus
+
+TOKENIZER = Tokenizer.train("ab ab ab", 258)
+DOCUMENTS = _core.Documents.from_texts(["ab " * 2_000_000])
+# Long enough that another thread gets its turn meanwhile.
+LONG = "ab cd " * 4_000_000
+
+
+def counter(report: Any = None) -> _core.Counter:
+    return _core.Counter(
+        pattern="a+", special_tokens=[], split=False, replace=False, threads=1, max_memory=None, report=report
+    )
+
+
+def stream_encoder() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    stream = TOKENIZER._core.encode_stream("recognise")
+    return "StreamEncoder", lambda: stream.push(LONG), stream.finish
+
+
+def block_encoder() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    encoder = TOKENIZER.block_encoder(threads=1)
+    return "BlockEncoder", lambda: encoder.push(DOCUMENTS), lambda: encoder.push(DOCUMENTS)
+
+
+def text_counter() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    counting = counter()
+    return "Counter", lambda: counting.count_texts([LONG]), counting.finish
+
+
+def plain_text() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    reader, data = _core.PlainText("file", separator=None, replace=False), (LONG * 4).encode()
+    return "PlainText", lambda: reader.push(data), reader.finish
+
+
+def json_lines() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    reader = _core.JsonLines("file", field=["text"], replace=False, skip=False)
+    data = b'{"text": "ab ab ab"}\n' * 1_000_000
+    return "JsonLines", lambda: reader.push(data), lambda: reader.messages
+
+
+@pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, plain_text, json_lines])
+def test_a_second_call_meanwhile_is_refused_in_words(
+    make: Callable[[], tuple[str, Callable[[], object], Callable[[], object]]],
+) -> None:
+    name, long_call, other_call = make()
+    for _ in range(20):
+        thread = threading.Thread(target=long_call)
+        thread.start()
+        try:
+            while thread.is_alive():
+                other_call()
+        except RuntimeError as error:
+            assert f"this {name} is in use by another call; give each thread a {name} of its own" in str(error)
+            return
+        finally:
+            thread.join()
+        name, long_call, other_call = make()
+    pytest.fail("the two calls never met")
+
+
+def test_a_callback_that_calls_back_is_refused_in_words() -> None:
+    said: list[str] = []
+
+    def report(*_: object) -> None:
+        with pytest.raises(RuntimeError) as caught:
+            counting.finish()
+        said.append(str(caught.value))
+
+    counting = counter(report)
+    counting.count_texts(["aa"])
+    assert said and all("this Counter is in use by another call" in words for words in said)
+    assert len(counting.finish()) == 1
+
+
+def test_lists_of_many_documents_are_tracked_by_the_collector_and_leave_it_alone() -> None:
+    texts = ["ab ab", ""] * 2000
+    gc.disable()
+    try:
+        lists = TOKENIZER.encode_batch(texts)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    again = TOKENIZER.encode_batch(texts)
+    assert gc.isenabled()
+    assert all(map(gc.is_tracked, (*lists, lists, *again, again)))
+
+    # A cycle through such a list is found.
+    class Canary:
+        dropped = False
+
+        def __del__(self) -> None:
+            Canary.dropped = True
+
+    lists[0].append(lists[0])  # type: ignore[arg-type]
+    lists[0].append(Canary())  # type: ignore[arg-type]
+    del lists
+    gc.collect()
+    assert Canary.dropped
+
+
+def test_the_collector_runs_for_others_while_documents_are_encoded() -> None:
+    stop = threading.Event()
+    states: set[bool] = set()
+
+    def watch() -> None:
+        while not stop.is_set():
+            states.add(gc.isenabled())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        for _ in range(20):
+            TOKENIZER.encode_batch(["ab cd"] * 20_000)
+    finally:
+        stop.set()
+        watching.join()
+    assert states == {True}
+
+
+def test_every_class_of_the_seam_is_asserted_to_need_no_more_alignment_than_python_gives() -> None:
+    folder = Path(__file__).parents[1] / "crates/python/src"
+    classes = {
+        f"{path.stem}::{name}"
+        for path in folder.glob("*.rs")
+        for name in re.findall(r"#\[pyclass[^\n]*\]\n(?:pub )?(?:struct|enum) (\w+)", path.read_text())
+    }
+    listed = re.search(r"assert_alignment!\(\n(.*?)\n\);", (folder / "lib.rs").read_text(), re.DOTALL)
+    assert listed is not None and classes == set(re.findall(r"\w+::\w+", listed[1]))
+
+
+def test_a_corpus_is_read_by_many_threads_each_with_its_own_reading() -> None:
+    found: list[int] = []
+    corpus = Corpus.of_texts(["ab", "cd"] * 100)
+    threads = [
+        threading.Thread(target=lambda: found.append(sum(len(block.documents) for block in corpus.read())))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200] * 4
