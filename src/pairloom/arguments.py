@@ -75,7 +75,8 @@ def check_bool(name: str, value: Any) -> bool:
 def check_str(name: str, value: Any) -> str:
     """`value`, if it is a str; else TypeError."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+        remedy = "; decode it first" if isinstance(value, bytes) else ""
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}{remedy}")
     return value
 
 

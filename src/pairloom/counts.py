@@ -26,6 +26,7 @@ from pairloom.arguments import (
     check_paths,
     check_several,
     check_special_tokens,
+    check_str,
     check_texts,
     resolve_threads,
     shown,
@@ -412,7 +413,7 @@ def batches_of(texts: Iterable[str]) -> Iterator[list[str]]:
     size = 0
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"texts[{index}] must be a str, not {type(text).__name__}")
+            check_str(f"texts[{index}]", text)
         batch.append(text)
         size += len(text) + 16
         if size >= BATCH_CHARACTERS:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import check_bool, check_choice, check_int, check_texts, resolve_threads
+from pairloom.arguments import check_bool, check_choice, check_int, check_str, check_texts, resolve_threads
 from pairloom.config import TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
@@ -363,7 +363,7 @@ class Tokenizer:
         stream = self._core.encode_stream(specials)
         for index, piece in enumerate(pieces):
             if not isinstance(piece, str):
-                raise TypeError(f"iterable[{index}] must be a str, not {type(piece).__name__}")
+                check_str(f"iterable[{index}]", piece)
             try:
                 ids = stream.push(piece)
             except UnicodeEncodeError as error:

@@ -54,11 +54,15 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
 /// `text` as the str that it must be; TypeError names what it is instead.
 #[inline]
 pub fn text_argument<'a, 'py>(text: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
-    text.cast().map_err(|_| {
-        let kind = type_name(text);
-        let remedy = if kind == "bytes" { "; decode it first" } else { "" };
-        PyTypeError::new_err(format!("text must be a str, not {kind}{remedy}"))
-    })
+    text.cast().map_err(|_| not_a_str("text", text))
+}
+
+/// The TypeError for the argument `name`, which is no str.
+#[cold]
+pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let kind = type_name(value);
+    let remedy = if kind == "bytes" { "; decode it first" } else { "" };
+    PyTypeError::new_err(format!("{name} must be a str, not {kind}{remedy}"))
 }
 
 /// The memory of `text`, if it is ASCII and so UTF-8 as it lies.

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyString};
 
 use crate::errors::type_name;
 use crate::objects::{no_memory, vec_for};
-use crate::text::{characters, utf8};
+use crate::text::{characters, not_a_str, utf8};
 
 /// Texts of one call, and what to call them in messages: `name[index]`.
 pub struct Texts<'py> {
@@ -46,10 +46,7 @@ impl<'py> Texts<'py> {
     fn push(&mut self, text: Bound<'py, PyAny>) -> PyResult<()> {
         let text = text.cast_into::<PyString>().map_err(|error| {
             let (name, index) = (self.name, self.first + self.texts.len() as u64);
-            PyTypeError::new_err(format!(
-                "{name}[{index}] must be a str, not {}",
-                type_name(&error.into_inner())
-            ))
+            not_a_str(&format!("{name}[{index}]"), &error.into_inner())
         })?;
         self.texts.try_push(text, "a list of texts").map_err(|_| no_memory())
     }

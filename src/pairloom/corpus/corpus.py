@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
-from pairloom.arguments import check_choice, check_int, check_paths, check_texts
+from pairloom.arguments import check_choice, check_int, check_paths, check_str, check_texts
 from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
@@ -439,7 +439,7 @@ class Reading:
         size = first = 0
         for index, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"texts[{index}] must be a str, not {type(text).__name__}")
+                check_str(f"texts[{index}]", text)
             batch.append(text)
             size += len(text) + _TEXT_OVERHEAD
             if size >= PIECE_BYTES:
