@@ -6,8 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from pairloom import Tokenizer, formats
 
 
 def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -134,6 +137,42 @@ def test_failures_of_train(tmp_path: Path) -> None:
     forced = run("train", "--input", good, "--vocab-size", "258", "--output", taken, "--force")
     assert forced.returncode == 0
     assert json.loads(taken.read_bytes())["mergeable_vocab_size"] == 258
+
+
+@pytest.mark.parametrize("format", ["pairloom", "huggingface", "tiktoken", "gpt2", None])
+def test_train_writes_the_format_that_is_asked_for(format: str | None, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("ab ab ab")
+    output = tmp_path / ("model.tiktoken" if format is None else "model")
+    asked = () if format is None else ("--format", format)
+    done = run("train", "--input", corpus, "--vocab-size", "258", "--output", output, *asked)
+    assert done.returncode == 0, done.stderr
+    expected = format or "tiktoken"
+    given: dict[str, Any] = {"pattern": "gpt2"} if expected == "tiktoken" else {}
+    if expected in formats.INCOMPLETE:
+        given["special_tokens"] = ["<|endoftext|>"]
+    assert Tokenizer.load(output, format=expected, **given).encode("ab ab<|endoftext|>") == [256, 257, 258]
+
+
+def test_train_warns_at_the_name_tokenizer_json(tmp_path: Path) -> None:
+    corpus, output = tmp_path / "corpus.txt", tmp_path / "tokenizer.json"
+    corpus.write_text("ab ab ab")
+    command = ("train", "--input", corpus, "--vocab-size", "258", "--output", output)
+    assert b"pass --format huggingface for theirs, or --format pairloom" in run(*command).stderr
+    assert run(*command, "--force", "--format", "pairloom").stderr == b""
+
+
+def test_train_says_what_stands_in_the_way_of_saving_before_it_trains(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "vocab.json").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    # The corpus is not there, which only training finds out.
+    command = ("train", "--input", tmp_path / "absent.txt", "--vocab-size", "258", "--output")
+    failed(run(*command, tmp_path / "folder", "--format", "gpt2"), "vocab.json", "pass --force")
+    failed(run(*command, tmp_path / "file", "--format", "gpt2", "--force"), "file")
+    failed(run(*command, tmp_path / "folder", "--force"), "is a directory")
+    failed(run(*command, tmp_path / "new", "--format", "gpt2", "--pattern", "cl100k"), "carry no pattern")
+    failed(run(*command, tmp_path / "new", "--format", "gpt2"), "absent.txt")
 
 
 def test_failures_of_encode_and_decode(model: Path, tmp_path: Path) -> None:

@@ -433,6 +433,18 @@ def test_long_texts_that_are_no_utf8_follow_errors() -> None:
         AB.decode(ids, errors="strict")
 
 
+@pytest.mark.parametrize("path", [3, None, b"a.txt", ["a.txt"]])
+def test_what_is_no_path_is_a_type_error_in_words_of_ours(path: Any) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "path": lambda: AB.encode_file(path),
+        "vocab_filepath": lambda: Tokenizer.from_files(path, "merges.txt"),
+        "merges_filepath": lambda: Tokenizer.from_files("vocab.json", path),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=f"^{name} must be a str or os.PathLike, not {type(path).__name__}"):
+            call()
+
+
 def test_lone_surrogates_are_placed_in_batches() -> None:
     texts = ["plain", "é", "東 ab", "a\ud800b"]
     for road in (AB.encode_batch, AB.encode_batch_to_numpy, AB.count_tokens_batch):

@@ -134,7 +134,8 @@ def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...
 @overload
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]: ...
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    r"""Gives the text of a named pattern; a regular expression comes back as it is, a tuple part by part.
+    r"""Gives the text of a named pattern; a regular expression comes back as it is, a tuple part by part (one part
+    alone as a str).
 
     >>> pattern_text("gpt2") == GPT2
     True
@@ -146,7 +147,8 @@ def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
     if isinstance(pattern, tuple):
         if not pattern:
             raise ValueError("the pattern has no parts; name one of " + ", ".join(PATTERNS))
-        return tuple(step for part in pattern for step in _steps(pattern_text(part)))
+        steps = tuple(step for part in pattern for step in _steps(pattern_text(part)))
+        return steps[0] if len(steps) == 1 else steps
     if not isinstance(pattern, str):
         raise TypeError(f"pattern must be a str or a tuple of str, not {type(pattern).__name__}")
     try:

@@ -15,7 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import check_bool, check_choice, check_int, check_str, check_texts, resolve_threads
+from pairloom.arguments import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_path,
+    check_str,
+    check_texts,
+    resolve_threads,
+    shown,
+)
 from pairloom.config import TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
@@ -220,9 +229,10 @@ class Tokenizer:
         Raises OSError, FormatError naming file and place when one is damaged or, unless allow_missing_bytes is True,
         lacks some of the 256 bytes. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
         """
-        model = formats.gpt2.read_pair(vocab_filepath, merges_filepath, special_tokens=special_tokens)
-        formats.check_bytes(model, os.fspath(vocab_filepath), allow_missing_bytes)
-        return cls.from_model(model, name=os.fspath(vocab_filepath))
+        vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
+        model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
+        formats.check_bytes(model, vocab, allow_missing_bytes)
+        return cls.from_model(model, name=vocab)
 
     @classmethod
     def load(
@@ -271,9 +281,12 @@ class Tokenizer:
     def to_tiktoken(self, name: str = "pairloom") -> Any:
         """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError where it cannot be.
 
-        It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
+        It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning. So
+        does one with special tokens that HuggingFace does not call special, since tiktoken has one kind.
         """
         self._warn_of_decode_errors("a tiktoken.Encoding")
+        if plain := sorted(self._model.plain_specials):
+            warn(f"a tiktoken.Encoding does not say that HuggingFace does not call {shown(plain)} special")
         return formats.tiktoken.to_tiktoken(self._model, name)
 
     @classmethod
@@ -381,10 +394,11 @@ class Tokenizer:
         ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
         """
         check_choice("specials", specials, SPECIALS)
+        file = check_path("path", path)
         with reporter(progress) as report:
-            if is_stream(os.fspath(path)):
-                return self._encode_stream(os.fspath(path), resolve_threads(threads), report, specials)
-            return self._core.encode_file(os.fspath(path), resolve_threads(threads), report, specials)
+            if is_stream(file):
+                return self._encode_stream(file, resolve_threads(threads), report, specials)
+            return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
     def _encode_stream(self, path: str, threads: int, report: Any, specials: str) -> npt.NDArray[Any]:
         """The ids of what a pipe gives; waiting for it can be interrupted, as it cannot in the core."""

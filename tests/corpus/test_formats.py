@@ -12,6 +12,7 @@ import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer
 from pairloom.corpus import compression
+from pairloom.errors import CorpusError
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 
 
@@ -160,6 +161,13 @@ def test_bytes_that_are_not_utf8_can_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "caf\xe9 au lait"}')
     for name in ("a.txt", "a.jsonl"):
         assert list(Corpus(tmp_path / name, input_errors="replace")) == ["caf\ufffd au lait"]
+
+
+def test_half_surrogate_pairs_of_json_can_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "ab \\ud83d cd"}\n{"text": "\\ud83d\\ude42"}\n')
+    with pytest.raises(CorpusError, match=r'line 1: .*input_errors="replace"'):
+        list(Corpus(tmp_path / "a.jsonl"))
+    assert list(Corpus(tmp_path / "a.jsonl", input_errors="replace")) == ["ab \ufffd cd", "\U0001f642"]
 
 
 def test_a_document_longer_than_a_block_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

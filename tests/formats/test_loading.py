@@ -15,6 +15,8 @@ import pytest
 
 from pairloom import MissingByteError, PatternError, Tokenizer, formats
 from pairloom.errors import FormatError
+from pairloom.model import Model, canonical_json
+from pairloom.patterns import GPT2
 from tests.formats.test_tiktoken import tekken_file
 
 TEXT = "the cat sat on the mat; naïve 東京<|endoftext|>the end"
@@ -119,6 +121,82 @@ def test_what_a_format_leaves_unsaid_is_told(format: str, said: bool, tmp_path: 
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == said
     assert all("decode_errors='strict'" in message and 'decode_errors="replace"' in message for message in messages)
+
+
+# What a model may have beyond bytes, merges and GPT-2's pattern.
+BYTES = {**{byte: bytes([byte]) for byte in range(256)}, 256: b"ab", 257: b" ab"}
+PLAIN = Model.from_tokens(BYTES, [(97, 98, 256), (32, 256, 257)], pattern=GPT2, decode_errors="replace")
+TEMPLATE = canonical_json({"cls": ["<s>", 300], "sep": ["<s>", 300], "type": "BertProcessing"})
+MODELS: dict[str, Model] = {
+    "nothing": PLAIN,
+    "special tokens": replace(PLAIN, special_tokens={"<t>": 301, "<s>": 300}),
+    "a special token with a space": replace(PLAIN, special_tokens={"a é": 300}),
+    "a special token that merging makes": replace(PLAIN, special_tokens={"ab": 256}),
+    "a special token of a token's bytes": replace(PLAIN, special_tokens={"ab": 300}),
+    "special tokens of two kinds": replace(
+        PLAIN, special_tokens={"<s>": 300, "<t>": 301}, plain_specials=frozenset({"<s>"})
+    ),
+    "strict": replace(PLAIN, decode_errors="strict"),
+    "ignore": replace(PLAIN, decode_errors="ignore"),
+    "a pattern": replace(PLAIN, pattern=r"\S+|\s+"),
+    "patterns in turn": replace(PLAIN, pattern=(r"\p{N}", GPT2)),
+    "ranks": Model.from_tokens(
+        {**BYTES, 258: b"xyz"}, rule="ranks", whole_first=True, pattern=GPT2, decode_errors="replace"
+    ),
+    "whole pretokens first": replace(
+        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"), whole_first=True
+    ),
+    "a post-processor": replace(PLAIN, special_tokens={"<s>": 300}, post_processor=TEMPLATE),
+    "missing bytes": Model.from_tokens(
+        {i: token for i, token in BYTES.items() if i != 200}, PLAIN.merges, pattern=GPT2, decode_errors="replace"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MODELS)
+@pytest.mark.parametrize("road", [*formats.WRITABLE, "to_huggingface", "to_tiktoken"])
+def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_model(MODELS[what])
+    given: dict[str, Any] = {"allow_missing_bytes": True}
+    if road == "tiktoken":
+        given["pattern"] = tokenizer.pattern
+    if road in formats.INCOMPLETE and tokenizer.special_tokens:
+        given["special_tokens"] = tokenizer.special_tokens
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if road in formats.WRITABLE:
+                tokenizer.save(tmp_path / "model", format=road)
+                again = Tokenizer.load(tmp_path / "model", format=road, **given)
+            else:
+                library = road.removeprefix("to_")
+                pytest.importorskip(library.replace("huggingface", "tokenizers"), reason="goes by way of it")
+                back = {"huggingface": Tokenizer.from_huggingface, "tiktoken": Tokenizer.from_tiktoken}[library]
+                again = back(getattr(tokenizer, road)(), allow_missing_bytes=True)
+        except FormatError as error:
+            assert road != "pairloom" and len(str(error)) > 40
+            return
+    # What was told is what the files do not say, and nothing else is lost.
+    told = " ".join(str(warning.message) for warning in caught)
+    assert ("decode_errors" in told or "malformed" in told) == (again.decode_errors != tokenizer.decode_errors)
+    assert ("HuggingFace does not call ['<s>'] special" in told) == (
+        again.model.plain_specials != tokenizer.model.plain_specials
+    )
+    kept = replace(again.model, decode_errors=tokenizer.decode_errors, plain_specials=tokenizer.model.plain_specials)
+    # Looking whole pretokens up has two forms that encode alike; files of ranks know one of them.
+    assert formats.ranks.one_form(kept) == formats.ranks.one_form(tokenizer.model)
+    assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
+
+
+def test_a_native_file_taken_for_a_tokenizer_json_says_how_to_load_it(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for saved in (tokenizer, tokenizer.add_special_tokens(["<s>"])):
+        saved.save(tmp_path / "tokenizer.json", overwrite=True, format="pairloom")
+        expected = r"tokenizer\.json: .*pairloom's own format.*Tokenizer\.load\(path\)"
+        with pytest.raises(FormatError, match=expected):
+            Tokenizer.from_huggingface(tmp_path)
+        with pytest.raises(FormatError, match=expected):
+            Tokenizer.load(tmp_path, format="huggingface")
+        assert Tokenizer.load(tmp_path) == saved
 
 
 @pytest.mark.parametrize("format", ["tekken", "json", "", None, 3, ["pairloom"]])

@@ -86,6 +86,16 @@ def test_a_text_in_a_tokenizer_json_splits_as_the_library_splits_by_it(written: 
         assert again.to_str() == huggingface.to_huggingface(huggingface.from_huggingface(again)).to_str()
 
 
+def test_a_special_token_that_merging_makes_stays_a_token_of_text(tmp_path: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"abc"}
+    tokenizer = Tokenizer(vocab, [(b"a", b"b"), (b"ab", b"c")], ["ab"])
+    with pytest.warns(UserWarning, match=r"special_tokens=\{'ab': 256\}"):
+        tokenizer.save(tmp_path / "model.tiktoken")
+    again = Tokenizer.load(tmp_path / "model.tiktoken", pattern="gpt2", special_tokens={"ab": 256})
+    assert again.encode_ordinary("ab abc") == tokenizer.encode_ordinary("ab abc") == [256, 32, 257]
+    assert again == tokenizer
+
+
 def test_tiktoken_files_that_need_a_special_token_named_say_which_option_does_it(tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"<|endoftext|>"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")])

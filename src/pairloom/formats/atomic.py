@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["check_free", "sync_directory", "write_file", "write_folder"]
+__all__ = ["check_file", "check_free", "sync_directory", "write_file", "write_folder"]
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -28,11 +28,16 @@ def check_free(path: Path, overwrite: bool) -> None:
         raise _exists(path)
 
 
-def write_file(path: Path, data: bytes, overwrite: bool) -> None:
-    """Writes `data` to `path` atomically."""
+def check_file(path: Path, overwrite: bool) -> None:
+    """Raises what `check_free` raises, and IsADirectoryError for a folder, which no file can replace."""
     check_free(path, overwrite)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a directory; name a file", str(path))
+
+
+def write_file(path: Path, data: bytes, overwrite: bool) -> None:
+    """Writes `data` to `path` atomically."""
+    check_file(path, overwrite)
     path = path.resolve()  # a link that is overwritten goes on being a link
     temporary = _temporary_name(path)
     try:

@@ -60,6 +60,10 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     file = parse(data, name)
     if type(file) is not dict:
         raise FormatError(f"{name}: a tokenizer.json is an object, not {shown(file)}")
+    if "schema_version" in file:
+        raise FormatError(
+            f"{name}: this is a file in pairloom's own format, not a tokenizer.json; load it with Tokenizer.load(path)"
+        )
     check_keys(file, _KEYS, name)
     bpe = take(file, "model", dict, name)
     _check_model(bpe, name)

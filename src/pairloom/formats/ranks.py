@@ -19,7 +19,7 @@ from pairloom.errors import FormatError
 from pairloom.formats.json_text import model_of, shown, take_id
 from pairloom.model import LARGEST_ID, Model, Pattern
 
-__all__ = ["one_form", "pairs", "read", "write"]
+__all__ = ["one_form", "pairs", "read", "unreachable", "write"]
 
 
 def read(
@@ -87,6 +87,13 @@ def write(model: Model) -> dict[bytes, int]:
             " 'pairloom'"
         )
     return {token: token_id for token_id, token in tokens.items()}
+
+
+def unreachable(ranks: Mapping[bytes, int]) -> set[bytes]:
+    """The tokens of a rank list that no merging makes."""
+    tokens = sorted(ranks, key=ranks.__getitem__)
+    ends = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
+    return {tokens[place] for place in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:

@@ -56,10 +56,11 @@ def read(
         raise FormatError(f"{name}: holds no token; the file is empty")
     by_id = {rank: token for token, rank in found.items()}
     specials = assign_special_ids(by_id, special_tokens or {})
-    for literal, token_id in specials.items():
-        # An entry that the caller names as a special token is that, not a token that text can become.
-        if by_id.get(token_id) == literal.encode() and len(by_id[token_id]) > 1:
-            del found[by_id[token_id]]
+    named = {by_id[token_id] for token_id in specials.values() if token_id in by_id}
+    named.intersection_update(literal.encode() for literal in specials)
+    # An entry that the caller names as a special token is that and no more, unless merging makes it of text, too.
+    for token in named and ranks.unreachable(found) & named:
+        del found[token]
     return ranks.read(found, pattern=pattern, special_tokens=specials, name=name)
 
 
