@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-slow soak check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
+.PHONY: help demo test test-slow soak limits check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -36,6 +36,9 @@ test-slow: $(VENV)/installed ## the long differential runs
 
 soak: $(VENV)/installed ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
 	$(BIN)/python -m tests.soak $(ARGS)
+
+limits: $(VENV)/installed ## every public call under 26 memory limits each; prints the table
+	$(BIN)/python -m tests.soak memory_limits $(ARGS)
 
 format: $(VENV)/tools ## rewrite the sources in the project's format
 	cargo fmt

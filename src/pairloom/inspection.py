@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pairloom.arguments import check_int
 from pairloom.model import Model, Pattern
 from pairloom.patterns import pattern_name
-from pairloom.tokenizer import Tokenizer
+from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
 
@@ -59,7 +60,8 @@ class Inspection:
 
 def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspection:
     """Inspects a tokenizer; `n_longest` is how many of the longest tokens are named."""
-    model = tokenizer.model
+    model = check_tokenizer("tokenizer", tokenizer).model
+    check_int("n_longest", n_longest, least=0)
     tokens = model.tokens()
     named: dict[bytes, set[int]] = {}
     for token_id, token in [*tokens.items(), *((i, text.encode()) for text, i in model.special_tokens.items())]:
@@ -87,7 +89,7 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """(ids that no merging makes, ids of tokens that the pattern cuts when they stand alone), each ascending."""
-    model = tokenizer.model
+    model = check_tokenizer("tokenizer", tokenizer).model
     tokens = model.tokens()
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
     texts: dict[int, str] = {}

@@ -127,6 +127,12 @@ class Model:
         post_processor: str | None = None,
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, made)."""
+        if not isinstance(tokens, Mapping):
+            raise TypeError(f"tokens must be a dict from int to bytes, not {type(tokens).__name__}")
+        for token_id, token in tokens.items():
+            check_int("a token id", token_id)
+            if not isinstance(token, bytes):
+                raise TypeError(f"the token of id {token_id} must be bytes, not {type(token).__name__}")
         ids = sorted(tokens)
         if ids and not 0 <= ids[0] <= ids[-1] <= LARGEST_ID:
             raise ValueError(f"token ids go from {ids[0]} to {ids[-1]}; they may go from 0 to {LARGEST_ID}")
@@ -135,7 +141,7 @@ class Model:
             token_ids=np.array(ids, dtype=np.uint32),
             token_bytes=b"".join(tokens[i] for i in ids),
             token_ends=np.cumsum(lengths, dtype=np.uint64),
-            merges=np.array(merges, dtype=np.uint32).reshape(-1, 3),
+            merges=_merge_rows(merges),
             rule=rule,
             whole_first=whole_first,
             special_tokens=special_tokens or {},
@@ -220,6 +226,21 @@ def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.
         value = np.array(value, order="C")
         value.flags.writeable = False
     return cast(npt.NDArray[Any], value)
+
+
+def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:
+    """The rows (left, right, made) as an array; TypeError or ValueError where they are no such rows."""
+    try:
+        rows = np.asarray(merges)
+        if rows.size == 0:
+            return np.zeros((0, 3), np.uint32)
+        if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
+            raise TypeError(f"merges must be rows of three ids (left, right, made) from 0 to {LARGEST_ID}")
+        if int(rows.min()) < 0 or int(rows.max()) > LARGEST_ID:
+            raise ValueError(f"merges hold an id outside 0 to {LARGEST_ID}")
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"merges must be rows of three ids from 0 to {LARGEST_ID}") from error
+    return rows.astype(np.uint32)
 
 
 def _checked_pattern(pattern: Any) -> Pattern:

@@ -16,11 +16,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.arguments import resolve_threads
+from pairloom.arguments import check_int, check_str, check_texts, resolve_threads
 from pairloom.corpus import Block, Corpus
 from pairloom.overlap import ReadAhead
 from pairloom.progress import Progress, reporter
-from pairloom.tokenizer import Tokenizer
+from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = [
     "RENYI_ALPHA",
@@ -33,6 +33,8 @@ __all__ = [
 
 RENYI_ALPHA: Final = 2.5
 """The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
+
+_MOST_SIZES: Final = 10_000
 
 # bincount widens what it counts to 64 bits: so many ids at a time keep that small.
 _IDS_AT_ONCE: Final = 1 << 20
@@ -127,7 +129,11 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int, alpha: float = RENYI_A
     counts: how often each token came. At alpha = 1 this is Shannon's entropy. NaN where nothing was counted or a
     vocabulary of one token has no entropy. Source: Zouhar et al. 2023, Eff_alpha = H_alpha(p) / log |V|.
     """
-    used = np.asarray(counts, dtype=np.float64)
+    try:
+        alpha = float(alpha)
+        used = np.asarray(counts, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError("counts and alpha must be numbers that a float can hold") from error
     used = used[used > 0]
     if not len(used) or n_vocab < 2:
         return math.nan
@@ -190,6 +196,8 @@ def corpus_stats(
     share from the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and
     place).
     """
+    check_tokenizer("tokenizer", tokenizer)
+    check_int("sample_bytes", sample_bytes, least=0)
     if isinstance(inputs, Corpus) and options:
         raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
@@ -236,7 +244,10 @@ def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int
 
     Raises ValueError where a tokenizer cannot be truncated: ranks instead of merges, or merges out of order.
     """
-    model = tokenizer.model
+    model = check_tokenizer("tokenizer", tokenizer).model
+    check_int("n_sizes", n_sizes, least=1, most=_MOST_SIZES)
+    check_texts("texts", texts)
+    texts = [check_str(f"texts[{index}]", text) for index, text in enumerate(texts)]
     n_bytes, n_merges = sum(len(text.encode()) for text in texts), len(model.merges)
     n_base = len(model.token_ids) - n_merges
     # Nothing but merges is left out, so that it makes no difference here whether special tokens are counted.

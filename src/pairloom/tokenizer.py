@@ -38,7 +38,7 @@ from pairloom.progress import Progress, reporter
 from pairloom.training import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
 
-__all__ = ["Tokenizer"]
+__all__ = ["Tokenizer", "check_tokenizer"]
 
 Allowed = Literal["all"] | Collection[str]
 Specials = Sequence[str] | Mapping[str, int]
@@ -106,6 +106,8 @@ class Tokenizer:
         name: what messages call the file that the model was read from. Raises PatternError for a pattern that does not
         compile, FormatError for a model that is too large for the core's tables.
         """
+        if not isinstance(model, Model):
+            raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
         made = cls.__new__(cls)
         try:
             made._hold(model, config)
@@ -644,6 +646,13 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (formats.pairloom.write(self._model), self._config)
+
+
+def check_tokenizer(name: str, value: Any) -> Tokenizer:
+    """`value`, if it is a Tokenizer; else TypeError."""
+    if not isinstance(value, Tokenizer):
+        raise TypeError(f"{name} must be a Tokenizer, not {type(value).__name__}; Tokenizer.load reads one from a file")
+    return value
 
 
 def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:

@@ -23,6 +23,8 @@ HARNESSES: tuple[str, ...] = (
     "checkpoint_damage",
     "checkpoint_kills",
     "forks",
+    "memory_limits",
+    "misuse",
     "mutations",
     "signals",
 )

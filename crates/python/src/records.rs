@@ -6,15 +6,17 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pairloom_core::ids::Id;
 use pairloom_core::records::{self, BlockOptions, Mending, Place};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::arrays::{Item, array, lent, rows};
 use crate::encoder::{Encoder, specials_named};
-use crate::errors::exception;
+use crate::errors::{exception, type_name};
 use crate::exclusive::Exclusive;
 use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of, vec_for};
+use crate::text::{not_a_str, utf8};
 use crate::texts::Texts;
 
 /// A block of documents, frozen.
@@ -252,15 +254,23 @@ impl BlockEncoder {
         Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
     }
 
-    #[pyo3(signature = (documents, *, name = "", first = 0))]
+    #[pyo3(signature = (documents, *, name = None, first = None))]
     fn push<'py>(
         &self,
         py: Python<'py>,
-        documents: &Documents,
-        name: &str,
-        first: u64,
+        documents: &Bound<'py, PyAny>,
+        name: Option<&Bound<'py, PyAny>>,
+        first: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Encoded<'py>> {
-        let place = Place { name, first };
+        let documents = documents.cast::<Documents>().map_err(|_| {
+            let kind = type_name(documents);
+            PyTypeError::new_err(format!("documents must be the documents of a block, not {kind}"))
+        })?;
+        let documents = documents.get();
+        let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;
+        let name = name.map(utf8).transpose()?.unwrap_or_default();
+        let first = first.map(|first| count_argument("first", first)).transpose()?.unwrap_or(0);
+        let place = Place { name: &name, first };
         match &mut *self.0.lock()? {
             AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, place),
             AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, place),
@@ -274,6 +284,20 @@ impl BlockEncoder {
         }
         Ok(())
     }
+}
+
+/// The argument `name`, which says how many; TypeError or ValueError where it does not.
+fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        if error.is_instance_of::<PyOverflowError>(py) {
+            PyValueError::new_err(format!("{name} must be between 0 and 2**64 - 1"))
+        } else if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(format!("{name} must be an int, not {}", type_name(value)))
+        } else {
+            error
+        }
+    })
 }
 
 /// The ids of a block, where documents end in them, and the literals that are plain text.

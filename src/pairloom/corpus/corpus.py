@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
-from pairloom.arguments import check_choice, check_int, check_paths, check_str, check_texts
+from pairloom.arguments import check_bool, check_choice, check_int, check_paths, check_str, check_texts, shown
 from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
@@ -108,16 +108,18 @@ class Corpus:
         input_format: str | None = None,
     ) -> None:
         if not isinstance(text_field, str) or not all(text_field.split(".")):
-            raise ValueError(f"text_field must name a key or column, nested ones apart by dots, not {text_field!r}")
+            raise ValueError(
+                f"text_field must name a key or column, nested ones apart by dots, not {shown(text_field)}"
+            )
         if separator is not None and (not isinstance(separator, str) or not separator):
-            raise ValueError(f"separator must be a str of at least one character, not {separator!r}")
+            raise ValueError(f"separator must be a str of at least one character, not {shown(separator)}")
         check_choice("input_errors", input_errors, ("strict", "replace"))
         self.text_field = text_field
         self.separator = separator
         self.max_bytes = None if max_bytes is None else check_int("max_bytes", max_bytes, least=1)
         self.doc_cap = None if doc_cap is None else check_int("doc_cap", doc_cap, least=1)
-        self.skip_bad = skip_bad
-        self.skip_bad_files = skip_bad_files
+        self.skip_bad = check_bool("skip_bad", skip_bad)
+        self.skip_bad_files = check_bool("skip_bad_files", skip_bad_files)
         self.input_errors = input_errors
         self._texts: Any = None
         self.sources: list[Source] = []

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
+from pairloom.arguments import check_choice
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
@@ -95,9 +96,8 @@ def resolve(paths: list[str], input_format: str | None = None) -> list[Source]:
 
     input_format: how all of them are read, whatever their suffix.
     """
-    if input_format is not None and input_format not in get_args(InputFormat):
-        names = ", ".join(map(repr, get_args(InputFormat)))
-        raise ValueError(f"input_format must be one of {names}, not {input_format!r}")
+    if input_format is not None:
+        check_choice("input_format", input_format, get_args(InputFormat))
     sources = [source for path in paths for source in _resolve_one(path)]
     if not sources:
         raise CorpusError("no input: name at least one file, folder, glob or URL")
@@ -158,7 +158,12 @@ def _remote(url: str) -> Iterator[Source]:
 
 
 def _expanded(url: str) -> tuple[Any, list[str]]:
-    files, path = _fsspec().core.url_to_fs(url)
+    fsspec = _fsspec()
+    try:
+        files, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        # fsspec brings few protocols by itself; its message names the libraries.
+        raise ImportError(f"{url}: cannot be read before a library is installed: {error}") from error
     if _GLOB_CHARACTERS.intersection(path) and not files.exists(path):
         paths = sorted(name for name in files.glob(path) if not files.isdir(name))
         if not paths:

@@ -1,0 +1,466 @@
+"""Every public call while the process may not have more address space: a result, MemoryError or a documented error.
+
+A process imports everything, makes the inputs and is never changed after that; each case is a fork of it. The fork
+sets RLIMIT_AS to what it has plus 0 to 80 MB, runs the call, lifts the limit and says what came of it. A result must
+equal that of the same call without a limit. After a MemoryError the objects of the call must still work. Panics,
+aborts, other errors and calls that do not return within a minute are failures. RUST_BACKTRACE=1 is set, because a panic
+that looks for its backtrace without memory hangs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import gc
+import hashlib
+import io
+import itertools
+import json
+import os
+import pickle
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.soak.harness import Table
+
+SUMMARY = (
+    "every public call while RLIMIT_AS allows 0 to 80 MB more than the process has; a failure is a panic, an abort, a"
+    " hang, an error that is not documented, or another result than without a limit"
+)
+
+MEGABYTE = 1 << 20
+LIMITS = tuple(
+    int(megabytes * MEGABYTE)
+    for megabytes in (
+        *(0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12),
+        *(14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80),
+    )
+)
+"""Bytes that a process may have more than it has."""
+
+QUICK = 40
+FULL = 2_002
+
+_MOST_SECONDS = 60
+_SCALE, _QUICK_SCALE = 20, 2
+_OUTCOMES = ("equal", "MemoryError", "documented error", "failed")
+
+
+class Inputs:
+    """What the calls work on; made once, in a process without a limit."""
+
+    def __init__(self, folder: Path, scale: int) -> None:
+        from pairloom import Tokenizer
+
+        self.folder = folder
+        line = "the cat ate théâtre 東京 12345 <|endoftext|> and a quick brown fox, 'tis; it jumps\n"
+        other = "".join(f"{number * 7919 % 10007}ab{number % 97} " for number in range(3000))
+        self.text = (line * 40 + other) * (14 * scale)
+        self.texts = [self.text[begin : begin + 700] for begin in range(0, len(self.text), 700)]
+        self.training_text = self.text[: 100_000 * scale]
+        self.training_texts = self.texts[: 150 * scale]
+        self.tokenizer = Tokenizer.train(self.training_text, 600, decode_errors="replace")
+        self.ids = Tokenizer.train(self.training_text, 600, decode_errors="replace").encode_to_numpy(self.text)
+        self.id_list = self.ids.tolist()
+        self.id_lists = [self.id_list[begin : begin + 300] for begin in range(0, len(self.id_list), 300)]
+        self.path = folder / "text.txt"
+        self.path.write_text(self.text, encoding="utf-8")
+        self.training_path = folder / "training.txt"
+        self.training_path.write_text(self.training_text, encoding="utf-8")
+        self._write_records()
+
+    def _write_records(self) -> None:
+        import gzip
+
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        from backports import zstd  # type: ignore[import-not-found, unused-ignore]
+
+        self.json_lines = self.folder / "records.jsonl"
+        self.json_lines.write_text("".join(json.dumps({"text": text}) + "\n" for text in self.texts), encoding="utf-8")
+        table = pa.table({"text": self.texts})
+        self.parquet = self.folder / "records.parquet"
+        pq.write_table(table, self.parquet)
+        self.arrow = self.folder / "records.arrow"
+        with pa.OSFile(str(self.arrow), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        data = self.path.read_bytes()
+        self.gzip = self.folder / "text.txt.gz"
+        self.gzip.write_bytes(gzip.compress(data, 1))
+        self.zstandard = self.folder / "text.txt.zst"
+        self.zstandard.write_bytes(zstd.compress(data))
+
+    @cached_property
+    def counts(self) -> Any:
+        from pairloom import PretokenCounts
+
+        return PretokenCounts.from_texts(self.texts)
+
+    @cached_property
+    def saved(self) -> dict[str, Path]:
+        """The tokenizer in each format; the larger one of 20,000 tokens as "large"."""
+        saved = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for format in ("pairloom", "huggingface", "gpt2", "tiktoken"):
+                saved[format] = self.folder / f"model.{format}"
+                self.tokenizer.save(saved[format], format=format)
+        saved["counts"] = self.folder / "counts.plc"
+        self.counts.save(saved["counts"])
+        saved["counts parquet"] = self.folder / "counts.parquet"
+        self.counts.save(saved["counts parquet"])
+        return saved
+
+
+Call = Callable[[Inputs], object]
+
+
+def _calls() -> dict[str, Call]:
+    """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
+    import pairloom
+    from pairloom import Corpus, PretokenCounts, Tokenizer
+    from pairloom.comparison import compare, side_of
+    from pairloom.inspection import inspect_tokenizer
+    from pairloom.stats import compression_by_size, corpus_stats, text_stats
+
+    def output(inputs: Inputs, name: str) -> Path:
+        return inputs.folder / f"out-{os.getpid()}" / name
+
+    def training(inputs: Inputs, **options: Any) -> object:
+        return Tokenizer.train(inputs.training_text, 600, **options).merges
+
+    def saved(format: str) -> Call:
+        def call(inputs: Inputs) -> object:
+            path = output(inputs, f"saved.{format}")
+            inputs.tokenizer.save(path, format=format)
+            return path
+
+        return call
+
+    def loaded(format: str) -> Call:
+        def call(inputs: Inputs) -> object:
+            options: dict[str, Any] = {"pattern": "gpt2", "special_tokens": {"<|endoftext|>": 600}}
+            if format != "tiktoken":
+                options = {}
+            return Tokenizer.load(inputs.saved[format], format=format, **options).n_vocab
+
+        return call
+
+    def read(name: str) -> Call:
+        return lambda inputs: sum(map(len, Corpus(getattr(inputs, name))))
+
+    def tokenized(name: str, format: str, **options: Any) -> Call:
+        def call(inputs: Inputs) -> object:
+            folder = output(inputs, "shards")
+            pairloom.tokenize_files(
+                inputs.tokenizer, getattr(inputs, name), folder, format=format, shard_tokens=500_000, **options
+            )
+            return folder
+
+        return call
+
+    def counts_saved(name: str) -> Call:
+        def call(inputs: Inputs) -> object:
+            path = output(inputs, name)
+            inputs.counts.save(path)
+            return path
+
+        return call
+
+    def decoded(inputs: Inputs) -> object:
+        stream = inputs.tokenizer.decode_stream()
+        return "".join([stream.push(i) for i in inputs.id_list[:200_000]]) + stream.finish()
+
+    def blocks(inputs: Inputs) -> object:
+        encoder = inputs.tokenizer.block_encoder(end_id=5, threads=2)
+        return [int(encoder.push(block.documents)[0].sum()) for block in Corpus(inputs.path).read()]
+
+    def checkpointed(inputs: Inputs) -> object:
+        return Tokenizer.train_files(inputs.training_path, 600, checkpoint=output(inputs, "checkpoint")).merges
+
+    calls: dict[str, Call] = {
+        # Training and counting.
+        "Tokenizer.train, str": training,
+        "Tokenizer.train, str, 1 thread": lambda x: training(x, threads=1),
+        "Tokenizer.train, 16 threads": lambda x: training(x, threads=16),
+        "Tokenizer.train, texts": lambda x: Tokenizer.train(x.training_texts, 600).merges,
+        "Tokenizer.train, generator": lambda x: Tokenizer.train((text for text in x.training_texts), 600).merges,
+        "Tokenizer.train, custom pattern": lambda x: training(x, pattern=r"\w+|\s+|[^\w\s]+(?!\w)"),
+        "Tokenizer.train_files": lambda x: Tokenizer.train_files(x.path, 600).merges,
+        "Tokenizer.train_files, compressed": lambda x: Tokenizer.train_files(x.gzip, 600).merges,
+        "Tokenizer.train_files, checkpoint": checkpointed,
+        "Tokenizer.train_from_counts": lambda x: Tokenizer.train_from_counts(x.counts, 2000).merges,
+        "train_bpe": lambda x: pairloom.train_bpe(x.training_path, 600, ["<|endoftext|>"])[1],
+        "PretokenCounts.from_texts": lambda x: len(PretokenCounts.from_texts(x.texts)),
+        "PretokenCounts.from_files": lambda x: len(PretokenCounts.from_files([x.path])),
+        "PretokenCounts.from_corpus": lambda x: len(PretokenCounts.from_corpus(Corpus(x.json_lines))),
+        "PretokenCounts.from_items": lambda x: len(PretokenCounts.from_items(x.counts.items())),
+        "PretokenCounts.items": lambda x: sum(n for _, n in x.counts.items()),
+        "PretokenCounts +": lambda x: len(x.counts + x.counts),
+        "PretokenCounts.merged": lambda x: len(PretokenCounts.merged([x.counts] * 3)),
+        "PretokenCounts.save": counts_saved("counts.plc"),
+        "PretokenCounts.save, Parquet": counts_saved("counts.parquet"),
+        "PretokenCounts.load": lambda x: len(PretokenCounts.load(x.saved["counts"])),
+        "PretokenCounts.load, Parquet": lambda x: len(PretokenCounts.load(x.saved["counts parquet"])),
+        "PretokenCounts, pickle": lambda x: len(pickle.loads(pickle.dumps(x.counts))),
+        # Encoding.
+        "pretokenize": lambda x: pairloom.pretokenize(x.text),
+        "pretokenize, custom pattern": lambda x: pairloom.pretokenize(x.text, r"\w+|\s+|[^\w\s]+(?!\w)"),
+        "Tokenizer.encode": lambda x: x.tokenizer.encode(x.text),
+        "Tokenizer.encode, disallowed_special": lambda x: x.tokenizer.encode(
+            x.text, allowed_special=["<|endoftext|>"], disallowed_special="all"
+        ),
+        "Tokenizer.encode_ordinary": lambda x: x.tokenizer.encode_ordinary(x.text),
+        "Tokenizer.encode_batch": lambda x: x.tokenizer.encode_batch(x.texts),
+        "Tokenizer.encode_batch, 16 threads": lambda x: x.tokenizer.encode_batch(x.texts, threads=16),
+        "Tokenizer.encode_to_numpy": lambda x: x.tokenizer.encode_to_numpy(x.text),
+        "Tokenizer.encode_batch_to_numpy": lambda x: x.tokenizer.encode_batch_to_numpy(x.texts),
+        "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
+        "Tokenizer.encode_file": lambda x: x.tokenizer.encode_file(x.path),
+        "Tokenizer.encode_file, 16 threads": lambda x: x.tokenizer.encode_file(x.path, threads=16),
+        "Tokenizer.count_tokens": lambda x: x.tokenizer.count_tokens(x.text),
+        "Tokenizer.count_tokens_batch": lambda x: x.tokenizer.count_tokens_batch(x.texts),
+        "Tokenizer.block_encoder": blocks,
+        # Decoding.
+        "Tokenizer.decode, list": lambda x: x.tokenizer.decode(x.id_list),
+        "Tokenizer.decode, array": lambda x: x.tokenizer.decode(x.ids),
+        "Tokenizer.decode, endless": lambda x: x.tokenizer.decode(itertools.repeat(97)),
+        "Tokenizer.decode_bytes": lambda x: x.tokenizer.decode_bytes(x.ids),
+        "Tokenizer.decode_bytes, endless": lambda x: x.tokenizer.decode_bytes(itertools.repeat(97)),
+        "Tokenizer.decode_batch": lambda x: x.tokenizer.decode_batch(x.id_lists),
+        "Tokenizer.decode_stream": decoded,
+        # Files.
+        "Tokenizer.save": saved("pairloom"),
+        "Tokenizer.save, huggingface": saved("huggingface"),
+        "Tokenizer.save, tiktoken": saved("tiktoken"),
+        "Tokenizer.save, gpt2": saved("gpt2"),
+        "Tokenizer.load": loaded("pairloom"),
+        "Tokenizer.load, huggingface": loaded("huggingface"),
+        "Tokenizer.load, tiktoken": loaded("tiktoken"),
+        "Tokenizer.load, gpt2": loaded("gpt2"),
+        "Tokenizer.from_files": lambda x: (
+            Tokenizer.from_files(x.saved["gpt2"] / "vocab.json", x.saved["gpt2"] / "merges.txt").n_vocab
+        ),
+        "Tokenizer.to_tiktoken, Tokenizer.from_tiktoken": lambda x: (
+            Tokenizer.from_tiktoken(x.tokenizer.to_tiktoken()).n_vocab
+        ),
+        "Tokenizer.to_huggingface, Tokenizer.from_huggingface": lambda x: (
+            Tokenizer.from_huggingface(x.tokenizer.to_huggingface()).n_vocab
+        ),
+        "Tokenizer()": lambda x: Tokenizer(x.tokenizer.vocab, x.tokenizer.merges, ["<|endoftext|>"]).n_vocab,
+        "Tokenizer, pickle": lambda x: pickle.loads(pickle.dumps(x.tokenizer)).n_vocab,
+        "Tokenizer.add_special_tokens": lambda x: x.tokenizer.add_special_tokens([f"<{i}>" for i in range(5000)]).vocab,
+        "Tokenizer.truncate_vocab": lambda x: x.tokenizer.truncate_vocab(400).merges,
+        "Tokenizer.token_byte_lengths": lambda x: x.tokenizer.token_byte_lengths(),
+        # Corpora, shards and figures.
+        "Corpus, text": read("path"),
+        "Corpus, .gz": read("gzip"),
+        "Corpus, .zst": read("zstandard"),
+        "Corpus, .jsonl": read("json_lines"),
+        "Corpus, .parquet": read("parquet"),
+        "Corpus, .arrow": read("arrow"),
+        "tokenize_files": tokenized("path", "npy"),
+        "tokenize_files, 16 threads": tokenized("path", "npy", threads=16),
+        "tokenize_files, .jsonl to .bin": tokenized("json_lines", "bin"),
+        "tokenize_files, .zst to Megatron": tokenized("zstandard", "megatron"),
+        "tokenize_files, .jsonl to Parquet": tokenized("json_lines", "parquet"),
+        "tokenize_files, Parquet to Parquet": tokenized("parquet", "parquet"),
+        "corpus_stats": lambda x: corpus_stats(x.tokenizer, x.path).n_tokens,
+        "text_stats": lambda x: text_stats(x.tokenizer, x.texts).n_tokens,
+        "compression_by_size": lambda x: compression_by_size(x.tokenizer, x.texts[:500]),
+        "compare": lambda x: (
+            (
+                compare(side_of(x.tokenizer, "a"), side_of(x.tokenizer, "b"), [("t", text) for text in x.texts[:2000]])
+            ).n_documents
+        ),
+        "inspect_tokenizer": lambda x: inspect_tokenizer(x.tokenizer).n_vocab,
+    }
+    return calls
+
+
+def call_names() -> list[str]:
+    """The names of all calls."""
+    return list(_calls())
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` cases in a process of its own; the seed has no part in them."""
+    table = Table(("call", "limits", *_OUTCOMES))
+    command = [sys.executable, "-m", "tests.soak.memory_limits", str(count)]
+    environment = {
+        **os.environ,
+        "RUST_BACKTRACE": "1",
+        # Threads of libraries would not be there after the fork.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        # Its own pool keeps a gigabyte of address space, within which the limit is not felt.
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        table.failures.append(f"the process of all cases ended with {done.returncode}: {done.stderr[-1000:]}")
+        return table
+    tallies: dict[str, Counter[str]] = {}
+    for name, limit, outcome, detail in json.loads(done.stdout):
+        tallies.setdefault(name, Counter())[outcome] += 1
+        if outcome == "failed":
+            table.failures.append(f"{name} with {limit / MEGABYTE:g} MB of room: {detail}")
+    total: Counter[str] = Counter()
+    for name, tally in [*sorted(tallies.items()), ("all", total)]:
+        table.add(name, sum(tally.values()), *(tally[outcome] for outcome in _OUTCOMES))
+        total.update(tally)
+    return table
+
+
+def cases(count: int, names: list[str]) -> list[tuple[str, int]]:
+    """(call, bytes of room): all calls at one limit, then all at the next, limits far from each other first."""
+    order = sorted(range(len(LIMITS)), key=lambda number: f"{number:05b}"[::-1])
+    all_cases = [(name, LIMITS[number]) for number in order for name in names]
+    if count < len(names):
+        # Every call would take too long: an even share of calls and limits.
+        step = next(step for step in range(1, len(all_cases)) if len(all_cases) // step <= count or step > 1000)
+        return all_cases[:: step + (step % 2 == 0)][:count]
+    return all_cases[:count]
+
+
+def _main(count: int) -> list[tuple[str, int, str, str]]:
+    """(call, bytes of room, outcome, detail) of each case."""
+    names = list(_calls())
+    chosen = cases(count, names)
+    with tempfile.TemporaryDirectory(prefix="pairloom-limits-") as folder:
+        # Whatever is imported late is imported here; with little text, so that no memory is left to use again.
+        (Path(folder) / "small").mkdir()
+        _warm_up(Path(folder) / "small")
+        inputs = Inputs(Path(folder), scale=_SCALE if count > QUICK else _QUICK_SCALE)
+        _ = inputs.saved
+        gc.collect()
+        gc.freeze()
+        with contextlib.suppress(AttributeError):
+            # Memory that was freed would be used again before any is asked for.
+            ctypes.CDLL(None).malloc_trim(0)
+        expected: dict[str, tuple[str, str]] = {}
+        found = []
+        for name, room in chosen:
+            if name not in expected and "endless" not in name:
+                expected[name] = _in_fork(name, inputs, None)
+            outcome, detail = _in_fork(name, inputs, room)
+            if outcome == "done":
+                outcome = "equal" if (outcome, detail) == expected[name] else "failed"
+                detail = "" if outcome == "equal" else f"another result than without a limit: {expected[name]}"
+            found.append((name, room, outcome, detail))
+        return found
+
+
+def _warm_up(folder: Path) -> None:
+    inputs = Inputs(folder, scale=1)
+    for name, call in _calls().items():
+        if "endless" not in name:
+            with _scratch(folder):
+                call(inputs)
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[None]:
+    scratch = folder / f"out-{os.getpid()}"
+    scratch.mkdir()
+    yield
+    shutil.rmtree(scratch)
+
+
+def _in_fork(name: str, inputs: Inputs, room: int | None) -> tuple[str, str]:
+    """("done", digest of the result), ("MemoryError", ""), ("documented error", ...) or ("failed", ...)."""
+    call = _calls()[name]
+    messages = inputs.folder / "stderr"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            answer = _limited(call, inputs, room, messages)
+            os.write(writing, json.dumps(answer).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        received = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    shutil.rmtree(inputs.folder / f"out-{child}", ignore_errors=True)
+    if code == 0 and received:
+        outcome, detail = json.loads(received)
+        return outcome, detail
+    how = f"no result after {_MOST_SECONDS} s" if code == -signal.SIGALRM else f"ended with {code}"
+    return "failed", f"{how}: {messages.read_text(errors='replace')[-300:]}"
+
+
+def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tuple[str, str]:
+    file = os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, 2)
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(_MOST_SECONDS)
+    (inputs.folder / f"out-{os.getpid()}").mkdir()
+    error: BaseException | None = None
+    result: object = None
+    if room is not None:
+        most = resource.getrlimit(resource.RLIMIT_AS)[1]
+        in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + room, most))
+    try:
+        result = call(inputs)
+    except BaseException as raised:
+        error = raised
+    if room is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if error is None:
+        return "done", _digest(result)
+    # What failed half way must not be left behind in the objects of the call.
+    ids = inputs.tokenizer.encode("the cat ate <|endoftext|>")
+    if inputs.tokenizer.decode(ids) != "the cat ate <|endoftext|>":
+        return "failed", f"after {error!r} the tokenizer gives other results"
+    if isinstance(error, MemoryError):
+        return "MemoryError", ""
+    if _is_documented(error):
+        return "documented error", repr(error)
+    import traceback
+
+    text = io.StringIO()
+    traceback.print_exception(error, file=text)
+    return "failed", text.getvalue()[-700:]
+
+
+def _is_documented(error: BaseException) -> bool:
+    """Whether it says that the system refused memory; OSError does so for threads, files and mappings."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EAGAIN)
+
+
+def _digest(result: object) -> str:
+    digest = hashlib.sha256()
+    if isinstance(result, Path):
+        files = sorted(path for path in result.rglob("*") if path.is_file()) if result.is_dir() else [result]
+        for path in files:
+            digest.update(path.name.encode() + path.read_bytes())
+    elif isinstance(result, tuple):
+        digest.update("".join(map(_digest, result)).encode())
+    elif isinstance(result, np.ndarray):
+        digest.update(result.dtype.str.encode() + result.tobytes())
+    else:
+        digest.update(repr(result).encode())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    json.dump(_main(int(sys.argv[1])), sys.stdout)

@@ -1,0 +1,527 @@
+"""Each of 144 values at each argument of each public call: a result or a documented error.
+
+A case makes a sound call and puts one of the values where one argument was. It runs in a child process, in an empty
+folder. Errors are documented when they are one of `pairloom.errors`, a TypeError, a ValueError, an OSError or a
+MemoryError; an error that the value itself raises (`Mischief`) passes through. Messages of the library that the seam is
+written with are failures.
+"""
+
+from __future__ import annotations
+
+import array
+import decimal
+import fractions
+import io
+import itertools
+import math
+import os
+import resource
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import pairloom
+from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom.comparison import compare, load_side, named_documents, side_of
+from pairloom.config import PROFILES
+from pairloom.inspection import inspect_tokenizer, unreachable_tokens
+from pairloom.model import Model
+from pairloom.patterns import pattern_name, pattern_text
+from pairloom.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
+from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
+
+SUMMARY = (
+    "each of 144 values at each argument of each public call; a failure is a process that dies or hangs, an error that"
+    " is not documented, or a message of the seam's library"
+)
+QUICK = 1_500
+FULL = 229 * 144
+"""All cases: each value at each argument."""
+
+_MOST_BYTES = 6 << 30
+_SEAM_WORDS = ("cannot be converted to", "is not an instance of", "is not an exact instance", "orrowed", "PyO3")
+
+
+class Mischief(Exception):
+    """What a hostile value raises."""
+
+
+# The values ------------------------------------------------------------------------------------------------------
+
+
+def _raises(*names: str) -> Any:
+    """An object whose methods of these names raise Mischief."""
+
+    def method(*_: Any, **__: Any) -> Any:
+        raise Mischief
+
+    return type("Raising", (), dict.fromkeys(names, method))()
+
+
+class _LyingList(list[Any]):
+    def __len__(self) -> int:
+        return 10**12
+
+
+class _ShortList(list[Any]):
+    def __len__(self) -> int:
+        return 0
+
+
+class _LyingDict(dict[Any, Any]):
+    def __len__(self) -> int:
+        return 10**12
+
+
+class _LyingHint:
+    def __iter__(self) -> Any:
+        return iter(["a", "b"])
+
+    def __length_hint__(self) -> int:
+        return 2**62
+
+
+class _Str(str):
+    def __len__(self) -> int:
+        return 10**12
+
+    def __str__(self) -> str:
+        raise Mischief
+
+    def encode(self, *_: Any) -> bytes:
+        raise Mischief
+
+
+class _Int(int):
+    def __index__(self) -> int:
+        raise Mischief
+
+    def __lt__(self, _: object) -> bool:
+        raise Mischief
+
+
+class _Float(float):
+    pass
+
+
+def _returning(name: str, value: Any) -> Any:
+    return type("Returning", (), {name: lambda _: value})()
+
+
+def _generator(*items: Any) -> Any:
+    for item in items:
+        if item is Mischief:
+            raise Mischief
+        yield item
+
+
+def _nested(depth: int) -> list[Any]:
+    outer: list[Any] = []
+    for _ in range(depth):
+        outer = [outer]
+    return outer
+
+
+def _in_itself() -> list[Any]:
+    items: list[Any] = []
+    items.append(items)
+    return items
+
+
+def _read_only() -> Any:
+    made = np.arange(3)
+    made.flags.writeable = False
+    return made
+
+
+VALUES: tuple[Callable[[], Any], ...] = (
+    # Constants and integers: 27.
+    *(lambda value=value: value for value in (None, True, False, ..., NotImplemented)),
+    *(lambda value=value: value for value in (0, 1, -1, 2, 3, 97, 255, 256, 257, 258, 65_535, 65_536, 65_537)),
+    *(lambda value=value: value for value in (2**24, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, -(2**64), 10**5000)),
+    # Other numbers: 18.
+    *(lambda value=value: value for value in (0.0, -0.0, 0.5, 300.0, 1e308, math.inf, -math.inf, math.nan, 1j)),
+    *(lambda: fractions.Fraction(1, 3), lambda: decimal.Decimal("300"), lambda: _Int(300), lambda: _Float(1)),
+    *(lambda: np.int8(5), lambda: np.int64(300), lambda: np.uint64(2**64 - 1), lambda: np.float32(1.5)),
+    lambda: np.bool_(True),
+    # Text: 34.
+    *(
+        lambda value=value: value
+        for value in ("", "a", " ", "ab ab", "\x00", "\ud800", "a\udcff", "é東😀", "\U0010ffff")
+    ),
+    *(
+        lambda value=value: value
+        for value in ("a" * 300, "a" * 5000, "x" * 100_000, "a\nb", "<|endoftext|>", "0", "None")
+    ),
+    *(lambda value=value: value for value in ("gpt2", "cl100k", "all", "strict", "replace", "text", "split", "npy")),
+    *(lambda value=value: value for value in ("[", "(a+)+$", "(?P<n>a)(?P=n)", "\\", "-", ".", "/dev/null")),
+    *(lambda value=value: value for value in ("missing/file.json", "http://127.0.0.1:9/x")),
+    lambda: _Str("abc"),
+    # Bytes: 7.
+    *(lambda value=value: value for value in (b"", b"abc", b"\xff")),
+    *(lambda: bytearray(b"ab"), lambda: memoryview(b"ab"), lambda: array.array("i", [1, 2]), lambda: np.bytes_(b"ab")),
+    # Arrays: 14.
+    *(lambda: np.zeros(0, np.int64), lambda: np.arange(3), lambda: np.arange(3, dtype=">i8"), _read_only),
+    *(lambda: np.arange(3, dtype=np.uint16), lambda: np.array([-1, 2**40]), lambda: np.arange(6)[::-2]),
+    *(lambda: np.zeros((2, 3), np.uint32), lambda: np.array(5), lambda: np.array([1.5, math.nan])),
+    *(
+        lambda: np.array([None, "a"]),
+        lambda: np.array(["a", "b"]),
+        lambda: np.array([True]),
+        lambda: np.zeros(2, "i4,f8"),
+    ),
+    # Containers: 27.
+    *(list, tuple, dict, set, lambda: [None], lambda: [1, 2], lambda: [-1], lambda: [2**70], lambda: ["a", "b"]),
+    *(
+        lambda: ["a", "a"],
+        lambda: [""],
+        lambda: ["a", "\ud800"],
+        lambda: [["a"], [1]],
+        lambda: [b"a"],
+        lambda: {"a": 1},
+    ),
+    *(lambda: {1: "a"}, lambda: {1: b"a"}, lambda: {"a": -1}, lambda: {"a": 2**70}, lambda: {"a", "b"}),
+    *(lambda: [(b"a", b"b")], lambda: [(1,)], lambda: _nested(100_000), _in_itself, lambda: range(5)),
+    *(lambda: range(10**6), lambda: {"a": 1}.keys()),
+    # Iterators and files: 8.
+    *(lambda: iter([]), lambda: _generator("a", "b"), lambda: _generator(1, 2), lambda: _generator("a", None)),
+    *(lambda: _generator("a", Mischief), lambda: zip("ab", [1, 2], strict=True), lambda: io.StringIO("a b")),
+    lambda: io.BytesIO(b"a b"),
+    # Objects that lie or raise, and objects of other kinds: 9.
+    *(lambda: _LyingList(["a"]), lambda: _ShortList([1, 2]), lambda: _LyingDict(a=1), _LyingHint),
+    *(lambda: _returning("__fspath__", 5), lambda: _raises("__iter__", "__index__", "__fspath__", "__len__")),
+    *(lambda: _raises("__eq__", "__hash__", "__bool__", "__repr__", "__str__"), object, lambda: Path("missing")),
+)
+"""Makers of the values: an iterator is used up by one case."""
+
+if len(VALUES) != 144:
+    raise AssertionError(f"{len(VALUES)} values")
+
+
+# The calls -------------------------------------------------------------------------------------------------------
+
+
+class Call(NamedTuple):
+    """A public call, and a maker of sound values for each of its arguments."""
+
+    call: Callable[..., Any]
+    arguments: dict[str, Callable[[], Any]]
+
+
+_TEXT = "the cat ate the théâtre 東京 <|endoftext|> ab ab"
+
+
+class _Inputs:
+    """What sound calls work on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tokenizer = Tokenizer.train("the cat ate the théâtre 東京 ab ab", 262, decode_errors="replace")
+        self.counts = PretokenCounts.from_texts([_TEXT])
+        self.text = folder / "text.txt"
+        self.text.write_text(_TEXT * 5)
+        self.records = folder / "records.jsonl"
+        self.records.write_text('{"text": "the cat"}\n{"text": "ab"}\n')
+        self.model = folder / "model.json"
+        self.tokenizer.save(self.model)
+        self.gpt2 = folder / "gpt2"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.tokenizer.save(self.gpt2, format="gpt2")
+        self.saved_counts = folder / "counts.plc"
+        self.counts.save(self.saved_counts)
+
+
+def calls(folder: Path) -> dict[str, Call]:
+    """The public calls by name; the sound values of arguments need `folder`."""
+    inputs = _Inputs(folder)
+    tokenizer, counts, model = inputs.tokenizer, inputs.counts, inputs.tokenizer.model
+
+    def given(value: Any) -> Callable[[], Any]:
+        return lambda: value
+
+    def made(call: Callable[..., Any], **arguments: Any) -> Call:
+        return Call(call, {name: given(value) for name, value in arguments.items()})
+
+    run = {"threads": 1, "progress": None, "max_memory": None}
+    fields = {name: getattr(PROFILES["bpetite"], name) for name in TrainingConfig.__dataclass_fields__}
+    counted = {"pattern": "gpt2", "special_tokens": ["<|endoftext|>"], "corpus_specials": "text"}
+    specials = {"allowed_special": "all", "disallowed_special": ()}
+    corpus = {
+        "text_field": "text",
+        "separator": None,
+        "max_bytes": None,
+        "doc_cap": None,
+        "skip_bad": False,
+        "skip_bad_files": False,
+        "input_errors": "strict",
+        "input_format": None,
+    }
+    ids = tokenizer.encode(_TEXT)
+    columns = {field: getattr(model, field) for field in Model.__dataclass_fields__}
+    made_by_hand = {"vocab": tokenizer.vocab, "merges": tokenizer.merges, "special_tokens": ["<|endoftext|>"]}
+
+    def shards(**arguments: Any) -> Any:
+        return pairloom.tokenize_files(**arguments)
+
+    def documents(**arguments: Any) -> Any:
+        return list(Corpus(**arguments))
+
+    def texts_read(**arguments: Any) -> Any:
+        return list(Corpus.of_texts(**arguments))
+
+    def streamed(**arguments: Any) -> Any:
+        return list(tokenizer.encode_iterable(**arguments))
+
+    def decoded(token_id: Any) -> Any:
+        stream = tokenizer.decode_stream()
+        return stream.push(token_id) + stream.finish()
+
+    def blocks(name: Any, first: Any, **arguments: Any) -> Any:
+        block = next(iter(Corpus(inputs.text).read())).documents
+        return tokenizer.block_encoder(**arguments).push(block, name=name, first=first)
+
+    def compared(tokenizer: Any, name: Any) -> Any:
+        return compare(side_of(tokenizer, name), side_of(inputs.tokenizer, "b"), [("t", _TEXT)])
+
+    def documents_named(documents: Any) -> Any:
+        return compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), documents)
+
+    def merged(parts: Any) -> Any:
+        return PretokenCounts.merged(parts)
+
+    return {
+        "Tokenizer()": made(
+            Tokenizer, **made_by_hand, pattern="gpt2", decode_errors="replace", allow_missing_bytes=False
+        ),
+        "Tokenizer.train": made(
+            Tokenizer.train, corpus=_TEXT, vocab_size=260, profile="bpetite", checkpoint=None, **run, **fields
+        ),
+        "Tokenizer.train_files": made(
+            Tokenizer.train_files, paths=inputs.text, vocab_size=260, profile="bpetite", checkpoint=None, **run
+        ),
+        "Tokenizer.train_from_counts": made(
+            Tokenizer.train_from_counts, counts=counts, vocab_size=260, profile="bpetite", **run
+        ),
+        "train_bpe": made(
+            pairloom.train_bpe,
+            input_path=inputs.text,
+            vocab_size=260,
+            special_tokens=["<|endoftext|>"],
+            threads=1,
+            progress=None,
+        ),
+        "TrainingConfig": made(TrainingConfig, **fields),
+        "TrainingConfig.from_profile": made(TrainingConfig.from_profile, profile="cs336"),
+        "TrainingConfig.n_merges": made(PROFILES["bpetite"].n_merges, vocab_size=300),
+        "Tokenizer.from_files": made(
+            Tokenizer.from_files,
+            vocab_filepath=inputs.gpt2 / "vocab.json",
+            merges_filepath=inputs.gpt2 / "merges.txt",
+            special_tokens=["<|endoftext|>"],
+            allow_missing_bytes=False,
+        ),
+        "Tokenizer.load": made(
+            Tokenizer.load, path=inputs.model, format=None, pattern=None, special_tokens=None, allow_missing_bytes=False
+        ),
+        "Tokenizer.save": made(tokenizer.save, path="saved.json", overwrite=False, format=None),
+        "Tokenizer.from_tiktoken": made(
+            Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken(), allow_missing_bytes=False
+        ),
+        "Tokenizer.to_tiktoken": made(tokenizer.to_tiktoken, name="pairloom"),
+        "Tokenizer.from_huggingface": made(
+            Tokenizer.from_huggingface, source=tokenizer.to_huggingface(), allow_missing_bytes=False
+        ),
+        "Tokenizer.from_model": made(Tokenizer.from_model, model=model, config=None, name=None),
+        "Tokenizer.encode": made(tokenizer.encode, text=_TEXT, **specials),
+        "Tokenizer.encode_ordinary": made(tokenizer.encode_ordinary, text=_TEXT),
+        "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT], threads=1, **specials),
+        "Tokenizer.encode_to_numpy": made(tokenizer.encode_to_numpy, text=_TEXT, **specials),
+        "Tokenizer.encode_batch_to_numpy": made(tokenizer.encode_batch_to_numpy, texts=[_TEXT], threads=1, **specials),
+        "Tokenizer.encode_iterable": made(streamed, iterable=[_TEXT], specials="recognise"),
+        "Tokenizer.encode_file": made(
+            tokenizer.encode_file, path=inputs.text, threads=1, progress=None, specials="recognise"
+        ),
+        "Tokenizer.count_tokens": made(tokenizer.count_tokens, text=_TEXT, limit=None, **specials),
+        "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT], threads=1, **specials),
+        "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace"),
+        "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
+        "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids]),
+        "Tokenizer.decode_stream": made(decoded, token_id=97),
+        "Tokenizer.block_encoder": made(
+            blocks, begin_id=None, end_id=None, specials="recognise", threads=1, name="text", first=0
+        ),
+        "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
+        "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),
+        "Tokenizer.truncate_vocab": made(tokenizer.truncate_vocab, vocab_size=258, specials_counted=None),
+        "Tokenizer.add_special_tokens": made(tokenizer.add_special_tokens, special_tokens=["<new>"]),
+        "Tokenizer.with_cache_bytes": made(tokenizer.with_cache_bytes, cache_bytes=1 << 20),
+        "Tokenizer.token_byte_lengths": made(tokenizer.token_byte_lengths, count_specials=False),
+        "Tokenizer ==": made(tokenizer.__eq__, other=tokenizer),
+        "Model": made(Model, **columns),
+        "Model.from_tokens": made(
+            Model.from_tokens,
+            tokens={0: b"a", 1: b"b", 2: b"ab"},
+            merges=[(0, 1, 2)],
+            rule="pairs",
+            whole_first=False,
+            special_tokens=None,
+            pattern="gpt2",
+            decode_errors="replace",
+            plain_specials=(),
+            post_processor=None,
+        ),
+        "PretokenCounts.from_texts": made(PretokenCounts.from_texts, texts=[_TEXT], **counted, **run),
+        "PretokenCounts.from_files": made(
+            PretokenCounts.from_files, paths=[inputs.text], input_errors="strict", **counted, **run
+        ),
+        "PretokenCounts.from_corpus": made(PretokenCounts.from_corpus, corpus=Corpus(inputs.records), **counted, **run),
+        "PretokenCounts.from_items": made(
+            PretokenCounts.from_items, items=[(b"ab", 3)], n_bytes=None, n_documents=0, **counted
+        ),
+        "PretokenCounts.load": made(PretokenCounts.load, path=inputs.saved_counts),
+        "PretokenCounts.save": made(counts.save, path="counts.plc", overwrite=False),
+        "PretokenCounts.merged": made(merged, parts=[counts, counts]),
+        "PretokenCounts +": made(lambda other: counts + other, other=counts),
+        "pretokenize": made(pairloom.pretokenize, text=_TEXT, pattern="gpt2"),
+        "pattern_text": made(pattern_text, pattern="gpt2"),
+        "pattern_name": made(pattern_name, text=pattern_text("gpt2")),
+        "Corpus": made(documents, paths=inputs.records, **corpus),
+        "Corpus.of_texts": made(texts_read, texts=[_TEXT], max_bytes=None, doc_cap=None),
+        "tokenize_files": made(
+            shards,
+            model=tokenizer,
+            inputs=inputs.records,
+            output="shards",
+            format="npy",
+            eot=None,
+            bos=None,
+            specials="ordinary",
+            shard_tokens=100,
+            threads=1,
+            resume=False,
+            rewrite=False,
+            overwrite=False,
+            progress=None,
+        ),
+        "corpus_stats": made(
+            corpus_stats,
+            tokenizer=tokenizer,
+            inputs=inputs.records,
+            threads=1,
+            progress=None,
+            sample_bytes=0,
+            specials="recognise",
+        ),
+        "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT], threads=1, specials="recognise"),
+        "compression_by_size": made(compression_by_size, tokenizer=tokenizer, texts=[_TEXT], n_sizes=3),
+        "renyi_efficiency": made(renyi_efficiency, counts=np.array([1, 2]), n_vocab=3, alpha=2.5),
+        "compare": made(documents_named, documents=[("t", _TEXT)]),
+        "side_of": made(compared, tokenizer=tokenizer, name="a"),
+        "load_side": made(load_side, name=str(inputs.model)),
+        "named_documents": made(lambda corpus: list(named_documents(corpus)), corpus=Corpus(inputs.records)),
+        "inspect_tokenizer": made(inspect_tokenizer, tokenizer=tokenizer, n_longest=10),
+        "unreachable_tokens": made(unreachable_tokens, tokenizer=tokenizer),
+    }
+
+
+# The run ---------------------------------------------------------------------------------------------------------
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs all cases, or `count` of them if those are fewer: an even share, beginning with case `seed`."""
+    table = Table(("call", "cases", "accepted", "refused", "failed"))
+    with tempfile.TemporaryDirectory(prefix="pairloom-misuse-") as name:
+        folder = Path(name)
+        targets = calls(folder)
+        places = [(call, argument) for call, target in targets.items() for argument in target.arguments]
+        all_cases = [(*place, number) for place in places for number in range(len(VALUES))]
+        if count < len(all_cases):
+            # A step that has no factor in common with their number visits each case once.
+            step = next(
+                step for step in itertools.count(len(all_cases) // count) if math.gcd(step, len(all_cases)) == 1
+            )
+            all_cases = [all_cases[(seed + step * number) % len(all_cases)] for number in range(count)]
+
+        def case(number: int) -> tuple[str, str]:
+            call, argument, value = all_cases[number]
+            _set_up(folder)
+            return outcome_of(targets[call], argument, VALUES[value])
+
+        tallies: dict[str, Counter[str]] = {call: Counter() for call in targets}
+        for number, outcome in run_cases(case, len(all_cases)):
+            call, argument, value = all_cases[number]
+            what, detail = outcome.result or ("failed", outcome.death)
+            tallies[call][what] += 1
+            if what == "failed":
+                table.failures.append(f"{call}({argument}=VALUES[{value}], {_named(value)}): {detail}")
+    total: Counter[str] = Counter()
+    for call, tally in [*tallies.items(), ("all", total)]:
+        table.add(call, sum(tally.values()), tally["accepted"], tally["refused"], tally["failed"])
+        total.update(tally)
+    return table
+
+
+@cache
+def _limit_once() -> None:
+    """What a child process does before its first case: an absurd size is a MemoryError, nothing is read or shown."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    silent = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(silent, descriptor)
+    warnings.simplefilter("ignore")
+
+
+_scratch: SimpleNamespace = SimpleNamespace(previous=None)
+
+
+def _set_up(folder: Path) -> None:
+    _limit_once()
+    if _scratch.previous is None or any(_scratch.previous.iterdir()):
+        _scratch.previous = Path(tempfile.mkdtemp(dir=folder))
+    os.chdir(_scratch.previous)
+
+
+def outcome_of(target: Call, argument: str, value: Callable[[], Any]) -> tuple[str, str]:
+    arguments = {name: value() if name == argument else sound() for name, sound in target.arguments.items()}
+    try:
+        target.call(**arguments)
+    except Mischief:
+        return "refused", ""
+    except (pairloom.PairloomError, TypeError, ValueError, OSError, MemoryError) as error:
+        text = str(error)
+        if any(words in text for words in _SEAM_WORDS):
+            return "failed", f"{type(error).__name__} in words of the seam's library: {text[:200]}"
+        return "refused", ""
+    except ImportError as error:
+        # The documented one names what to install.
+        return ("refused", "") if "install" in str(error) else ("failed", _described(error))
+    except BaseException as error:
+        return "failed", _described(error)
+    return "accepted", ""
+
+
+def _described(error: BaseException) -> str:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
+    try:
+        return f"{type(error).__name__}: {str(error)[:200]}{where}"
+    except BaseException:
+        return f"{type(error).__name__}{where}"
+
+
+def _named(number: int) -> str:
+    try:
+        return repr(VALUES[number]())[:60]
+    except BaseException as error:
+        return f"a value whose repr raises {type(error).__name__}"

@@ -1,0 +1,111 @@
+"""Arguments of a wrong kind, in calls beside the tokenizer's own: TypeError or ValueError in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Corpus, Tokenizer
+from pairloom.comparison import compare, load_side, named_documents, side_of
+from pairloom.inspection import inspect_tokenizer, unreachable_tokens
+from pairloom.model import Model
+from pairloom.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
+
+NESTED: list[Any] = []
+for _ in range(100_000):
+    NESTED = [NESTED]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train("ab ab the cat", 258)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda value: corpus_stats(value, []),
+        lambda value: text_stats(value, ["ab"]),
+        lambda value: compression_by_size(value, ["ab"]),
+        inspect_tokenizer,
+        unreachable_tokens,
+    ],
+)
+@pytest.mark.parametrize("value", [None, "model.json", 5])
+def test_what_is_no_tokenizer_is_a_type_error(call: Callable[[Any], object], value: Any) -> None:
+    with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not .*Tokenizer\.load"):
+        call(value)
+
+
+def test_what_is_no_model_or_corpus_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="model must be a Model, not dict"):
+        Tokenizer.from_model({})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="corpus must be a Corpus, not str"):
+        list(named_documents("text.txt"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"name must be a str or os\.PathLike, not NoneType"):
+        load_side(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("merges", [5, [(0, 1)], [(0, 1, 2.5)], "ab", [None]])
+def test_merges_that_are_no_rows_of_ids_are_a_type_error(merges: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Model.from_tokens({0: b"a", 1: b"b", 2: b"ab"}, merges, pattern="gpt2")
+
+
+@pytest.mark.parametrize("merged", [-1, 2**32, 2**70])
+def test_merges_with_ids_out_of_range_are_refused(merged: int) -> None:
+    with pytest.raises((TypeError, ValueError), match="0 to 16777215"):
+        Model.from_tokens({0: b"a", 1: b"b", 2: b"ab"}, [(0, 1, merged)], pattern="gpt2")
+
+
+@pytest.mark.parametrize("tokens", [b"abc", [b"a"], {0: "a"}, {"a": b"a"}])
+def test_tokens_that_are_no_map_from_int_to_bytes_are_a_type_error(tokens: Any) -> None:
+    with pytest.raises(TypeError, match="must be"):
+        Model.from_tokens(tokens, pattern="gpt2")
+
+
+@pytest.mark.parametrize("name", ["skip_bad", "skip_bad_files"])
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_a_switch_of_a_corpus_is_a_bool(tmp_path: Path, name: str, value: Any) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("ab")
+    with pytest.raises(TypeError, match=f"{name} must be True or False"):
+        Corpus(file, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["text_field", "separator", "input_format"])
+def test_a_value_without_a_repr_is_named_all_the_same(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("ab")
+    wrong: dict[str, Any] = {name: NESTED}
+    with pytest.raises(ValueError, match=name):
+        Corpus(file, **wrong)
+
+
+def test_texts_and_sizes_of_figures_are_checked(tokenizer: Tokenizer) -> None:
+    with pytest.raises(TypeError, match=r"texts\[1\] must be a str, not bytes"):
+        compression_by_size(tokenizer, ["a", b"b"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="n_sizes"):
+        compression_by_size(tokenizer, ["a"], 2**63 - 1)
+    with pytest.raises(TypeError, match="the text of a document must be a str"):
+        compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), [("t", 5.0)])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="numbers that a float can hold"):
+        renyi_efficiency(np.array([1]), 3, alpha=10**400)
+
+
+def test_a_block_encoder_says_what_it_wants(tokenizer: Tokenizer) -> None:
+    block = next(iter(Corpus.of_texts(["ab"]).read())).documents
+    encoder: Any = tokenizer.block_encoder()
+    with pytest.raises(TypeError, match="documents must be the documents of a block, not str"):
+        encoder.push("ab")
+    with pytest.raises(TypeError, match="name must be a str, not bytes"):
+        encoder.push(block, name=b"a")
+    with pytest.raises(TypeError, match="first must be an int, not str"):
+        encoder.push(block, first="1")
+    with pytest.raises(ValueError, match="first must be between 0 and"):
+        encoder.push(block, first=-1)
+    assert encoder.push(block, name="a", first=3)[0].tolist() == tokenizer.encode("ab")
