@@ -63,6 +63,22 @@ def test_encode_reads_text_file_or_stdin(model: Path, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
 
+def test_literals_in_text_are_what_specials_says(model: Path, tmp_path: Path) -> None:
+    text = "ab<|endoftext|>ab"
+    file = tmp_path / "a.txt"
+    file.write_text(text)
+    tokenizer = Tokenizer.load(model)
+    for given in (("--text", text), ("--input", file)):
+        command = ("encode", "--model", model, *given)
+        assert json.loads(run(*command).stdout) == tokenizer.encode(text)
+        assert json.loads(run(*command, "--specials", "ordinary").stdout) == tokenizer.encode_ordinary(text)
+        failed(run(*command, "--specials", "error"), "<|endoftext|>", "--specials ordinary")
+    stats = ("stats", "--model", model, "--input", file, "--json")
+    assert json.loads(run(*stats).stdout)["tokens"] == len(tokenizer.encode(text))
+    plain = run(*stats, "--specials", "ordinary").stdout
+    assert json.loads(plain)["tokens"] == len(tokenizer.encode_ordinary(text))
+
+
 def test_decode_adds_nothing(model: Path) -> None:
     expected = b"ab<|endoftext|>ab"
     from_ids = run("decode", "--model", model, "--ids", "256", "258", "256")

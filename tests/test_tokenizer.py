@@ -228,6 +228,26 @@ def test_special_tokens_by_the_thousand_and_of_any_length() -> None:
     assert pickle.loads(pickle.dumps(long)) == long
 
 
+def test_special_tokens_take_no_quadratic_work() -> None:
+    resource = pytest.importorskip("resource", reason="limits the processor time of a process")
+    vocab = {i: bytes([i]) for i in range(256)}
+    child = os.fork()
+    if child == 0:
+        try:
+            # A quadratic step anywhere below takes longer by itself; all of it takes a second or two.
+            resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+            long = Tokenizer(vocab, [], ["x" * 150_000])
+            assert long.encode("x" * 150_000 + "y") == [256, 121]
+            many = Tokenizer(vocab, [], [f"<|{number}|>" for number in range(150_000)])
+            assert many.encode("<|149999|>") == [256 + 149_999]
+            for _ in range(200):
+                assert many.encode("x", allowed_special=(), disallowed_special="all") == [120]
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
     tokenizer = Tokenizer({0: b"a", 3: b"bc", 4: b"<s>"}, [], {"<s>": 4, "é": 6}, allow_missing_bytes=True)
     lengths = tokenizer.token_byte_lengths()

@@ -54,6 +54,29 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == before
 
 
+def test_the_tokens_around_documents_are_named_and_recorded(tmp_path: Path) -> None:
+    """The first special token begins documents here, as it does for DeepSeek and Llama 3."""
+    tokenizer = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<bos>", "<eos>"], special_ids="first")
+    assert tokenizer.special_tokens == {"<bos>": 0, "<eos>": 1}
+    tokenizer.save(tmp_path / "model.json")
+    (tmp_path / "a.jsonl").write_text(json_lines(["hello\nworld", "a <eos> b"]))
+    common: list[str | Path] = ["tokenize", "--model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl"]
+    plain = [tokenizer.encode_ordinary(text) for text in ("hello\nworld", "a <eos> b")]
+    done = run(*common, "--output", tmp_path / "named", "--eot", "<eos>", "--bos", "<bos>")
+    assert done.status == 0 and "--specials recognise" in done.err
+    assert documents_of(tmp_path / "named") == [[0, *ids, 1] for ids in plain]
+    config = manifest_of(tmp_path / "named")["config"]
+    assert [config[key] for key in ("bos", "bos_id", "eot", "eot_id")] == ["<bos>", 0, "<eos>", 1]
+    done = run(*common, "--output", tmp_path / "bare", "--eot")
+    assert done.status == 1 and "--eot must name one of" in done.err and "'<bos>', '<eos>'" in done.err
+    assert not (tmp_path / "bare").exists()
+    done = run(*common, "--output", tmp_path / "ids", "--eot", "<eos>", "--specials", "recognise")
+    assert done.status == 0
+    assert documents_of(tmp_path / "ids") == [[*plain[0], 1], [*tokenizer.encode("a <eos> b"), 1]]
+    done = run(*common, "--output", tmp_path / "none", "--eot", "<eos>", "--specials", "error")
+    assert done.status == 1 and '"<eos>"' in done.err
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus that takes some tenths of a second."""

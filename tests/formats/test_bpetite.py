@@ -59,6 +59,10 @@ def test_the_published_example_is_written_byte_for_byte_from_training(tmp_path: 
     path = tmp_path / "bpetite.json"
     Tokenizer.train(CORPUS, 270).save(path)
     assert path.read_bytes() == canonical(file)
+    (tmp_path / "corpus.txt").write_text(CORPUS)
+    command = ["train", "--input", str(tmp_path / "corpus.txt"), "--vocab-size", "270"]
+    assert main([*command, "--output", str(tmp_path / "command.json")]) == 0
+    assert (tmp_path / "command.json").read_bytes() == canonical(file)
 
 
 @pytest.mark.parametrize("seed", range(30))
