@@ -80,7 +80,7 @@ fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under
 		fuzz/.venv/bin/python fuzz/python/fuzz_formats.py $$parser -max_total_time=60 || exit 1; done
 
 miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
-	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::table
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
 
 pre-commit: ## run `make check` before each commit

@@ -50,7 +50,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "merges beside ranks": ({"rule": "ranks"}, ValueError, "no merges"),
     "another rule": ({"rule": "bytes"}, ValueError, "rule"),
     "another decode_errors": ({"decode_errors": "maybe"}, ValueError, "decode_errors"),
-    "whole_first as int": ({"whole_first": 1}, TypeError, "whole_first"),
+    "ignore_merges as int": ({"ignore_merges": 1}, TypeError, "ignore_merges"),
     "pattern as None": ({"pattern": None}, TypeError, "pattern"),
     "pattern as list": ({"pattern": ["a"]}, TypeError, "pattern"),
     "pattern of no parts": ({"pattern": ()}, ValueError, "no parts"),

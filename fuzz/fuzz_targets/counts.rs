@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter, InputErrors, Plan, PretokenCounts};
+use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter, Plan, PretokenCounts};
+use pairloom_core::corpus::InputErrors;
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, names};
 use pairloom_core::special::SpecialTokens;

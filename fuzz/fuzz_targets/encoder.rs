@@ -19,10 +19,10 @@ fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
         // Counting from the youngest backwards makes deep merges likely.
         let place = |back: u8| tokens.len() - 1 - usize::from(back) % tokens.len();
         let (left, right) = (place(left), place(right));
-        let made = [tokens[left].clone(), tokens[right].clone()].concat();
-        if made.len() <= 64 && !tokens.contains(&made) {
+        let merged_id = [tokens[left].clone(), tokens[right].clone()].concat();
+        if merged_id.len() <= 64 && !tokens.contains(&merged_id) {
             merges.push([left as u32, right as u32, tokens.len() as u32]);
-            tokens.push(made);
+            tokens.push(merged_id);
         }
     }
     let mut columns = Tokens::default();

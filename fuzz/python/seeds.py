@@ -58,7 +58,7 @@ def _models() -> list[Model]:
     pairs = [(0, 1, 7), (2, 7, 9)]
     return [
         Model.from_tokens(few, pairs, special_tokens={"<e>": 8}, pattern=r"\S+|\s+"),
-        Model.from_tokens(few, rule="ranks", whole_first=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
+        Model.from_tokens(few, rule="ranks", ignore_merges=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
         Model.from_tokens(
             few, pairs, special_tokens={"é": 10, "<e>": 11}, plain_specials=["é"], pattern=r"\p{N}| ?\w+"
         ),

@@ -4,7 +4,7 @@ Long calls release the interpreter, call `report(stage, done, total)` about ten 
 thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all there are.
 Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
 refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the one at fault.
-Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, Quota, BlockEncoder) serve one call at
+Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call at
 a time: another one meanwhile, from another thread or from a callback, is a RuntimeError.
 """
 
@@ -108,7 +108,7 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts from columns; ValueError when they do not fit together."""
 
-def learn(
+def train(
     counts: PretokenCounts,
     *,
     n_merges: int,
@@ -146,7 +146,7 @@ class Encoder:
         token_ends: npt.NDArray[np.uint64],
         merges: npt.NDArray[np.uint32],
         ranks: bool,
-        whole_first: bool,
+        ignore_merges: bool,
         special_tokens: dict[str, int],
         pattern: _Pattern,
         decode_errors: str,
@@ -269,7 +269,7 @@ class JsonLines:
         """What came before an error in the block that was pushed last."""
 
 @final
-class Quota:
+class ByteLimit:
     """Cuts documents to doc_cap bytes each and max_bytes together."""
 
     is_full: bool

@@ -39,7 +39,7 @@ class Inspection:
     n_merges: int
     n_unassigned: int
     rule: str
-    whole_first: bool
+    ignore_merges: bool
     pattern: Pattern
     pattern_name: str | None
     decode_errors: str
@@ -75,7 +75,7 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
         n_merges=len(model.merges) if model.rule == "pairs" else len(tokenizer.merges),
         n_unassigned=tokenizer.n_vocab - len(tokens.keys() | model.special_tokens.values()),
         rule=model.rule,
-        whole_first=model.whole_first,
+        ignore_merges=model.ignore_merges,
         pattern=model.pattern,
         pattern_name=pattern_name(model.pattern),
         decode_errors=model.decode_errors,

@@ -48,7 +48,7 @@ class Model:
     merges: uint32 [m, 3], rows (left id, right id, made id) in rank order; empty under rule "ranks".
     rule: "pairs" merges exactly the pairs of `merges`; "ranks" merges any pair whose joined bytes are a token, the
     least id first (what tiktoken does).
-    whole_first: a pretoken that is a token becomes that token without merging (tiktoken always; HuggingFace's
+    ignore_merges: a pretoken that is a token becomes that token without merging (tiktoken always; HuggingFace's
     ignore_merges).
     special_tokens: literal -> id, ids distinct; kept apart from the tokens, since their bytes may be equal. One that
     has the id of a token has its bytes too.
@@ -65,7 +65,7 @@ class Model:
     token_ends: npt.NDArray[np.uint64]
     merges: npt.NDArray[np.uint32]
     rule: MergeRule
-    whole_first: bool
+    ignore_merges: bool
     special_tokens: Mapping[str, int]
     pattern: Pattern
     decode_errors: DecodeErrors
@@ -85,7 +85,7 @@ class Model:
             raise TypeError(f"merges must have 3 columns (left, right, made), not {self.merges.shape[1]}")
         check_choice("rule", self.rule, get_args(MergeRule))
         check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
-        check_bool("whole_first", self.whole_first)
+        check_bool("ignore_merges", self.ignore_merges)
         hold("pattern", _checked_pattern(self.pattern))
         if not isinstance(self.special_tokens, Mapping):
             raise TypeError(f"special_tokens must be a dict from str to int, not {type(self.special_tokens).__name__}")
@@ -119,7 +119,7 @@ class Model:
         merges: Sequence[tuple[int, int, int]] | npt.NDArray[np.uint32] = (),
         *,
         rule: MergeRule = "pairs",
-        whole_first: bool = False,
+        ignore_merges: bool = False,
         special_tokens: Mapping[str, int] | None = None,
         pattern: Pattern,
         decode_errors: DecodeErrors = "replace",
@@ -143,7 +143,7 @@ class Model:
             token_ends=np.cumsum(lengths, dtype=np.uint64),
             merges=_merge_rows(merges),
             rule=rule,
-            whole_first=whole_first,
+            ignore_merges=ignore_merges,
             special_tokens=special_tokens or {},
             pattern=pattern,
             decode_errors=decode_errors,
@@ -172,7 +172,7 @@ class Model:
             return NotImplemented
         return (
             self.rule == other.rule
-            and self.whole_first == other.whole_first
+            and self.ignore_merges == other.ignore_merges
             and self.special_tokens == other.special_tokens
             and self.pattern == other.pattern
             and self.decode_errors == other.decode_errors

@@ -92,7 +92,7 @@ class Tokenizer:
             token_ends=model.token_ends,
             merges=model.merges,
             ranks=model.rule == "ranks",
-            whole_first=model.whole_first,
+            ignore_merges=model.ignore_merges,
             special_tokens=dict(model.special_tokens),
             pattern=model.pattern,
             decode_errors=model.decode_errors,

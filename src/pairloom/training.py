@@ -138,7 +138,7 @@ def train_model(
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
     with reporter(progress) as report:
-        pairs, shortage = _core.learn(
+        pairs, shortage = _core.train(
             counts.columns,
             n_merges=min(n_merges, n_most),
             tie_break=config.tie_break,

@@ -163,7 +163,7 @@ def truncated(
     return Model.from_tokens(
         tokens,
         model.merges[:n_merges],
-        whole_first=model.whole_first,
+        ignore_merges=model.ignore_merges,
         special_tokens={text: i - n_removed if text in after else i for text, i in specials.items()},
         pattern=model.pattern,
         decode_errors=model.decode_errors,

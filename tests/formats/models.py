@@ -56,7 +56,7 @@ def random_model(seed: int) -> Model:
         tokens,
         [] if ranks else [(left, right, made) for (left, right), made in order],
         rule="ranks" if ranks else "pairs",
-        whole_first=rng.random() < 0.5,
+        ignore_merges=rng.random() < 0.5,
         special_tokens=specials,
         pattern=rng.choice(patterns),
         decode_errors=rng.choice(["strict", "replace", "ignore"]),

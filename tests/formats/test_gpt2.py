@@ -123,7 +123,7 @@ def test_damaged_text(tmp_path: Path) -> None:
     ("model", "expected"),
     [
         (trained([], pattern="a"), "pattern"),
-        (trained([], whole_first=True), "whole"),
+        (trained([], ignore_merges=True), "whole"),
         (trained([], special_tokens={"Ġ": 256}), "'Ġ'"),
     ],
 )

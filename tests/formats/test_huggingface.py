@@ -106,7 +106,7 @@ def test_merges_as_lists_and_ignore_merges() -> None:
         file["model"]["vocab"].update({ENDOFTEXT: 259, "xyz": 300})
 
     model = huggingface.read(edited(unreachable))
-    assert model.whole_first
+    assert model.ignore_merges
     assert Tokenizer.from_model(model).encode("xyz") == [300]
     assert huggingface.read(huggingface.write(model)) == model
 
@@ -118,7 +118,7 @@ def test_every_split_of_a_token_may_be_listed() -> None:
         file["model"]["ignore_merges"] = True
 
     model = huggingface.read(edited(all_splits))
-    assert (model.rule, model.whole_first) == ("pairs", False)
+    assert (model.rule, model.ignore_merges) == ("pairs", False)
     assert model.merges[-2:].tolist() == [[98, 99, 300], [256, 99, 301]]
 
 
@@ -218,7 +218,7 @@ def test_what_a_tokenizer_json_cannot_express_is_refused() -> None:
     with pytest.raises(FormatError, match="'Ġ'"):
         huggingface.write(trained([], special_tokens={"Ġ": 300}))
     with pytest.raises(FormatError, match="byte that is no token"):
-        huggingface.write(Model.from_tokens({0: b"ab"}, rule="ranks", whole_first=True, pattern="a"))
+        huggingface.write(Model.from_tokens({0: b"ab"}, rule="ranks", ignore_merges=True, pattern="a"))
 
 
 @pytest.mark.parametrize(

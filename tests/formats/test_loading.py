@@ -141,10 +141,10 @@ MODELS: dict[str, Model] = {
     "a pattern": replace(PLAIN, pattern=r"\S+|\s+"),
     "patterns in turn": replace(PLAIN, pattern=(r"\p{N}", GPT2)),
     "ranks": Model.from_tokens(
-        {**BYTES, 258: b"xyz"}, rule="ranks", whole_first=True, pattern=GPT2, decode_errors="replace"
+        {**BYTES, 258: b"xyz"}, rule="ranks", ignore_merges=True, pattern=GPT2, decode_errors="replace"
     ),
     "whole pretokens first": replace(
-        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"), whole_first=True
+        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"), ignore_merges=True
     ),
     "a post-processor": replace(PLAIN, special_tokens={"<s>": 300}, post_processor=TEMPLATE),
     "missing bytes": Model.from_tokens(

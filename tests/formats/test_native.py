@@ -49,7 +49,7 @@ def test_schema_1_is_canonical_and_complete() -> None:
     [
         {"decode_errors": "replace"},
         {"pattern": r"\S+|\s+"},
-        {"whole_first": True},
+        {"ignore_merges": True},
         {"special_tokens": {}},
         {"special_tokens": {ENDOFTEXT: 300}},
         {"plain_specials": frozenset((ENDOFTEXT,))},

@@ -73,10 +73,10 @@ def test_an_empty_file_and_a_special_token_that_contradicts() -> None:
 def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
     tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256}
     model = ranks.read(tokens, pattern=GPT2, special_tokens={})
-    assert (model.rule, model.whole_first) == ("ranks", True)
+    assert (model.rule, model.ignore_merges) == ("ranks", True)
     assert ranks.write(model) == tokens
     reachable = ranks.read({**tokens, b"bc": 257}, pattern=GPT2, special_tokens={})
-    assert (reachable.rule, reachable.whole_first) == ("pairs", False)
+    assert (reachable.rule, reachable.ignore_merges) == ("pairs", False)
     assert reachable.merges.tolist() == [[97, 257, 256], [98, 99, 257]]
 
 

@@ -188,7 +188,7 @@ def _models() -> list[Model]:
     )
     return [
         Model.from_tokens(few, pairs, special_tokens={"<e>": 8}, pattern=r"\S+|\s+", post_processor=template),
-        Model.from_tokens(few, rule="ranks", whole_first=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
+        Model.from_tokens(few, rule="ranks", ignore_merges=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
         Model.from_tokens(few, pairs, special_tokens={"é": 10, "<e>": 11}, plain_specials=["é"], pattern="cl100k"),
         trained([(97, 98), (32, 256), (99, 100)]),
         trained([(97, 98), (32, 256)], special_tokens={"<s>": 300, "</s>": 301}, decode_errors="replace"),

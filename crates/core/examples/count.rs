@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pairloom_core::Result;
-use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter, InputErrors};
+use pairloom_core::corpus::InputErrors;
+use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
 use pairloom_core::special::SpecialTokens;

@@ -1,26 +1,26 @@
 //! The engines of pairloom, without Python.
 //!
-//! The road: documents -> [`pretokens`] -> [`counts`] -> [`merges`] -> [`vocabulary`] -> [`encoder`]
+//! The road: documents -> [`pretokens`] -> [`counts`] -> [`train`] -> [`vocabulary`] -> [`encoder`]
 //! -> ids -> [`decoder`].
 
+mod budget;
+pub mod corpus;
 pub mod counts;
 pub mod decoder;
 pub mod encoder;
 pub mod error;
 pub mod ids;
 pub mod memory;
-pub mod merges;
 pub mod model;
 pub mod model_file;
 pub mod monitor;
 pub mod pages;
+mod parallel;
 pub mod prefetch;
 pub mod pretokens;
-pub mod ranks;
-pub mod records;
 pub mod special;
 pub mod text;
-mod threads;
+pub mod train;
 pub mod vocabulary;
 
 pub use error::{Error, Result};

@@ -98,18 +98,18 @@ impl<'a> Columns<'a> {
         }
         let mut seen = HashSet::new();
         seen.try_reserve(self.merges.len()).map_err(Error::out_of_memory("the check of merges"))?;
-        for (rank, &[left, right, made]) in self.merges.iter().enumerate() {
+        for (rank, &[left, right, merged_id]) in self.merges.iter().enumerate() {
             let known = |id| {
                 self.token_of(id).ok_or_else(|| {
                     Error::Invalid(format!(
-                        "merge {rank} ({left}, {right}) -> {made} names id {id}, which is no token; add the token or \
+                        "merge {rank} ({left}, {right}) -> {merged_id} names id {id}, which is no token; add the token or \
                          drop the merge"
                     ))
                 })
             };
-            if known(made)?.strip_prefix(known(left)?) != Some(known(right)?) {
+            if known(merged_id)?.strip_prefix(known(left)?) != Some(known(right)?) {
                 return Err(Error::Invalid(format!(
-                    "merge {rank} ({left}, {right}) makes token {made}, whose bytes are not the two joined"
+                    "merge {rank} ({left}, {right}) makes token {merged_id}, whose bytes are not the two joined"
                 )));
             }
             if !seen.insert((left, right)) {

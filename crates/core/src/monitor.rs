@@ -9,7 +9,7 @@ pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// What long work calls now and then, some milliseconds apart, with the bytes of text that it has done since; an
 /// error ends the work.
-pub type Pulse<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The stages of training that report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Monitor for Silent {
 }
 
 /// A pulse for the encoding of `n_bytes` of text: calls the monitor now and then.
-pub fn pulse_of(monitor: &dyn Monitor, n_bytes: usize) -> impl FnMut(usize) -> Result<()> {
+pub fn report_progress(monitor: &dyn Monitor, n_bytes: usize) -> impl FnMut(usize) -> Result<()> {
     // Some milliseconds of work: below that not even the clock is asked.
     const STEP_BYTES: usize = 1 << 20;
     let (mut done, mut since, mut reported) = (0, 0, None);

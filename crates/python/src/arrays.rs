@@ -5,8 +5,8 @@ use std::ptr;
 
 use numpy::npyffi::{self, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, npy_intp};
 use numpy::{Element, PyArray1, PyArray2, PyArrayDescrMethods};
+use pairloom_core::corpus::Buffer;
 use pairloom_core::ids::Id;
-use pairloom_core::records::Buffer;
 use pyo3::prelude::*;
 
 use crate::objects::no_memory;

@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pairloom_core::counts::{self, CorpusSpecials, CountOptions, InputErrors};
+use pairloom_core::corpus::InputErrors;
+use pairloom_core::counts::BlockCounter;
+use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
 use pairloom_core::memory::copied;
-use pairloom_core::records::BlockCounter;
 use pairloom_core::special::SpecialTokens;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrays::array;
+use crate::corpus::Documents;
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
 use crate::monitor::PyMonitor;
 use crate::objects::{self, vec_for};
 use crate::pretokens::Pattern;
-use crate::records::Documents;
 use crate::texts::Texts;
 
 /// Distinct pretokens with their counts, frozen.
@@ -76,7 +77,7 @@ impl PretokenCounts {
         n_special_literals: u64,
     ) -> PyResult<Self> {
         let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
-        let made = py.detach(|| {
+        let merged_id = py.detach(|| {
             counts::PretokenCounts::from_columns(
                 copied(bytes, COLUMNS)?,
                 copied(ends, COLUMNS)?,
@@ -86,7 +87,7 @@ impl PretokenCounts {
                 n_special_literals,
             )
         });
-        made.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
+        merged_id.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
     }
 }
 

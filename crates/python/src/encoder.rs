@@ -149,7 +149,7 @@ impl Encoder {
 impl Encoder {
     #[new]
     #[pyo3(signature = (
-        *, token_ids, token_bytes, token_ends, merges, ranks, whole_first, special_tokens, pattern, decode_errors,
+        *, token_ids, token_bytes, token_ends, merges, ranks, ignore_merges, special_tokens, pattern, decode_errors,
         cache_bytes = None
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -160,7 +160,7 @@ impl Encoder {
         token_ends: PyReadonlyArray1<'_, u64>,
         merges: PyReadonlyArray2<'_, u32>,
         ranks: bool,
-        whole_first: bool,
+        ignore_merges: bool,
         special_tokens: &Bound<'_, PyDict>,
         pattern: Pattern,
         decode_errors: &str,
@@ -180,7 +180,7 @@ impl Encoder {
                 Vocabulary::from_ranks(tokens)?
             } else {
                 let merges = copied(merges.as_chunks::<3>().0, "merges")?;
-                Vocabulary::from_merges(tokens, merges, whole_first)?
+                Vocabulary::from_merges(tokens, merges, ignore_merges)?
             };
             let specials = SpecialTokens::new(specials)?;
             let decoder = Arc::new(Decoder::new(&vocabulary, &specials)?);

@@ -82,11 +82,11 @@ fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {
 
 fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let made = MODULE
+    let merged_id = MODULE
         .get_or_try_init(py, || py.import("pairloom.errors").map(Bound::unbind))
         .and_then(|module| module.bind(py).getattr(class))
         .and_then(|class| class.call1((message,)));
-    match made {
+    match merged_id {
         Ok(value) => PyErr::from_value(value),
         Err(failure) => failure,
     }

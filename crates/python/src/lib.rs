@@ -2,20 +2,20 @@
 #![allow(missing_docs)]
 
 mod arrays;
+mod corpus;
 mod counts;
 mod encoder;
 mod errors;
 mod exclusive;
 mod ids;
 mod lists;
-mod merges;
 mod model_file;
 mod monitor;
 mod objects;
 mod pretokens;
-mod records;
 mod text;
 mod texts;
+mod train;
 
 use pairloom_core::memory::Allocator;
 use pyo3::prelude::*;
@@ -40,11 +40,11 @@ assert_alignment!(
     encoder::Encoder,
     encoder::SpecialPolicy,
     encoder::StreamEncoder,
-    records::BlockEncoder,
-    records::Documents,
-    records::JsonLines,
-    records::PlainText,
-    records::Quota,
+    corpus::BlockEncoder,
+    corpus::Documents,
+    corpus::JsonLines,
+    corpus::PlainText,
+    corpus::ByteLimit,
 );
 
 #[pymodule(gil_used = false)]
@@ -52,17 +52,17 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::corpus::{BlockEncoder, ByteLimit, Documents, JsonLines, PlainText, check_ascending};
+    #[pymodule_export]
     use super::counts::{Counter, PretokenCounts};
     #[pymodule_export]
     use super::encoder::{DecodeStream, Encoder, SpecialPolicy, StreamEncoder};
-    #[pymodule_export]
-    use super::merges::learn;
     #[pymodule_export]
     use super::model_file::{check_model, find_overlap, pairs_of_ranks, read_model};
     #[pymodule_export]
     use super::pretokens::{is_scanned, pretokenize};
     #[pymodule_export]
-    use super::records::{BlockEncoder, Documents, JsonLines, PlainText, Quota, check_ascending};
+    use super::train::train;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

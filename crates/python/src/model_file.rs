@@ -3,8 +3,8 @@
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::model::Columns;
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
-use pairloom_core::ranks;
 use pairloom_core::special::first_overlap;
+use pairloom_core::vocabulary::rank_merges;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
 
@@ -31,7 +31,7 @@ pub fn read_model<'py>(
     columns.set_item("token_ends", array(py, read.token_ends)?)?;
     columns.set_item("merges", rows(py, read.merges, 3)?)?;
     columns.set_item("rule", if read.ranks { "ranks" } else { "pairs" })?;
-    columns.set_item("whole_first", read.whole_first)?;
+    columns.set_item("ignore_merges", read.ignore_merges)?;
     columns.set_item("special_tokens", specials)?;
     columns.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
     match read.pattern {
@@ -80,6 +80,6 @@ pub fn pairs_of_ranks<'py>(
     token_ends: PyReadonlyArray1<'py, u64>,
 ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
     let ends = token_ends.as_slice()?;
-    let found = py.detach(|| ranks::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
+    let found = py.detach(|| rank_merges::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
     Ok((rows(py, found.rows.into_flattened(), 3)?, array(py, found.unreachable)?, array(py, found.nameless)?))
 }

@@ -72,14 +72,14 @@ pub fn list_of<'py, T, I>(
     items: impl Iterator<Item = I>,
     mut make: impl FnMut(I) -> PyResult<Bound<'py, T>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut made = vec_for(items.size_hint().0)?;
+    let mut merged_id = vec_for(items.size_hint().0)?;
     for (number, item) in items.enumerate() {
         if number % ITEMS_PER_LOOK == ITEMS_PER_LOOK - 1 {
             py.check_signals()?;
         }
-        push(&mut made, make(item)?)?;
+        push(&mut merged_id, make(item)?)?;
     }
-    list(py, made)
+    list(py, merged_id)
 }
 
 /// Appends an object to those of a list to come.

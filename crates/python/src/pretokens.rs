@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use pairloom_core::monitor::pulse_of;
+use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::Pretokenizer;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -25,11 +25,11 @@ pub enum Pattern {
 impl Pattern {
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
-        let made = py.detach(|| match self {
+        let merged_id = py.detach(|| match self {
             Pattern::One(pattern) => Pretokenizer::new(pattern),
             Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
         });
-        made.map(Arc::new).map_err(|error| exception(py, error))
+        merged_id.map(Arc::new).map_err(|error| exception(py, error))
     }
 }
 
@@ -49,7 +49,7 @@ pub fn pretokenize<'py>(
     let pretokenizer = pattern.compile(py)?;
     let text = &*utf8(text_argument(text)?)?;
     let ends = PyMonitor::run(py, None, |monitor| {
-        pretokenizer.ends_pulsing(text, &mut pulse_of(monitor, text.len()))
+        pretokenizer.ends_with_progress(text, &mut report_progress(monitor, text.len()))
     })?;
     let mut start = 0;
     list_of(py, ends.iter(), |&end| objects::bytes(py, &text.as_bytes()[mem::replace(&mut start, end)..end]))

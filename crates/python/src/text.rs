@@ -125,7 +125,7 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
 
 /// The str of a long text, in huge pages where the system has them: most of the time goes to fresh memory.
 fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
-    let (n, largest) = py.detach(|| text::extent(text));
+    let (n, largest) = py.detach(|| text::measure(text));
     // SAFETY: `PyUnicode_New` gives a str of n characters up to `largest`, the width of which follows from that
     // alone, or null and sets an exception; nobody else has seen it yet, so its memory is ours to fill. All of it is
     // filled.
@@ -145,6 +145,6 @@ fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> 
 fn fill<U: Unit + Send>(py: Python<'_>, text: &str, units: &mut [MaybeUninit<U>]) {
     py.detach(|| {
         pages::prefer_huge(units);
-        text::spell_out(text, units);
+        text::from_utf8(text, units);
     });
 }

@@ -51,7 +51,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
         "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
         "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",
         "merges": f"{inspection.n_merges}, {rule}",
-        "whole pretokens first": "yes" if inspection.whole_first else "no",
+        "whole pretokens first": "yes" if inspection.ignore_merges else "no",
         "pattern": inspection.pattern_name or repr(inspection.pattern),
         "decode errors": inspection.decode_errors,
         "special tokens": str(len(inspection.special_tokens)),

@@ -241,10 +241,10 @@ class Reading:
         self._memory = memory
         self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
-        self._quota: _core.Quota | None = None
+        self._limit: _core.ByteLimit | None = None
         if corpus.max_bytes is not None or corpus.doc_cap is not None:
-            self._quota = _core.Quota(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
-            self._quota.use_up(start.n_bytes)
+            self._limit = _core.ByteLimit(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
+            self._limit.use_up(start.n_bytes)
         self.total = self._expected()
         self.n_skipped = start.n_skipped
         self.messages: list[str] = []
@@ -295,7 +295,7 @@ class Reading:
                     block = self._block(state, documents, done)
                     if block is not None:
                         yield block
-                    if self._quota is not None and self._quota.is_full:
+                    if self._limit is not None and self._limit.is_full:
                         return
             except (CorpusError, OSError) as error:
                 if not self._may_skip(error):
@@ -307,8 +307,8 @@ class Reading:
     def _block(self, state: _SourceState, documents: _core.Documents, done: int) -> Block | None:
         """What of the documents is handed on."""
         state.is_open = documents.n_open_bytes > 0 or (state.is_open and not len(documents))
-        if self._quota is not None:
-            documents = self._quota.apply(documents)
+        if self._limit is not None:
+            documents = self._limit.apply(documents)
         state.n_open_bytes = documents.n_open_bytes + (0 if len(documents) else state.n_open_bytes)
         self._n_text_bytes += documents.n_bytes
         first = state.n_documents
@@ -324,9 +324,9 @@ class Reading:
     def _withdrawal(self, state: _SourceState) -> Block:
         """The end of the document that is open, whose text counts no more."""
         end = _core.Documents.end_only()
-        if self._quota is not None:
-            end = self._quota.apply(end)
-            self._quota.give_back(state.n_open_bytes)
+        if self._limit is not None:
+            end = self._limit.apply(end)
+            self._limit.give_back(state.n_open_bytes)
         self._n_text_bytes -= state.n_open_bytes
         done = state.before + self._sizes[state.number] if self._corpus.max_bytes is None else self._n_text_bytes
         return Block(end, state.number, state.n_documents, state.n_skipped_before, done, withdraws=True)

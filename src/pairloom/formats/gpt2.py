@@ -69,7 +69,7 @@ def read_pair(
             **columns,
             merges=rows,
             rule="pairs",
-            whole_first=False,
+            ignore_merges=False,
             special_tokens=specials,
             pattern=GPT2 if pattern is None else pattern,
             decode_errors="replace",
@@ -131,7 +131,7 @@ def write(model: Model) -> dict[str, bytes]:
     is left to whoever loads them.
     """
     check_none(model, "a folder of GPT-2's files")
-    if model.rule != "pairs" or model.whole_first:
+    if model.rule != "pairs" or model.ignore_merges:
         raise FormatError(
             "GPT-2's files cannot express a tokenizer that looks whole pretokens up or merges by ranks; save it as"
             " 'huggingface' or 'pairloom'"

@@ -73,12 +73,12 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     specials, plain = read_added_tokens(file.get("added_tokens") or [], name)
     check_assigned(specials, vocab, name)
     rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
-    whole_first = bpe.get("ignore_merges", False)
-    if type(whole_first) is not bool:
-        raise FormatError(f"{where}: ignore_merges must be true or false, not {shown(whole_first)}")
+    ignore_merges = bpe.get("ignore_merges", False)
+    if type(ignore_merges) is not bool:
+        raise FormatError(f"{where}: ignore_merges must be true or false, not {shown(ignore_merges)}")
     ordinary = ordinary_entries(vocab, specials, rows, where)
     columns = token_columns(ordinary, where)
-    if whole_first:
+    if ignore_merges:
         # A token that is not written in the alphabet is never met in a text there, and its own text would be here.
         characters = frozenset(ALPHABET)
         foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
@@ -91,7 +91,7 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
             **columns,
             merges=rows,
             rule="pairs",
-            whole_first=whole_first,
+            ignore_merges=ignore_merges,
             special_tokens=specials,
             pattern=pattern,
             decode_errors="replace",
@@ -162,7 +162,7 @@ def write(model: Model) -> bytes:
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": model.whole_first,
+            "ignore_merges": model.ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
             "merges": [f"{text_of[left]} {text_of[right]}" for left, right, _ in rows.tolist()],
         },

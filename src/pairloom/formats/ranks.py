@@ -34,7 +34,7 @@ def read(
             )
     with model_of(name):
         model = Model.from_tokens(
-            tokens, rule="ranks", whole_first=True, special_tokens=special_tokens, pattern=pattern
+            tokens, rule="ranks", ignore_merges=True, special_tokens=special_tokens, pattern=pattern
         )
     return one_form(model)
 
@@ -64,12 +64,12 @@ def one_form(model: Model) -> Model:
     That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not look
     whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
     """
-    if not model.whole_first or (model.rule == "pairs" and _why_not_ranks(model)):
+    if not model.ignore_merges or (model.rule == "pairs" and _why_not_ranks(model)):
         return model
     rows, unreachable, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
     if len(unreachable) or len(nameless):
         return replace(model, rule="ranks", merges=np.empty((0, 3), dtype=np.uint32))
-    return replace(model, rule="pairs", whole_first=False, merges=model.token_ids[rows])
+    return replace(model, rule="pairs", ignore_merges=False, merges=model.token_ids[rows])
 
 
 def write(model: Model) -> dict[bytes, int]:
@@ -78,7 +78,7 @@ def write(model: Model) -> dict[bytes, int]:
         raise FormatError(f"ranks cannot express this tokenizer: {reason}; save as 'huggingface' or 'pairloom'")
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
     tokens = model.tokens()
-    if len(alone) and not model.whole_first:
+    if len(alone) and not model.ignore_merges:
         first = int(model.token_ids[alone[0]])
         raise FormatError(
             f"ranks cannot express this tokenizer: no merging makes id {first}, {shown(tokens[first])}, yet a pretoken"

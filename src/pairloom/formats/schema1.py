@@ -29,7 +29,7 @@ def expresses(model: Model) -> bool:
     n = 256 + len(model.merges)
     return (
         model.rule == "pairs"
-        and not model.whole_first
+        and not model.ignore_merges
         and model.decode_errors == "strict"
         and not model.plain_specials
         and model.post_processor is None

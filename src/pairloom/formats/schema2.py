@@ -62,7 +62,7 @@ def write(model: Model) -> bytes:
         "token_ids": _runs(model.token_ids[places]),
         "token_lengths": lengths,
         "unicode_version": UNICODE_VERSION,
-        "whole_first": model.whole_first,
+        "whole_first": model.ignore_merges,
     }
     if model.post_processor is not None:
         file["post_processor"] = model.post_processor

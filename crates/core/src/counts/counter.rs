@@ -1,23 +1,23 @@
 //! Counts what it is given, batch after batch.
 //!
 //! Enters: texts or paths. Leaves: [`PretokenCounts`]. Each call makes jobs of about equal size out of its
-//! sources (many small ones to a job, many jobs to a big one), has a [`Crew`] do them, and joins what
+//! sources (many small ones to a job, many jobs to a big one), has a [`CountWorkers`] do them, and joins what
 //! was cut in two.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::crew::{Clock, Crew, Job, share};
-use super::partitions::Partitions;
-use super::ranges::{Plan, Totals};
-use super::seams::{Counted, Seams};
-use super::tally::Tally;
-use super::windows::{Buffers, Source};
+use super::local_counts::LocalCounts;
+use super::range::{Plan, Totals};
+use super::shared_table::SharedTable;
+use super::stitch::{Counted, Stitcher};
+use super::workers::{Clock, CountWorkers, Job, share};
 use super::{CorpusSpecials, CountOptions, PretokenCounts};
+use crate::corpus::utf8_reader::{Buffers, Source};
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Stage};
-use crate::threads;
+use crate::parallel;
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
 ///
@@ -25,8 +25,8 @@ use crate::threads;
 pub struct Counter {
     options: CountOptions,
     plan: Plan,
-    partitions: Partitions,
-    tallies: Vec<Tally>,
+    table: SharedTable,
+    locals: Vec<LocalCounts>,
     threads: usize,
     n_bytes: u64,
     totals: Totals,
@@ -43,12 +43,12 @@ impl Counter {
     /// A counter that cuts work in other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
-        let threads = threads::wanted(options.threads);
+        let threads = parallel::wanted(options.threads);
         Ok(Counter {
-            partitions: Partitions::new(options.max_memory)?,
+            table: SharedTable::new(options.max_memory)?,
             options,
             plan,
-            tallies: Vec::new(),
+            locals: Vec::new(),
             threads,
             n_bytes: 0,
             totals: Totals::default(),
@@ -94,9 +94,9 @@ impl Counter {
         if self.has_failed {
             return Err(Error::Counts("counting failed before; count again from the start".into()));
         }
-        let n_tallies = self.tallies.len();
-        share(n_tallies, self.tallies.into_iter(), |mut tally| tally.flush(&self.partitions))?;
-        let mut counts = self.partitions.freeze(self.threads)?;
+        let n_locals = self.locals.len();
+        share(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
+        let mut counts = self.table.into_counts(self.threads)?;
         counts.set_totals(self.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
         Ok(counts)
     }
@@ -115,10 +115,10 @@ impl Counter {
         }
         let plan = self.plan_for(sources);
         let jobs = self.jobs(sources, &plan)?;
-        self.hire(jobs.len())?;
-        let n_hired = self.threads.min(jobs.len()).min(self.tallies.len());
-        let crew = Crew::new(&self.options, &plan, &self.partitions, sources, &jobs);
-        let outcomes = crew.work(&mut self.tallies[..n_hired], &mut |n_bytes| report(n_bytes))?;
+        self.add_threads(jobs.len())?;
+        let n_threads = self.threads.min(jobs.len()).min(self.locals.len());
+        let workers = CountWorkers::new(&self.options, &plan, &self.table, sources, &jobs);
+        let outcomes = workers.work(&mut self.locals[..n_threads], &mut |n_bytes| report(n_bytes))?;
         let mut counted: Vec<Counted> = Vec::new();
         for outcome in outcomes {
             self.totals.n_documents += outcome.totals.n_documents;
@@ -127,18 +127,18 @@ impl Counter {
             counted.extend(outcome.counted);
         }
         counted.sort_unstable();
-        let n_bytes = crew.n_bytes();
-        if let Some(tally) = self.tallies.first_mut() {
+        let n_bytes = workers.n_bytes();
+        if let Some(local) = self.locals.first_mut() {
             let mut clock = Clock::start();
-            let mut seams = Seams {
+            let mut seams = Stitcher {
                 options: &self.options,
                 plan: &plan,
-                partitions: &self.partitions,
-                tally,
-                pulse: &mut || if clock.is_due() { report(n_bytes) } else { Ok(()) },
+                table: &self.table,
+                local,
+                on_progress: &mut || if clock.is_due() { report(n_bytes) } else { Ok(()) },
             };
             for ranges in counted.chunk_by(|a, b| a.source == b.source) {
-                seams.join(ranges, || crew.open(sources[ranges[0].source], Buffers::default()))?;
+                seams.join(ranges, || workers.open(sources[ranges[0].source], Buffers::default()))?;
             }
         }
         self.n_bytes = before + n_bytes;
@@ -153,7 +153,7 @@ impl Counter {
         Plan { range_bytes: self.plan.range_bytes.max(n_bytes / MOST_RANGES), ..self.plan }
     }
 
-    /// Cuts the work in jobs: many small sources to one, a big source to many if its pattern allows it.
+    /// SafeCuts the work in jobs: many small sources to one, a big source to many if its pattern allows it.
     fn jobs(&self, sources: &[Source<'_>], plan: &Plan) -> Result<Vec<Job>> {
         let is_cut = self.options.pretokenizer.is_memoryless()
             || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
@@ -188,12 +188,12 @@ impl Counter {
 
     /// Makes a tally for each thread that `n_jobs` jobs can use. Where there is no memory for more than
     /// one, fewer threads count.
-    fn hire(&mut self, n_jobs: usize) -> Result<()> {
-        while self.tallies.len() < self.threads.min(n_jobs).max(1) {
-            match Tally::new(&self.partitions) {
-                Ok(tally) => self.tallies.push(tally),
-                Err(error) if self.tallies.is_empty() => return Err(error),
-                Err(_) => self.threads = self.tallies.len(),
+    fn add_threads(&mut self, n_jobs: usize) -> Result<()> {
+        while self.locals.len() < self.threads.min(n_jobs).max(1) {
+            match LocalCounts::new(&self.table) {
+                Ok(local) => self.locals.push(local),
+                Err(error) if self.locals.is_empty() => return Err(error),
+                Err(_) => self.threads = self.locals.len(),
             }
         }
         Ok(())

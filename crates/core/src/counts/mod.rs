@@ -5,33 +5,35 @@
 //! commutative monoid: counts of parts, added, are the counts of the whole, so neither the number of
 //! threads nor the order of the documents can show in the result.
 
-mod budget;
+mod block_counter;
+mod count_batch;
 mod counter;
-mod crew;
-mod cuts;
-mod frozen;
-mod hot;
-mod keys;
-mod partitions;
-mod ranges;
-mod seams;
-mod short_table;
-mod spans;
-mod tally;
-mod windows;
+mod cut_points;
+mod key;
+mod local_counts;
+mod local_table;
+mod pretoken_counts;
+mod range;
+mod shared_table;
+mod short_key_table;
+mod stitch;
+mod workers;
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use crate::corpus::InputErrors;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 
+pub use block_counter::BlockCounter;
 pub use counter::Counter;
-pub use frozen::PretokenCounts;
+pub use pretoken_counts::PretokenCounts;
 #[doc(hidden)]
-pub use ranges::Plan;
+pub use range::Plan;
 
 /// What special literals in the corpus are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +42,6 @@ pub enum CorpusSpecials {
     Text,
     /// Removed; each is a boundary between documents.
     Split,
-}
-
-/// What happens to bytes of a file that are not UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputErrors {
-    /// An error that names file, offset and likely cause.
-    Strict,
-    /// U+FFFD for each maximal malformed part.
-    Replace,
 }
 
 /// How a corpus is counted.

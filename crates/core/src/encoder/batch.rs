@@ -1,21 +1,21 @@
 //! Many texts at once, over all threads.
 //!
 //! Enters: texts. Leaves: all ids in one array with the offsets of each text, or one count a text. Threads
-//! take stretches of about [`STRETCH_BYTES`]; what comes out does not depend on who takes which.
+//! take stretches of about [`GROUP_BYTES`]; what comes out does not depend on who takes which.
 
 use std::ops::Range;
 
-use super::crew::Crew;
-use super::sink::{Counter, Ids};
+use super::output::{Counter, Ids};
 use super::{Encoder, SpecialPolicy, Worker};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, Pulse};
+use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
+use crate::parallel::ordered_jobs::OrderedJobs;
 use crate::text::Text;
 
 /// How much text a thread takes at a time.
-const STRETCH_BYTES: usize = 1 << 17;
+const GROUP_BYTES: usize = 1 << 17;
 
 /// The product of one stretch: the ids of its texts, if they are wanted, and how many each has.
 struct Piece<I> {
@@ -72,12 +72,13 @@ impl Encoder {
         mut take: impl FnMut(&[I], &[usize]) -> Result<()>,
     ) -> Result<()> {
         self.check_width::<I>()?;
-        let encode = |worker: &mut Worker, number, text: &str, ids: &mut Vec<I>, pulse: Pulse<'_>| {
-            specials.check(number, text)?;
-            let before = ids.len();
-            worker.encode(self, text, self.recognised(specials), &mut Ids(ids), pulse)?;
-            Ok(ids.len() - before)
-        };
+        let encode =
+            |worker: &mut Worker, number, text: &str, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
+                specials.check(number, text)?;
+                let before = ids.len();
+                worker.encode(self, text, self.recognised(specials), &mut Ids(ids), on_progress)?;
+                Ok(ids.len() - before)
+            };
         self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| take(&piece.ids, &piece.counts))
     }
 
@@ -91,12 +92,13 @@ impl Encoder {
     ) -> Result<Vec<i64>> {
         let mut counts = Vec::new();
         counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
-        let count = |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, pulse: Pulse<'_>| {
-            specials.check(number, text)?;
-            let mut counter = Counter { n: 0, limit: usize::MAX };
-            worker.encode(self, text, self.recognised(specials), &mut counter, pulse)?;
-            Ok(counter.n)
-        };
+        let count =
+            |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, on_progress: OnProgress<'_>| {
+                specials.check(number, text)?;
+                let mut counter = Counter { n: 0, limit: usize::MAX };
+                worker.encode(self, text, self.recognised(specials), &mut counter, on_progress)?;
+                Ok(counter.n)
+            };
         self.for_all(texts, threads, monitor, count, |piece| {
             counts.extend(piece.counts.iter().map(|&n| n as i64));
             Ok(())
@@ -110,15 +112,15 @@ impl Encoder {
         texts: &[impl Text],
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, Pulse<'_>) -> Result<usize> + Sync,
+        encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, OnProgress<'_>) -> Result<usize> + Sync,
         mut join: impl FnMut(&mut Piece<I>) -> Result<()>,
     ) -> Result<()> {
-        let stretches = stretches(texts, STRETCH_BYTES)?;
+        let groups = groups(texts, GROUP_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
-        let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
-            let stretch = stretches.get(number).cloned().unwrap_or_default();
-            let first = stretch.start;
-            let texts = texts.get(stretch).unwrap_or_default();
+        let job = |number: usize, piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
+            let group = groups.get(number).cloned().unwrap_or_default();
+            let first = group.start;
+            let texts = texts.get(group).unwrap_or_default();
             piece.ids.clear();
             piece.counts.clear();
             piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
@@ -128,26 +130,26 @@ impl Encoder {
                         next.prefetch();
                     }
                     let utf8 = text.utf8(&mut piece.buffer)?;
-                    piece.counts.push(encode(worker, first + index, utf8, &mut piece.ids, pulse)?);
+                    piece.counts.push(encode(worker, first + index, utf8, &mut piece.ids, on_progress)?);
                 }
                 Ok(())
             })
         };
-        Crew { n_jobs: stretches.len(), threads, monitor, n_bytes }.run(job, |piece, _| join(piece))
+        OrderedJobs { n_jobs: groups.len(), threads, monitor, n_bytes }.run(job, |piece, _| join(piece))
     }
 }
 
-/// Cuts the texts into stretches of about equal length.
-fn stretches(texts: &[impl Text], stretch_bytes: usize) -> Result<Vec<Range<usize>>> {
-    let mut stretches = Vec::new();
+/// SafeCuts the texts into stretches of about equal length.
+fn groups(texts: &[impl Text], group_bytes: usize) -> Result<Vec<Range<usize>>> {
+    let mut groups = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
         n_bytes += text.n_bytes();
-        if n_bytes >= stretch_bytes || index + 1 == texts.len() {
-            stretches.try_reserve(1).map_err(Error::out_of_memory("a batch"))?;
-            stretches.push(start..index + 1);
+        if n_bytes >= group_bytes || index + 1 == texts.len() {
+            groups.try_reserve(1).map_err(Error::out_of_memory("a batch"))?;
+            groups.push(start..index + 1);
             (start, n_bytes) = (index + 1, 0);
         }
     }
-    Ok(stretches)
+    Ok(groups)
 }

@@ -14,15 +14,15 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::blocks::{Blocks, Source};
-use super::crew::Crew;
-use super::sink::Ids;
+use super::file_blocks::{Blocks, Source};
+use super::output::Ids;
 use super::worker::{Marks, Window};
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, Pulse};
+use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
+use crate::parallel::ordered_jobs::OrderedJobs;
 
 /// Bytes between two cuts.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -92,21 +92,21 @@ impl Encoder {
         let n_pieces = usize::try_from(n_pieces).map_err(Error::out_of_memory("the pieces of a file"))?;
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
-        let job = |number: usize, piece: &mut Piece<I>, pulse: Pulse<'_>| {
+        let job = |number: usize, piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
             if n_pieces == 1 {
                 pages::reserve(&mut piece.ids, n_ids);
             }
             let is_last = number + 1 == n_pieces;
             let begin = number as u64 * piece_bytes;
             let until = if is_last { u64::MAX } else { begin + piece_bytes };
-            scan.encode_piece(begin, until, piece, pulse)
+            scan.encode_piece(begin, until, piece, on_progress)
         };
         let (mut all, mut end) = (Vec::new(), None);
         if n_pieces > 1 {
             pages::reserve(&mut all, n_ids);
         }
         let mut bridge = Piece::default();
-        let join = |piece: &mut Piece<I>, pulse: Pulse<'_>| {
+        let join = |piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
             end = Some(match end {
                 None if n_pieces == 1 => {
                     std::mem::swap(&mut all, &mut piece.ids);
@@ -116,11 +116,11 @@ impl Encoder {
                     append(&mut all, &piece.ids)?;
                     piece.end
                 }
-                Some(at) => scan.join(&mut all, at, piece, &mut bridge, pulse)?,
+                Some(at) => scan.join(&mut all, at, piece, &mut bridge, on_progress)?,
             });
             Ok(())
         };
-        Crew { n_jobs: n_pieces, threads, monitor, n_bytes: size.unwrap_or(0) }.run(job, join)?;
+        OrderedJobs { n_jobs: n_pieces, threads, monitor, n_bytes: size.unwrap_or(0) }.run(job, join)?;
         all.shrink_to_fit();
         Ok(all)
     }
@@ -153,10 +153,10 @@ impl FileScan<'_> {
         begin: u64,
         until: u64,
         piece: &mut Piece<I>,
-        pulse: Pulse<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let n_marks = if begin > 0 { N_MARKS } else { 0 };
-        match self.encode(Stretch { begin, until, overhang: OVERHANG_BYTES, n_marks }, piece, pulse) {
+        match self.encode(Stretch { begin, until, overhang: OVERHANG_BYTES, n_marks }, piece, on_progress) {
             // What begins within a pretoken may meet what the whole text does not hold. It is left to the
             // bridge, which meets it if it is there.
             Err(Error::MissingByte { .. } | Error::Pattern { .. }) if begin > 0 => {
@@ -168,8 +168,8 @@ impl FileScan<'_> {
         }
     }
 
-    fn encode<I: Id>(&self, stretch: Stretch, piece: &mut Piece<I>, pulse: Pulse<'_>) -> Result<()> {
-        let Stretch { begin, until, overhang, n_marks } = stretch;
+    fn encode<I: Id>(&self, group: Stretch, piece: &mut Piece<I>, on_progress: OnProgress<'_>) -> Result<()> {
+        let Stretch { begin, until, overhang, n_marks } = group;
         let Piece { ids, marks, end, buffer } = piece;
         let mut blocks = Blocks::new(self.source, begin, n_marks > 0, std::mem::take(buffer));
         blocks.advance(0)?;
@@ -184,8 +184,8 @@ impl FileScan<'_> {
                     in_windows: self.in_windows,
                     specials: self.specials,
                 };
-                let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids), pulse)?;
-                pulse(n_used)?;
+                let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids), on_progress)?;
+                on_progress(n_used)?;
                 *end = blocks.base() + n_used as u64;
                 let seen = blocks.base() + blocks.text().len() as u64;
                 if blocks.is_last() || *end >= until || seen > until.saturating_add(overhang) {
@@ -206,7 +206,7 @@ impl FileScan<'_> {
         mut at: u64,
         piece: &Piece<I>,
         bridge: &mut Piece<I>,
-        pulse: Pulse<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<u64> {
         let marks = &piece.marks.marks;
         while at < piece.end {
@@ -218,9 +218,9 @@ impl FileScan<'_> {
                 return Ok(piece.end);
             }
             let until = next.map_or(piece.end, |&(mark, _)| mark);
-            let stretch = Stretch { begin: at, until, overhang: u64::MAX, n_marks: 0 };
+            let group = Stretch { begin: at, until, overhang: u64::MAX, n_marks: 0 };
             // These bytes were done once before.
-            self.encode(stretch, bridge, &mut |_| pulse(0))?;
+            self.encode(group, bridge, &mut |_| on_progress(0))?;
             append(all, &bridge.ids)?;
             if bridge.end <= at {
                 // Only in a file that was cut short meanwhile.

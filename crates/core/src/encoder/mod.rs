@@ -5,44 +5,37 @@
 //! mergeable pair of lowest rank, leftmost first, until none is left ([`naive`] says it in ten lines).
 //! Nothing is merged twice: what was merged once, by whichever thread, is found again in a bounded cache.
 
-mod arena;
 mod batch;
-mod blocks;
+mod block_encoder;
 mod cache;
-mod crew;
+mod encode_loop;
 mod file;
-mod heap;
-mod key;
-mod literals;
-pub mod naive;
-mod places;
+mod file_blocks;
+pub mod merge;
+mod output;
 mod pool;
-mod probe;
-mod scan;
-mod sink;
-mod spans;
+mod special_literals;
 mod stream;
-mod symbols;
-mod table;
 mod worker;
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, Pulse, pulse_of};
+use crate::monitor::{Monitor, OnProgress, report_progress};
 use crate::pages;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
-use key::Hasher;
+use cache::key::Hasher;
+use output::{Counter, Ids};
 use pool::Pool;
-use sink::{Counter, Ids};
 use worker::Worker;
 
-pub use literals::{LiteralCount, LiteralCounts, Specials};
+pub use block_encoder::{BlockEncoder, BlockOptions, Encoded, Place};
+pub use special_literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;
 
 /// What may be chosen about an encoder without changing its ids.
@@ -145,7 +138,7 @@ impl Encoder {
 
     /// Appends the ids of `text` to `out`. On an error what was appended is taken back.
     pub fn encode<I: Id>(&self, text: &str, specials: SpecialPolicy<'_>, out: &mut Vec<I>) -> Result<()> {
-        self.encode_pulsing(text, specials, out, &mut |_| Ok(()))
+        self.encode_with_progress(text, specials, out, &mut |_| Ok(()))
     }
 
     /// The same for a text so long that the caller may want to know how far it is, or to stop.
@@ -158,21 +151,22 @@ impl Encoder {
     ) -> Result<()> {
         // Hardly any text has more than an id for two bytes.
         pages::reserve(out, text.len() / 2);
-        self.encode_pulsing(text, specials, out, &mut pulse_of(monitor, text.len()))
+        self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()))
     }
 
-    fn encode_pulsing<I: Id>(
+    fn encode_with_progress<I: Id>(
         &self,
         text: &str,
         specials: SpecialPolicy<'_>,
         out: &mut Vec<I>,
-        pulse: Pulse<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.check_width::<I>()?;
         specials.check(0, text)?;
         let before = out.len();
         let recognised = self.recognised(specials);
-        let done = self.with_worker(|worker| worker.encode(self, text, recognised, &mut Ids(out), pulse));
+        let done =
+            self.with_worker(|worker| worker.encode(self, text, recognised, &mut Ids(out), on_progress));
         if done.is_err() {
             out.truncate(before);
         }
@@ -189,8 +183,8 @@ impl Encoder {
     ) -> Result<usize> {
         specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
-        let (recognised, mut pulse) = (self.recognised(specials), pulse_of(monitor, text.len()));
-        self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut pulse))?;
+        let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
+        self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut on_progress))?;
         Ok(counter.n.min(counter.limit))
     }
 
@@ -230,5 +224,6 @@ impl Encoder {
     }
 }
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use super::sink::Ids;
+use super::output::Ids;
 use super::worker::{Marks, Window};
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, pulse_of};
+use crate::monitor::{Monitor, report_progress};
 
 /// Encodes the concatenation of all it is given.
 pub struct StreamEncoder {
@@ -70,10 +70,10 @@ impl StreamEncoder {
             specials: self.specials,
         };
         let mut marks = Marks { base: self.n_taken, ..Marks::default() };
-        let mut pulse = pulse_of(monitor, self.held.len());
+        let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder
             .with_worker(|worker| {
-                worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out), &mut pulse)
+                worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out), &mut on_progress)
             })
             .map_err(|error| error.in_data(String::new))
     }

@@ -5,7 +5,6 @@ mod random;
 use std::sync::Arc;
 
 use super::file::Cutting;
-use super::heap::HeapScratch;
 use super::*;
 use crate::monitor::{Monitor, Silent, Stage};
 use crate::vocabulary::Tokens;
@@ -26,7 +25,10 @@ fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
         while from < document.len() {
             encoder.pretokenizer.fill(document, from, &mut ends)?;
             for &end in &ends {
-                ids.extend(naive::encode_pretoken(&encoder.vocabulary, &document.as_bytes()[from..end])?);
+                ids.extend(merge::naive::encode_pretoken(
+                    &encoder.vocabulary,
+                    &document.as_bytes()[from..end],
+                )?);
                 from = end;
             }
         }
@@ -98,11 +100,11 @@ fn long_pretokens_encode_as_defined() {
 #[test]
 fn all_ways_of_merging_agree() {
     for (setting, mut random) in settings() {
-        let (vocabulary, mut scratch) = (setting.vocabulary(), HeapScratch::default());
+        let (vocabulary, mut scratch) = (setting.vocabulary(), merge::heap::HeapScratch::default());
         for n in [1, 2, 3, 10, 100, 1000] {
             let text = setting.text(&mut random, n);
             let (mut by_heap, mut by_places) = (Vec::new(), Vec::new());
-            let heap = heap::merge(&vocabulary, text.as_bytes(), &mut scratch, |id| {
+            let heap = merge::heap::merge(&vocabulary, text.as_bytes(), &mut scratch, |id| {
                 by_heap.push(id);
                 Ok(())
             });
@@ -110,12 +112,12 @@ fn all_ways_of_merging_agree() {
                 by_places.push(id);
                 Ok(())
             };
-            let places = places::merge(&vocabulary, text.as_bytes(), put, &mut |_| Ok(()));
+            let places = merge::by_rank::merge(&vocabulary, text.as_bytes(), put, &mut |_| Ok(()));
             assert_eq!((heap.is_ok(), &by_heap), (places.is_ok(), &by_places), "{text:?}");
-            if text.len() < 300 && !vocabulary.is_whole_first() && heap.is_ok() {
+            if text.len() < 300 && !vocabulary.ignores_merges() && heap.is_ok() {
                 assert_eq!(
                     by_heap,
-                    naive::encode_pretoken(&vocabulary, text.as_bytes()).unwrap(),
+                    merge::naive::encode_pretoken(&vocabulary, text.as_bytes()).unwrap(),
                     "{text:?}"
                 );
             }
@@ -149,7 +151,7 @@ fn all_ways_of_merging_agree_on_runs() {
         .unwrap();
         let text: Vec<u8> = (0..7 + random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
         let (mut expected, mut by_places) = (Vec::new(), Vec::new());
-        heap::merge(&vocabulary, &text, &mut HeapScratch::default(), |id| {
+        merge::heap::merge(&vocabulary, &text, &mut merge::heap::HeapScratch::default(), |id| {
             expected.push(id);
             Ok(())
         })
@@ -158,10 +160,10 @@ fn all_ways_of_merging_agree_on_runs() {
             by_places.push(id);
             Ok(())
         };
-        places::merge(&vocabulary, &text, put, &mut |_| Ok(())).unwrap();
+        merge::by_rank::merge(&vocabulary, &text, put, &mut |_| Ok(())).unwrap();
         assert_eq!(by_places, expected, "{:?} {tokens:?}", text.escape_ascii().to_string());
         if vocabulary.id_of(&text).is_none() {
-            assert_eq!(expected, naive::encode_pretoken(&vocabulary, &text).unwrap());
+            assert_eq!(expected, merge::naive::encode_pretoken(&vocabulary, &text).unwrap());
         }
     }
 }

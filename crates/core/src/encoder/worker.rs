@@ -1,11 +1,11 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
 use super::cache::Cache;
-use super::sink::Sink;
-use super::spans::Merger;
+use super::encode_loop::PretokenEncoder;
+use super::output::Output;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
-use crate::monitor::Pulse;
+use crate::monitor::OnProgress;
 use crate::special::SpecialTokens;
 
 /// A window of more bytes takes so long that the pulse is called within it.
@@ -14,7 +14,7 @@ const LONG: usize = 1 << 20;
 /// Buffers that are reused from text to text.
 pub(super) struct Worker {
     ends: Vec<usize>,
-    merger: Merger,
+    pretokens: PretokenEncoder,
 }
 
 /// A text that may go on.
@@ -61,53 +61,53 @@ impl Marks {
 impl Worker {
     /// A worker of `encoder`.
     pub(super) fn new(encoder: &Encoder) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), merger: Merger::new(encoder.cache.known()?) })
+        Ok(Worker { ends: Vec::new(), pretokens: PretokenEncoder::new(encoder.cache.handle()?) })
     }
 
     /// Uses the newest table of the cache.
     pub(super) fn refresh(&mut self, cache: &Cache) {
-        self.merger.refresh(cache);
+        self.pretokens.refresh(cache);
     }
 
     /// Encodes a whole text, recognising `specials`.
     #[inline]
-    pub(super) fn encode<S: Sink>(
+    pub(super) fn encode<S: Output>(
         &mut self,
         encoder: &Encoder,
         text: &str,
         specials: Option<&SpecialTokens>,
-        sink: &mut S,
-        pulse: Pulse<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut at = 0;
         if let Some(specials) = specials {
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(encoder, &text[at..found.start], sink, pulse)?;
-                if sink.is_full() {
+                self.encode_document(encoder, &text[at..found.start], output, on_progress)?;
+                if output.is_full() {
                     return Ok(());
                 }
-                sink.put(specials.tokens()[found.index].1)?;
+                output.put(specials.tokens()[found.index].1)?;
                 at = found.end;
             }
         }
-        self.encode_document(encoder, &text[at..], sink, pulse)
+        self.encode_document(encoder, &text[at..], output, on_progress)
     }
 
     /// Encodes text without special tokens.
     #[inline]
-    fn encode_document<S: Sink>(
+    fn encode_document<S: Output>(
         &mut self,
         encoder: &Encoder,
         document: &str,
-        sink: &mut S,
-        pulse: Pulse<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut from = 0;
-        while from < document.len() && !sink.is_full() {
-            encoder.pretokenizer.fill_pulsing(document, from, &mut self.ends, pulse)?;
-            self.merger.encode(encoder, document.as_bytes(), from, &self.ends, sink, pulse)?;
+        while from < document.len() && !output.is_full() {
+            encoder.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
+            self.pretokens.encode(encoder, document.as_bytes(), from, &self.ends, output, on_progress)?;
             let end = self.ends.last().copied().unwrap_or(document.len());
-            pulse(end - from)?;
+            on_progress(end - from)?;
             from = end;
         }
         Ok(())
@@ -117,13 +117,13 @@ impl Worker {
     ///
     /// Held back are the last two pretokens, white space at the end, and what may begin a special token; with
     /// `in_windows` false, all that follows the last special token.
-    pub(super) fn encode_window<S: Sink>(
+    pub(super) fn encode_window<S: Output>(
         &mut self,
         encoder: &Encoder,
         window: Window<'_>,
         marks: &mut Marks,
-        sink: &mut S,
-        pulse: Pulse<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
     ) -> Result<usize> {
         let Window { text, is_last, until, in_windows, .. } = window;
         let specials = match window.specials {
@@ -133,7 +133,7 @@ impl Worker {
         let longest = specials.map_or(0, SpecialTokens::longest);
         // A special token that starts before `open` is seen in full, whichever is the longest there.
         let open = match longest {
-            1.. if !is_last => floor_char_boundary(text, (text.len() + 1).saturating_sub(longest)),
+            1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
         };
         let mut done = 0;
@@ -149,7 +149,7 @@ impl Worker {
             if end > done {
                 let document =
                     Window { text: &text[done..end], is_last: is_whole, until: until - done, ..window };
-                done += self.encode_document_window(encoder, document, done, marks, sink, pulse)?;
+                done += self.encode_document_window(encoder, document, done, marks, output, on_progress)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end && done < until) else { break };
             if window.specials == Specials::Error {
@@ -157,33 +157,33 @@ impl Worker {
                 let offset = usize::try_from(marks.base).unwrap_or(usize::MAX).saturating_add(found.start);
                 return Err(Error::DisallowedSpecial { token, offset });
             }
-            sink.put(specials.tokens()[found.index].1)?;
+            output.put(specials.tokens()[found.index].1)?;
             done = found.end;
             if marks.n_wanted > 0 {
-                marks.add(done, sink.n_ids())?;
+                marks.add(done, output.n_ids())?;
             }
         }
         Ok(done)
     }
 
     /// The same for a document, which lies `base` bytes into the text.
-    fn encode_document_window<S: Sink>(
+    fn encode_document_window<S: Output>(
         &mut self,
         encoder: &Encoder,
         window: Window<'_>,
         base: usize,
         marks: &mut Marks,
-        sink: &mut S,
-        pulse: Pulse<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
     ) -> Result<usize> {
         let Window { text, is_last, until, .. } = window;
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);
         while scanned < text.len() && encoded < until {
             if text.len() > LONG {
-                pulse(0)?;
+                on_progress(0)?;
             }
-            encoder.pretokenizer.fill_pulsing(text, scanned, &mut self.ends, pulse)?;
+            encoder.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
             let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
             // Of what may change, some is scanned again: the last pretoken before the next ones, so that there
             // are always two, and all at the text's end.
@@ -206,11 +206,11 @@ impl Worker {
                 && let Some((end, rest)) = certain.split_first()
             {
                 let one = std::slice::from_ref(end);
-                self.merger.encode(encoder, text.as_bytes(), encoded, one, sink, pulse)?;
+                self.pretokens.encode(encoder, text.as_bytes(), encoded, one, output, on_progress)?;
                 (encoded, certain) = (*end, rest);
-                marks.add(base + encoded, sink.n_ids())?;
+                marks.add(base + encoded, output.n_ids())?;
             }
-            self.merger.encode(encoder, text.as_bytes(), encoded, certain, sink, pulse)?;
+            self.pretokens.encode(encoder, text.as_bytes(), encoded, certain, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {
                 break;
@@ -219,12 +219,4 @@ impl Worker {
         }
         Ok(encoded)
     }
-}
-
-/// The last place at or before `at` where a character begins.
-fn floor_char_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }

@@ -58,7 +58,7 @@ pub struct ModelColumns {
     /// Whether any two tokens merge whose joined bytes are a token, least id first.
     pub ranks: bool,
     /// Whether a pretoken that is a token is not merged.
-    pub whole_first: bool,
+    pub ignore_merges: bool,
     /// Special tokens in the order of the file.
     pub special_tokens: Vec<(String, u32)>,
     /// Those special tokens that HuggingFace counts as text, ascending.

@@ -47,12 +47,12 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         }
     }
     for (rank, merge) in merges.chunks_exact(3).enumerate() {
-        let &[left, right, made] = merge else { continue };
+        let &[left, right, merged_id] = merge else { continue };
         let (left, right) = (tokens.bytes(left as usize), tokens.bytes(right as usize));
-        let joined = tokens.bytes(made as usize);
+        let joined = tokens.bytes(merged_id as usize);
         if joined.len() != left.len() + right.len() || !joined.starts_with(left) || !joined.ends_with(right) {
             return Err(Error::Model(format!(
-                "vocab['{made}'] is not the bytes of merges[{rank}]; one of them is damaged"
+                "vocab['{merged_id}'] is not the bytes of merges[{rank}]; one of them is damaged"
             )));
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         token_ends,
         merges,
         ranks: false,
-        whole_first: false,
+        ignore_merges: false,
         special_tokens,
         plain_specials: Vec::new(),
         pattern: PatternText::One(pattern),
@@ -90,13 +90,13 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
     let mut merges = Vec::new();
     json.list(|json, rank| {
         let mut row = [0, 0, u32::try_from(256 + rank).unwrap_or(u32::MAX)];
-        let made = row[2];
+        let merged_id = row[2];
         let mut n_parts = 0;
         json.list(|json, side| {
             let part = read_id(json)?;
-            if part >= made {
+            if part >= merged_id {
                 return Err(Error::Model(format!(
-                    "refers forward to id {part}; it may use ids below {made}, which exist by then"
+                    "refers forward to id {part}; it may use ids below {merged_id}, which exist by then"
                 )));
             }
             if side < 2 {

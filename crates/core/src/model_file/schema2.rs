@@ -54,7 +54,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     let token_runs = file.value("token_ids", numbers)?;
     let lengths = file.value("token_lengths", numbers)?;
     let unicode_version = file.value("unicode_version", |json| json.string())?;
-    let whole_first = file.value("whole_first", |json| json.boolean())?;
+    let ignore_merges = file.value("whole_first", |json| json.boolean())?;
     file.end()?;
     if version != 2 {
         return Err(Error::Model(format!("schema_version is {version}, not 2")));
@@ -79,12 +79,12 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
             flat.len()
         )));
     }
-    let made = expand(&made_runs, flat.len() / 2).within(|| "made_ids".into())?;
+    let merged_id = expand(&made_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
-    let index = derive(&mut tokens, &flat, &made)?;
+    let index = derive(&mut tokens, &flat, &merged_id)?;
     tokens.check_distinct()?;
     // Where each merge makes another token, equal pairs would have made equal bytes.
-    if tokens.ids.len() - n_listed < made.len() {
+    if tokens.ids.len() - n_listed < merged_id.len() {
         check_pairs_distinct(&flat)?;
     }
     for (text, id) in &special_tokens {
@@ -96,7 +96,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         }
     }
     check_plain(&plain_specials, &special_tokens)?;
-    let merges = rows(&flat, &made)?;
+    let merges = rows(&flat, &merged_id)?;
     let mut order: Vec<usize> = Vec::new();
     order.try_reserve_exact(tokens.ids.len()).map_err(Error::out_of_memory("token order"))?;
     order.extend(0..tokens.ids.len());
@@ -108,7 +108,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         token_ends,
         merges,
         ranks,
-        whole_first,
+        ignore_merges,
         special_tokens,
         plain_specials,
         pattern,
@@ -273,14 +273,14 @@ impl Index {
 }
 
 /// Adds the tokens that merges make, and checks every merge's bytes; gives the index of each id.
-fn derive(tokens: &mut Tokens, flat: &[u32], made: &[u32]) -> Result<Index> {
-    let largest = tokens.ids.iter().chain(made).copied().max().unwrap_or(0);
-    let mut index = Index::new(largest, tokens.ids.len() + made.len())?;
+fn derive(tokens: &mut Tokens, flat: &[u32], merged_id: &[u32]) -> Result<Index> {
+    let largest = tokens.ids.iter().chain(merged_id).copied().max().unwrap_or(0);
+    let mut index = Index::new(largest, tokens.ids.len() + merged_id.len())?;
     for (place, &id) in tokens.ids.iter().enumerate() {
         index.insert(id, place);
     }
     let mut later = Vec::new();
-    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(made).enumerate() {
+    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(merged_id).enumerate() {
         let &[left, right] = pair else { continue };
         let parts = (index.get(left), index.get(right));
         match (parts, index.get(id).is_some()) {
@@ -346,12 +346,12 @@ fn check_pairs_distinct(flat: &[u32]) -> Result<()> {
 }
 
 /// Rows of left, right, made.
-fn rows(flat: &[u32], made: &[u32]) -> Result<Vec<u32>> {
+fn rows(flat: &[u32], merged_id: &[u32]) -> Result<Vec<u32>> {
     let mut rows = Vec::new();
-    rows.try_reserve_exact(made.len() * 3).map_err(Error::out_of_memory("merges"))?;
-    for (pair, &made) in flat.chunks_exact(2).zip(made) {
+    rows.try_reserve_exact(merged_id.len() * 3).map_err(Error::out_of_memory("merges"))?;
+    for (pair, &merged_id) in flat.chunks_exact(2).zip(merged_id) {
         rows.extend_from_slice(pair);
-        rows.push(made);
+        rows.push(merged_id);
     }
     Ok(rows)
 }

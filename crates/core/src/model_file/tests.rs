@@ -79,7 +79,7 @@ fn schema_2_gives_columns() {
     assert_eq!(columns.merges, [1, 2, 10]);
     assert_eq!(columns.special_tokens, [("é😀".to_string(), 99)]);
     assert_eq!(columns.pattern, PatternText::Several(vec!["\\S".into(), "\\s".into()]));
-    assert!(columns.whole_first && !columns.ranks);
+    assert!(columns.ignore_merges && !columns.ranks);
 }
 
 #[test]

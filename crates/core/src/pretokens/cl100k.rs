@@ -6,12 +6,12 @@
 //! Source: the published patterns, read alternative by alternative; the differential tests compare with a
 //! regex engine.
 
-use super::block::Block;
-use super::parts::{self, Lines};
-use super::text::{Classes, Text};
+use super::byte_block::Block;
+use super::runs::{Classes, Text};
+use super::scan::{Rules, Starts};
+use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at};
 use super::window::{Window, firsts};
-use super::windows::{Rules, Starts};
 
 /// The choices within the family.
 ///
@@ -35,17 +35,17 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         let word = if MARKS { window.letter | window.mark } else { window.letter };
         let other = window.valid & !(word | window.number | window.space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
-        let absorbed = parts::upward(newlines, newlines & other << 1);
+        let absorbed = shared_rules::upward(newlines, newlines & other << 1);
         let Lines { plain, starts: in_space, unknown_from } =
-            parts::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, !window.space, is_last);
+            shared_rules::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, !window.space, is_last);
         let symbols = firsts(other) & !(block.equal(b' ') << 1);
         let prefixes = symbols & window.before::<ASCII>(word);
         let words = firsts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
         let mut starts =
-            in_space | symbols | words | parts::numbers::<B, ASCII, N_DIGITS>(window, window.number);
+            in_space | symbols | words | shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number);
         let apostrophes = block.equal(b'\'') & prefixes;
         if apostrophes != 0 {
-            let (one, two) = parts::contractions::<B, true, ASCII>(block);
+            let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;
         }
         Starts { starts, unknown_from }
@@ -55,7 +55,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
         if byte == b'\'' {
-            let n_letters = parts::contraction::<true>(&text, at);
+            let n_letters = shared_rules::contraction::<true>(&text, at);
             if n_letters > 0 {
                 return at + 1 + n_letters;
             }
@@ -66,7 +66,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
             return text.skip(at, Classes::any_of(word));
         }
         if class & NUMBER != 0 {
-            return parts::numbers_end::<N_DIGITS>(&text, at);
+            return shared_rules::numbers_end::<N_DIGITS>(&text, at);
         }
         let next = class_at(&text, at + n_bytes).map_or(SPACE, |(class, _)| class);
         if is_word(next) && !matches!(byte, b'\r' | b'\n') {
@@ -80,6 +80,6 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
             }
             return end;
         }
-        parts::lines_end::<WHOLE_END>(&text, at)
+        shared_rules::lines_end::<WHOLE_END>(&text, at)
     }
 }

@@ -7,12 +7,12 @@
 //! Invariant: a start is all the context there is.
 //! Source: the published tokenizer.json; the differential tests compare with its three regexes in turn.
 
-use super::block::Block;
-use super::parts::{self, Lines};
-use super::text::{Classes, Members, Text};
+use super::byte_block::Block;
+use super::runs::{Classes, Members, Text};
+use super::scan::{Rules, Starts};
+use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
 use super::window::{Window, firsts};
-use super::windows::{Rules, Starts};
 
 /// See the module.
 #[derive(Clone, Copy)]
@@ -35,16 +35,21 @@ impl Rules for DeepSeek {
         let word = every_word & !cjk;
         let unmatched = valid & !(every_word | symbol | number | space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
-        let absorbed = parts::upward(newlines, newlines & (symbol & !cjk) << 1);
-        let Lines { plain, starts: in_space, mut unknown_from } =
-            parts::lines::<B, ASCII, false>(window, newlines, absorbed, !(space | number | cjk), is_last);
+        let absorbed = shared_rules::upward(newlines, newlines & (symbol & !cjk) << 1);
+        let Lines { plain, starts: in_space, mut unknown_from } = shared_rules::lines::<B, ASCII, false>(
+            window,
+            newlines,
+            absorbed,
+            !(space | number | cjk),
+            is_last,
+        );
         let symbols = firsts(symbol & !cjk) & !(block.equal(b' ') << 1);
         let ascii_letters = window.letter & !window.high;
         let prefixes = symbols & !window.high & ascii_letters >> 1;
         let words = firsts(word) & !((plain | unmatched) << 1) & !(prefixes << 1);
         let mut starts = in_space | symbols | words | firsts(every_word & cjk) | firsts(symbol & cjk);
         starts |= firsts(unmatched) | unmatched & window.before::<ASCII>(word);
-        starts |= parts::numbers::<B, ASCII, 3>(window, number);
+        starts |= shared_rules::numbers::<B, ASCII, 3>(window, number);
         if !ASCII {
             // Behind a symbol, only letters of ASCII: the rest of the word is a pretoken of its own.
             starts |= ascii_letters.wrapping_add(prefixes << 1) & !ascii_letters & word;
@@ -57,7 +62,7 @@ impl Rules for DeepSeek {
     fn next_end(self, text: Text<'_>, at: usize) -> usize {
         let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         if class & NUMBER != 0 {
-            return parts::numbers_end::<3>(&text, at);
+            return shared_rules::numbers_end::<3>(&text, at);
         }
         let bytes = text.as_bytes();
         let byte = bytes[at];
@@ -83,7 +88,7 @@ impl Rules for DeepSeek {
             let end = piece.skip(at, SPACE);
             let is_end = piece.class_at(end).is_none();
             let run = if is_end { text.get(..end).unwrap_or(&text) } else { &text };
-            return parts::lines_end::<false>(run, at);
+            return shared_rules::lines_end::<false>(run, at);
         }
         let mut end = at + n_bytes;
         while let Some((class, n_bytes)) = piece.class_at(end) {

@@ -5,12 +5,12 @@
 //! Source: the published pattern, read alternative by alternative; the differential tests compare with a
 //! regex engine.
 
-use super::block::Block;
-use super::parts;
-use super::text::{Classes, Text};
+use super::byte_block::Block;
+use super::runs::{Classes, Text};
+use super::scan::{Rules, Starts};
+use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, firsts};
-use super::windows::{Rules, Starts};
 
 /// The rules of the pattern. `DIGITS_APART`: each number is cut out first, and then nothing joins across.
 #[derive(Clone, Copy)]
@@ -35,12 +35,12 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
         let follows = if DIGITS_APART { letter | other } else { valid & !space };
         starts |= firsts(space) | space & window.before::<ASCII>(follows);
         starts |= if DIGITS_APART {
-            parts::numbers::<B, ASCII, 1>(window, number)
+            shared_rules::numbers::<B, ASCII, 1>(window, number)
         } else {
             firsts(number) & !behind_blank
         };
         if apostrophes != 0 {
-            let (one, two) = parts::contractions::<B, false, ASCII>(block);
+            let (one, two) = shared_rules::contractions::<B, false, ASCII>(block);
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             starts = starts & !((one | two) << 1) | one << 2 | two << 3;
         }
@@ -51,7 +51,7 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
         let Some((mut class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
         if byte == b'\'' {
-            let n_letters = parts::contraction::<false>(&text, at);
+            let n_letters = shared_rules::contraction::<false>(&text, at);
             if n_letters > 0 {
                 return at + 1 + n_letters;
             }
@@ -70,7 +70,7 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
                 _ => {
                     let run_end = text.skip(end, Classes::any_of(SPACE));
                     let is_at_edge = class_at(&text, run_end).is_some_and(|(class, _)| is_edge(class));
-                    return if is_at_edge { run_end } else { parts::spaces_end(&text, at) };
+                    return if is_at_edge { run_end } else { shared_rules::spaces_end(&text, at) };
                 }
             }
         }

@@ -6,28 +6,29 @@
 //! The exact text of a named pattern is scanned by hand-written code (memory speed); any other pattern by
 //! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
 
-mod alternatives;
-mod block;
+pub(crate) mod byte_block;
 mod cl100k;
 mod deepseek;
 mod families;
 mod gpt2;
+mod linear_regex;
 mod o200k;
-mod parts;
 pub mod patterns;
 mod regex;
+mod runs;
+pub(crate) mod safe_cuts;
+mod scan;
 mod sequence;
-mod text;
+mod shared_rules;
 mod unicode;
 mod unicode_tables;
 mod window;
-mod windows;
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::monitor::Pulse;
+use crate::monitor::OnProgress;
 
-pub use block::Level;
+pub use byte_block::Level;
 use families::Family;
 pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, named_patterns, names};
 use regex::RegexScanner;
@@ -127,23 +128,23 @@ impl Pretokenizer {
     /// [`ENDS_PER_FILL`]; the last one is the next call's `from`. [`Error::Pattern`] if the regex engine
     /// gives up on the text.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
-        self.fill_pulsing(document, from, ends, &mut |_| Ok(()))
+        self.fill_with_progress(document, from, ends, &mut |_| Ok(()))
     }
 
-    /// The same, which `pulse` may end: a regex engine can take any time for one call, a hand-written scanner takes
+    /// The same, which `on_progress` may end: a regex engine can take any time for one call, a hand-written scanner takes
     /// little and does not ask.
     #[inline]
-    pub fn fill_pulsing(
+    pub fn fill_with_progress(
         &self,
         document: &str,
         from: usize,
         ends: &mut Vec<usize>,
-        pulse: Pulse<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<()> {
         match &self.engine {
             Engine::Named(family, level) => family.fill(*level, document, from, ends),
-            Engine::Regex(scanner) => scanner.fill(document, from, ends, pulse),
-            Engine::Sequence(sequence) => sequence.fill(document, from, ends, pulse),
+            Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
+            Engine::Sequence(sequence) => sequence.fill(document, from, ends, on_progress),
         }
     }
 
@@ -160,18 +161,18 @@ impl Pretokenizer {
 
     /// All ends of the pretokens of `document`.
     pub fn ends(&self, document: &str) -> Result<Vec<usize>> {
-        self.ends_pulsing(document, &mut |_| Ok(()))
+        self.ends_with_progress(document, &mut |_| Ok(()))
     }
 
-    /// The same, which `pulse` may end.
-    pub fn ends_pulsing(&self, document: &str, pulse: Pulse<'_>) -> Result<Vec<usize>> {
+    /// The same, which `on_progress` may end.
+    pub fn ends_with_progress(&self, document: &str, on_progress: OnProgress<'_>) -> Result<Vec<usize>> {
         let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
         while from < document.len() {
-            self.fill_pulsing(document, from, &mut some, pulse)?;
+            self.fill_with_progress(document, from, &mut some, on_progress)?;
             all.grow(some.len(), "pretoken ends")?;
             all.extend_from_slice(&some);
             let end = some.last().copied().unwrap_or(document.len());
-            pulse(end - from)?;
+            on_progress(end - from)?;
             from = end;
         }
         Ok(all)

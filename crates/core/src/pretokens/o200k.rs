@@ -9,12 +9,12 @@
 //! Source: the published patterns, read alternative by alternative; the differential tests compare with a
 //! regex engine.
 
-use super::block::Block;
-use super::parts::{self, Lines};
-use super::text::{Classes, Text};
+use super::byte_block::Block;
+use super::runs::{Classes, Text};
+use super::scan::{Rules, Starts};
+use super::shared_rules::{self, Lines};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, class_of_code};
 use super::window::{Window, firsts};
-use super::windows::{Rules, Starts};
 
 /// The choices within the family.
 ///
@@ -51,16 +51,16 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
         let every_other = window.valid & !(word | window.number | window.space | han);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
         let slashes = if SLASHES { block.equal(b'/') } else { 0 };
-        let absorbed = parts::upward(newlines | slashes, newlines & every_other << 1);
+        let absorbed = shared_rules::upward(newlines | slashes, newlines & every_other << 1);
         let other = every_other & !absorbed;
         let Lines { plain, starts: in_space, mut unknown_from } =
-            parts::lines::<B, ASCII, false>(window, newlines, absorbed, !window.space, is_last);
+            shared_rules::lines::<B, ASCII, false>(window, newlines, absorbed, !window.space, is_last);
         let symbols = firsts(other) & !(block.equal(b' ') << 1);
         let prefixes = symbols & window.before::<ASCII>(word);
         let behind_prefixes = window.after::<ASCII>(prefixes);
         let words = firsts(word) & !(plain << 1) & !behind_prefixes;
         let mut starts = in_space | symbols | words | upper & lower << 1 | firsts(han);
-        starts |= parts::numbers::<B, ASCII, N_DIGITS>(window, window.number & !han);
+        starts |= shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number & !han);
         if !ASCII {
             let without_case = word & !(lower | upper);
             let swallowed = firsts(mark) & every_other << 1 & !behind_prefixes;
@@ -72,7 +72,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
         }
         let apostrophes = block.equal(b'\'') & prefixes & word << 1;
         if CONTRACTIONS && apostrophes != 0 {
-            let (one, two) = parts::contractions::<B, true, ASCII>(block);
+            let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             let (mut one, mut two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             let mut again = (one << 2 | two << 3) & (one | two);
             while again != 0 {
@@ -101,13 +101,13 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
             .or_else(|| Self::word_of_upper(text, at));
         if let Some(end) = word {
             if CONTRACTIONS && text.as_bytes().get(end) == Some(&b'\'') {
-                let n_letters = parts::contraction::<true>(&text, end);
+                let n_letters = shared_rules::contraction::<true>(&text, end);
                 return if n_letters > 0 { end + 1 + n_letters } else { end };
             }
             return end;
         }
         if class & NUMBER != 0 {
-            return parts::numbers_end::<N_DIGITS>(&text, at);
+            return shared_rules::numbers_end::<N_DIGITS>(&text, at);
         }
         let is_other = |class: u8| class & (LETTER | NUMBER | SPACE) == 0;
         let next = class_at(&text, at + n_bytes).map_or(SPACE, |(class, _)| class);
@@ -121,7 +121,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
             }
             return end;
         }
-        parts::lines_end::<false>(&text, at)
+        shared_rules::lines_end::<false>(&text, at)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Enters: a document. Leaves: the ends of its pretokens: the matches, found one after the other, and the text
 //! between them, each gap a pretoken of its own. Empty matches make no pretokens. Cost: a match is found in linear
-//! time where the pattern is an automaton, see [`super::alternatives`]. Others backtrack, up to a limit behind which
+//! time where the pattern is an automaton, see [`super::linear_regex`]. Others backtrack, up to a limit behind which
 //! a text is refused instead of taking for ever. All matches together may take quadratic time, where an alternative
 //! reads far ahead at each of them and fails there, as `a+b` in `a+b|a` on a long run of a.
 
@@ -12,17 +12,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use fancy_regex::{Input, Regex};
 
 use super::ENDS_PER_FILL;
-use super::alternatives::Alternatives;
+use super::linear_regex::LinearRegex;
 use crate::error::{Error, Result};
 use crate::memory::{Room, TryReserve};
-use crate::monitor::Pulse;
+use crate::monitor::OnProgress;
 
 /// What compiling or running a pattern may allocate without asking: automata, their caches of up to 16 MiB each, and
 /// the stack of a search that backtracks.
 const ROOM_BYTES: usize = 64 << 20;
 
 /// About how many bytes of text are looked at between two calls of a pulse.
-const BYTES_PER_PULSE: usize = 1 << 24;
+const BYTES_PER_TICK: usize = 1 << 24;
 
 /// Most steps of a search, or matches, between two calls of a pulse.
 const MOST_STEPS: usize = 1 << 12;
@@ -34,7 +34,7 @@ pub(super) struct RegexScanner {
 }
 
 enum Engine {
-    Automaton(Alternatives),
+    Automaton(LinearRegex),
     Backtracking(Box<Regex>),
 }
 
@@ -54,7 +54,7 @@ impl RegexScanner {
     /// Compiles `pattern`, as an automaton if it can be one.
     pub fn new(pattern: &str) -> Result<Self> {
         let _room = room()?;
-        let engine = match Alternatives::new(pattern) {
+        let engine = match LinearRegex::new(pattern) {
             Some(found) => Engine::Automaton(found),
             None => Engine::backtracking(pattern)?,
         };
@@ -68,12 +68,17 @@ impl RegexScanner {
     }
 
     /// The first match from `from` on that is not empty: its start and end. The caller holds [`room`].
-    pub fn find(&self, text: &str, mut from: usize, pulse: Pulse<'_>) -> Result<Option<(usize, usize)>> {
+    pub fn find(
+        &self,
+        text: &str,
+        mut from: usize,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Option<(usize, usize)>> {
         let regex = match &self.engine {
             Engine::Automaton(alternatives) => return Ok(alternatives.find(text, from)),
             Engine::Backtracking(regex) => regex,
         };
-        let watched = Watched::new(text, from, pulse);
+        let watched = Watched::new(text, from, on_progress);
         loop {
             match watched.find(regex, from, &self.pattern)? {
                 None => return Ok(None),
@@ -86,14 +91,20 @@ impl RegexScanner {
         }
     }
 
-    /// [`super::Pretokenizer::fill_pulsing`] by matches.
-    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>, pulse: Pulse<'_>) -> Result<()> {
+    /// [`super::Pretokenizer::fill_with_progress`] by matches.
+    pub fn fill(
+        &self,
+        text: &str,
+        from: usize,
+        ends: &mut Vec<usize>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
         ends.clear();
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
         let _room = room()?;
         let (mut at, mut n_matches) = (from, 0);
         while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
-            let (start, end) = self.find(text, at, pulse)?.unwrap_or((text.len(), text.len()));
+            let (start, end) = self.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
             if start > at {
                 ends.push(start);
             }
@@ -103,7 +114,7 @@ impl RegexScanner {
             n_matches += 1;
             if n_matches >= steps_per_pulse(text.len() - at) {
                 n_matches = 0;
-                pulse(0)?;
+                on_progress(0)?;
             }
             at = end;
         }
@@ -113,7 +124,7 @@ impl RegexScanner {
 
 /// How many steps or matches there may be between two calls of a pulse, where each may read `n_bytes`.
 fn steps_per_pulse(n_bytes: usize) -> usize {
-    (BYTES_PER_PULSE / n_bytes.max(1)).clamp(1, MOST_STEPS)
+    (BYTES_PER_TICK / n_bytes.max(1)).clamp(1, MOST_STEPS)
 }
 
 /// A text that looks now and then, as it is read, whether the search in it is still wanted.
@@ -124,7 +135,7 @@ struct Watched<'a, 'p> {
     text: &'a str,
     steps_per_pulse: usize,
     n_steps: Cell<usize>,
-    pulse: RefCell<Pulse<'p>>,
+    on_progress: RefCell<OnProgress<'p>>,
     failure: Cell<Option<Error>>,
 }
 
@@ -132,12 +143,12 @@ struct Watched<'a, 'p> {
 struct NotWanted;
 
 impl<'a, 'p> Watched<'a, 'p> {
-    fn new(text: &'a str, from: usize, pulse: Pulse<'p>) -> Self {
+    fn new(text: &'a str, from: usize, on_progress: OnProgress<'p>) -> Self {
         Watched {
             text,
             steps_per_pulse: steps_per_pulse(text.len() - from),
             n_steps: Cell::new(0),
-            pulse: RefCell::new(pulse),
+            on_progress: RefCell::new(on_progress),
             failure: Cell::new(None),
         }
     }
@@ -157,8 +168,8 @@ impl<'a, 'p> Watched<'a, 'p> {
     #[cold]
     fn look(&self) {
         self.n_steps.set(0);
-        if let Ok(mut pulse) = self.pulse.try_borrow_mut()
-            && let Err(error) = pulse(0)
+        if let Ok(mut on_progress) = self.on_progress.try_borrow_mut()
+            && let Err(error) = on_progress(0)
         {
             self.failure.set(Some(error));
             resume_unwind(Box::new(NotWanted));

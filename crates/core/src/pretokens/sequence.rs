@@ -9,7 +9,7 @@ use super::ENDS_PER_FILL;
 use super::regex::{RegexScanner, room};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::monitor::Pulse;
+use crate::monitor::OnProgress;
 
 /// Patterns, the first of which splits the document.
 pub(super) struct Sequence {
@@ -27,15 +27,21 @@ impl Sequence {
 
     /// [`super::Pretokenizer::fill`], but that a piece of the first pattern is never left half done: a
     /// later call could not know where it began. So there can be more than `ENDS_PER_FILL` ends.
-    pub fn fill(&self, text: &str, from: usize, ends: &mut Vec<usize>, pulse: Pulse<'_>) -> Result<()> {
+    pub fn fill(
+        &self,
+        text: &str,
+        from: usize,
+        ends: &mut Vec<usize>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
         ends.clear();
         let Some((first, rest)) = self.steps.split_first() else { return Ok(()) };
         let _room = room()?;
         let mut at = from;
         while at < text.len() && ends.len() < ENDS_PER_FILL {
-            let (start, end) = first.find(text, at, pulse)?.unwrap_or((text.len(), text.len()));
-            split(rest, text, at, start, ends, pulse)?;
-            split(rest, text, start, end, ends, pulse)?;
+            let (start, end) = first.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
+            split(rest, text, at, start, ends, on_progress)?;
+            split(rest, text, start, end, ends, on_progress)?;
             at = end;
         }
         Ok(())
@@ -49,7 +55,7 @@ fn split(
     start: usize,
     end: usize,
     ends: &mut Vec<usize>,
-    pulse: Pulse<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<()> {
     if start == end {
         return Ok(());
@@ -59,9 +65,9 @@ fn split(
     };
     let mut at = 0;
     while at < piece.len() {
-        let (from, to) = first.find(piece, at, pulse)?.unwrap_or((piece.len(), piece.len()));
-        split(rest, text, start + at, start + from, ends, pulse)?;
-        split(rest, text, start + from, start + to, ends, pulse)?;
+        let (from, to) = first.find(piece, at, on_progress)?.unwrap_or((piece.len(), piece.len()));
+        split(rest, text, start + at, start + from, ends, on_progress)?;
+        split(rest, text, start + from, start + to, ends, on_progress)?;
         at = to;
     }
     Ok(())

@@ -333,7 +333,7 @@ fn automata_equal_the_backtracking_regex() {
     for texts in patterns::NAMED.iter().map(|&(_, texts, _)| texts).chain(others.iter().copied()) {
         let compiled = Pretokenizer::with_steps(texts, RegexScanner::new).unwrap();
         let (compiled, oracle) = ([(Level::Portable, compiled)], Pretokenizer::by_regex(texts).unwrap());
-        n_automata += usize::from(texts.iter().all(|text| alternatives::Alternatives::new(text).is_some()));
+        n_automata += usize::from(texts.iter().all(|text| linear_regex::LinearRegex::new(text).is_some()));
         let mut random = Random(0x0BAD_5EED);
         for _ in 0..if cfg!(debug_assertions) { 100 } else { 5000 } {
             assert_equal(&compiled, &oracle, &hostile_text(&mut random, 30, 8));
@@ -377,8 +377,8 @@ fn a_sequence_may_give_more_ends_than_a_fill_but_loses_none() {
 #[test]
 fn patterns_that_do_not_compile_or_give_up_are_errors() {
     for pattern in ["(", "[a", "*", r"\p{Nonsense}", "(?<", r"\p{L}{1000}{1000}{1000}"] {
-        let made = Pretokenizer::new(pattern).and_then(|pretokenizer| pretokenizer.ends("aaaa"));
-        assert!(matches!(made, Err(Error::Pattern { .. })), "{pattern}");
+        let merged_id = Pretokenizer::new(pattern).and_then(|pretokenizer| pretokenizer.ends("aaaa"));
+        assert!(matches!(merged_id, Err(Error::Pattern { .. })), "{pattern}");
     }
     let deep = "(".repeat(100_000);
     assert!(Pretokenizer::new(&deep).is_err());

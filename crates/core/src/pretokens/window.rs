@@ -5,7 +5,7 @@
 //! what [`Block::classes`] costs for everything else.
 //! Source of the method: simdjson's classification by masks; the classes by table are this library's own.
 
-use super::block::Block;
+use super::byte_block::Block;
 use super::unicode;
 
 /// The bytes of a window.

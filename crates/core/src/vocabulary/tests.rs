@@ -100,8 +100,8 @@ fn many_pairs_are_all_found() {
         merges.push([left, right, 256 + pair]);
     }
     let vocabulary = Vocabulary::from_merges(all, merges.clone(), false).unwrap();
-    for (rank, &[left, right, made]) in merges.iter().enumerate() {
-        assert_eq!(vocabulary.pair(left, right), Some((rank as u32, made)));
+    for (rank, &[left, right, merged_id]) in merges.iter().enumerate() {
+        assert_eq!(vocabulary.pair(left, right), Some((rank as u32, merged_id)));
         assert_eq!(vocabulary.byte_pair_rank(left as u8, right as u8), rank as u32);
     }
     assert_eq!(vocabulary.pair(0, 255), None);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::{Encoder, EncoderOptions};
-use crate::merges::{MergeOptions, TieBreak, WeightedPretokens, naive};
 use crate::monitor::Silent;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
+use crate::train::{MergeOptions, TieBreak, WeightedPretokens, naive};
 use crate::vocabulary::{Tokens, Vocabulary};
 
 /// SplitMix64.
@@ -35,7 +35,7 @@ pub(super) struct Setting {
     tokens: Vec<(u32, Vec<u8>)>,
     /// [`None`]: from ranks.
     merges: Option<Vec<[u32; 3]>>,
-    whole_first: bool,
+    ignore_merges: bool,
     pattern: &'static str,
     specials: Vec<(String, u32)>,
     alphabet: Vec<&'static str>,
@@ -78,7 +78,7 @@ impl Setting {
         for literal in literals.iter().take(random.below(literals.len() + 1)) {
             specials.push(((*literal).to_owned(), 60_000 + specials.len() as u32));
         }
-        Setting { tokens, merges, whole_first: random.below(2) == 0, pattern, specials, alphabet }
+        Setting { tokens, merges, ignore_merges: random.below(2) == 0, pattern, specials, alphabet }
     }
 
     pub(super) fn vocabulary(&self) -> Vocabulary {
@@ -87,7 +87,7 @@ impl Setting {
             tokens.push(*id, token).unwrap();
         }
         match &self.merges {
-            Some(merges) => Vocabulary::from_merges(tokens, merges.clone(), self.whole_first).unwrap(),
+            Some(merges) => Vocabulary::from_merges(tokens, merges.clone(), self.ignore_merges).unwrap(),
             None => Vocabulary::from_ranks(tokens).unwrap(),
         }
     }
@@ -134,11 +134,11 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
     let mut merges = Vec::new();
-    for (left, right) in naive::learn(pretokens, &options, &Silent).unwrap() {
-        let made = tokens.len() as u32;
+    for (left, right) in naive::train(pretokens, &options, &Silent).unwrap() {
+        let merged_id = tokens.len() as u32;
         let joined = [&tokens[left as usize].1[..], &tokens[right as usize].1[..]].concat();
-        tokens.push((made, joined));
-        merges.push([left, right, made]);
+        tokens.push((merged_id, joined));
+        merges.push([left, right, merged_id]);
     }
     merges
 }
@@ -146,13 +146,13 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
 /// Random pairs of tokens that join into a token, in random order.
 pub(super) fn handmade(random: &mut Random, tokens: &[(u32, Vec<u8>)]) -> Vec<[u32; 3]> {
     let mut merges = Vec::new();
-    for (made, token) in tokens {
+    for (merged_id, token) in tokens {
         for cut in 1..token.len() {
             let find = |part: &[u8]| tokens.iter().find(|(_, token)| token == part).map(|&(id, _)| id);
             if let (Some(left), Some(right)) = (find(&token[..cut]), find(&token[cut..]))
                 && random.below(5) > 0
             {
-                merges.insert(random.below(merges.len() + 1), [left, right, *made]);
+                merges.insert(random.below(merges.len() + 1), [left, right, *merged_id]);
             }
         }
     }

@@ -1,0 +1,391 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::counts::{BlockCounter, CorpusSpecials, CountOptions, PretokenCounts};
+use crate::error::{Error, Result};
+use crate::monitor::Silent;
+use crate::pretokens::safe_cuts::SafeCuts;
+use crate::pretokens::{Pretokenizer, named_pattern, named_patterns, names};
+use crate::special::SpecialTokens;
+
+/// All documents of the blocks that a reader gives for `bytes`, cut every `step` bytes.
+fn read(
+    bytes: &[u8],
+    step: usize,
+    mut push: impl FnMut(Option<&[u8]>) -> Result<Documents>,
+) -> Result<Vec<String>> {
+    let (mut all, mut open) = (Vec::new(), String::new());
+    let blocks = bytes.chunks(step).map(Some).chain([None]);
+    for block in blocks {
+        let documents = push(block)?;
+        for document in documents.iter() {
+            open.push_str(document);
+            all.push(std::mem::take(&mut open));
+        }
+        open.push_str(documents.open_text());
+    }
+    assert_eq!(open, "", "every document ends");
+    Ok(all)
+}
+
+fn plain(
+    bytes: &[u8],
+    separator: Option<&str>,
+    step: usize,
+    record_errors: RecordErrors,
+) -> Result<Vec<String>> {
+    let mut reader = PlainText::new("a.txt".into(), separator, record_errors)?;
+    read(bytes, step, |block| match block {
+        Some(bytes) => reader.push(bytes),
+        None => reader.finish(),
+    })
+}
+
+fn json(bytes: &[u8], field: &str, step: usize, record_errors: RecordErrors) -> Result<Vec<String>> {
+    let field = field.split('.').map(str::to_owned).collect();
+    let mut reader = JsonLines::new("a.jsonl".into(), field, record_errors)?;
+    read(bytes, step, |block| match block {
+        Some(bytes) => reader.push(bytes),
+        None => reader.finish(),
+    })
+}
+
+const STRICT: RecordErrors = RecordErrors { replaces: false, skips: false };
+
+#[test]
+fn plain_text_is_one_document_or_is_cut_at_separators() {
+    let text = "\u{feff}eins — 東京\r\n<|x|>zwei<|x|><|x|>drei 🙂<|x";
+    for step in 1..=text.len() {
+        assert_eq!(plain(text.as_bytes(), None, step, STRICT).unwrap(), [text]);
+        let parts = plain(text.as_bytes(), Some("<|x|>"), step, STRICT).unwrap();
+        assert_eq!(parts, ["\u{feff}eins — 東京\r\n", "zwei", "drei 🙂<|x"], "step {step}");
+    }
+    assert!(plain(b"", None, 1, STRICT).unwrap().is_empty());
+    assert!(plain(b"\n\n", Some("\n"), 1, STRICT).unwrap().is_empty());
+}
+
+#[test]
+fn invalid_bytes_are_named_or_replaced_wherever_the_blocks_are_cut() {
+    let bytes = b"caf\xc3\xa9 \xff\xe6\x9d end \xf0\x9f\x99";
+    let replaces = RecordErrors { replaces: true, skips: false };
+    for step in 1..=bytes.len() {
+        match plain(bytes, None, step, STRICT) {
+            Err(Error::InvalidUtf8 { offset: 6, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(plain(bytes, None, step, replaces).unwrap(), [String::from_utf8_lossy(bytes)]);
+    }
+    let cut_off = plain(b"ab\xf0\x9f", None, 1, STRICT);
+    assert!(matches!(cut_off, Err(Error::InvalidUtf8 { offset: 2, .. })));
+}
+
+#[test]
+fn json_lines_give_a_field_wherever_the_blocks_are_cut() {
+    let lines = "\u{feff}{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n\n  {\"text\":\"東京\",\"more\":{\"text\":[1,{}]}}\r\n\
+                 {\"text\": \"\"}\n{\"text\":\"x\",\"text\":\"y\"}";
+    for step in 1..=lines.len() {
+        assert_eq!(json(lines.as_bytes(), "text", step, STRICT).unwrap(), ["a\né🙂", "東京", "", "y"]);
+    }
+    let nested = b"{\"a\":{\"c\":1,\"b\":\"deep\"},\"b\":\"flat\"}\n";
+    assert_eq!(json(nested, "a.b", 7, STRICT).unwrap(), ["deep"]);
+}
+
+#[test]
+fn a_broken_record_is_named_or_skipped() {
+    let message = |line: &str, field: &str| {
+        let lines = format!("{{\"text\":\"ok\"}}\n{line}\n");
+        json(lines.as_bytes(), field, 1000, STRICT).unwrap_err().to_string()
+    };
+    assert!(
+        message("{\"text\": \"cut", "text").starts_with("a.jsonl: line 2: "),
+        "{}",
+        message("{\"text\": \"cut", "text")
+    );
+    assert!(message("{\"text\": \"cut", "text").ends_with("the line is cut short"));
+    assert!(
+        message("{\"body\": 1, \"id\": 2}", "text")
+            .contains("no field \"text\"; the record has \"body\", \"id\"")
+    );
+    assert!(message("{\"text\": 5}", "text").contains("integer `5`, expected a string"));
+    assert!(message("{\"text\": null}", "text").contains("expected a string"));
+    assert!(message("[1]", "text").contains("expected an object"));
+    assert!(message("{\"text\": \"a\"} x", "text").contains("trailing characters"));
+    assert!(
+        message("{\"text\": \"\\ud800\"}", "text").contains("surrogate")
+            || !message("{\"text\": \"\\ud800\"}", "text").is_empty()
+    );
+    let lines = b"{\"text\":\"a\"}\nnonsense\n{\"text\":\"b\xff\"}\n{\"text\":\"c\"}";
+    let mut reader =
+        JsonLines::new("a.jsonl".into(), vec!["text".into()], RecordErrors { replaces: false, skips: true })
+            .unwrap();
+    let mut kept: Vec<String> = reader.push(lines).unwrap().iter().map(str::to_owned).collect();
+    kept.extend(reader.finish().unwrap().iter().map(str::to_owned));
+    assert_eq!((kept.concat().as_str(), reader.n_skipped(), reader.messages().len()), ("ac", 2, 2));
+    let replaced = json(lines, "text", 3, RecordErrors { replaces: true, skips: true }).unwrap();
+    assert_eq!(replaced, ["a", "b\u{fffd}", "c"]);
+}
+
+#[test]
+fn lone_surrogates_in_json_are_replaced_where_that_is_asked_for() {
+    let replace = RecordErrors { replaces: true, skips: false };
+    for (line, expected) in [
+        (br#"{"text": "a\ud83d b"}"#.as_slice(), "a\u{fffd} b"),
+        (br#"{"text": "\ud83d\ude42"}"#, "\u{1f642}"),
+        (br#"{"text": "\ude42\ud83d"}"#, "\u{fffd}\u{fffd}"),
+        (br#"{"text": "\ud83d\ud83d\ude42\ude42"}"#, "\u{fffd}\u{1f642}\u{fffd}"),
+        (br#"{"text": "\\ud83d \\\ud83d \uD83D\n"}"#, "\\ud83d \\\u{fffd} \u{fffd}\n"),
+        (b"{\"text\": \"caf\xe9 \\udfff\"}", "caf\u{fffd} \u{fffd}"),
+        (br#"{"te\u0078t": "a", "\ud800": 1}"#, "a"),
+    ] {
+        for step in [1, 1000] {
+            assert_eq!(json(line, "text", step, replace).unwrap(), [expected], "{}", line.escape_ascii());
+        }
+    }
+    assert!(json(br#"{"text": "\ud83"}"#, "text", 9, replace).is_err());
+    let message = json(br#"{"text": "\ud83d"}"#, "text", 9, STRICT).unwrap_err().to_string();
+    assert!(message.contains("input_errors=\"replace\""), "{message}");
+    let message = json(b"{\"text\": \"\xe9\"}", "text", 9, STRICT).unwrap_err().to_string();
+    assert!(message.contains("input_errors=\"replace\""), "{message}");
+}
+
+#[test]
+fn what_comes_before_an_error_is_salvaged() {
+    let mut reader = PlainText::new("a.txt".into(), Some("|"), STRICT).unwrap();
+    assert!(reader.push(b"one|two|thr\xffee|four").is_err());
+    let kept = reader.salvage();
+    assert_eq!(kept.iter().collect::<Vec<_>>(), ["one", "two"]);
+    let mut reader = JsonLines::new("a.jsonl".into(), vec!["text".into()], STRICT).unwrap();
+    assert!(reader.push(b"{\"text\": \"a\"}\n{\"text\": \"b\"}\nnonsense\n{\"text\": \"c\"}\n").is_err());
+    let kept = reader.salvage();
+    assert_eq!((kept.iter().collect::<Vec<_>>(), kept.open_text()), (vec!["a", "b"], ""));
+}
+
+#[test]
+fn columns_are_checked() {
+    let column = |bytes: &[u8], offsets: &[i64], record_errors| {
+        Documents::from_column(bytes, offsets, "a.parquet", 10, record_errors)
+    };
+    let (documents, _) = column("xxabé".as_bytes(), &[2, 3, 3, 6], STRICT).unwrap();
+    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "", "bé"]);
+    assert!(column(b"ab", &[0, 3], STRICT).is_err());
+    assert!(column(b"ab", &[0, 2, 1], STRICT).is_err());
+    assert!(column(b"ab", &[-1, 2], STRICT).is_err());
+    let torn = "é".as_bytes();
+    let message = column(torn, &[0, 1, 2], STRICT).unwrap_err().to_string();
+    assert!(message.starts_with("a.parquet: row 10: invalid UTF-8"), "{message}");
+    let (documents, n_skipped) =
+        column(torn, &[0, 1, 2], RecordErrors { replaces: false, skips: true }).unwrap();
+    assert_eq!((documents.len(), n_skipped), (0, 2));
+    let (documents, _) = column(b"a\xff", &[0, 1, 2], RecordErrors { replaces: true, skips: false }).unwrap();
+    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "\u{fffd}"]);
+}
+
+#[test]
+fn sorted_columns_are_told_from_others() {
+    assert!(check_ascending(b"aabb", &[1, 3, 4]).is_ok());
+    assert!(check_ascending(b"", &[]).is_ok());
+    for (bytes, ends) in [(b"ba", [1, 2]), (b"aa", [1, 2]), (b"ab", [0, 2]), (b"ab", [2, 2]), (b"ab", [1, 3])]
+    {
+        assert!(check_ascending(bytes, &ends).is_err(), "{bytes:?} {ends:?}");
+    }
+    assert!(check_ascending(b"abc", &[1, 2]).is_err());
+}
+
+#[test]
+fn a_quota_cuts_documents_and_the_whole_at_characters() {
+    let texts = |documents: &Documents| documents.iter().map(str::to_owned).collect::<Vec<_>>();
+    let documents = Documents::from_texts(&["abcdef", "éé", "", "xyz"]).unwrap();
+    let mut quota = ByteLimit::new(Some(3), None);
+    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abc", "é", "", "xyz"]);
+    assert!(!quota.is_full());
+    let mut quota = ByteLimit::new(None, Some(9));
+    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abcdef", "é"]);
+    assert!(quota.is_full());
+    assert!(quota.apply(documents.clone()).unwrap().is_empty());
+    let mut quota = ByteLimit::new(Some(4), Some(12));
+    let open = |text: &str, ends: &[usize]| Documents { text: text.into(), ends: ends.to_vec() };
+    assert_eq!(quota.apply(open("abc", &[])).unwrap(), open("abc", &[]));
+    assert_eq!(quota.apply(open("de|f", &[3])).unwrap(), open("df", &[1]));
+    assert_eq!(quota.apply(open("gggg", &[])).unwrap(), open("ggg", &[]));
+    assert_eq!(quota.apply(open("hhhiijjkkll", &[3, 5, 7, 9])).unwrap(), open("iijj", &[0, 2, 4]));
+    assert!(quota.is_full());
+}
+
+fn special_tokens(tokens: &[&str]) -> Arc<SpecialTokens> {
+    let tokens = tokens.iter().zip(300..).map(|(token, id)| ((*token).to_owned(), id));
+    Arc::new(SpecialTokens::new(tokens.collect()).unwrap())
+}
+
+fn count(
+    blocks: &[Documents],
+    pretokenizer: &Arc<Pretokenizer>,
+    specials: &Arc<SpecialTokens>,
+    split: bool,
+) -> PretokenCounts {
+    let options = CountOptions {
+        pretokenizer: Arc::clone(pretokenizer),
+        specials: Arc::clone(specials),
+        corpus_specials: if split { CorpusSpecials::Split } else { CorpusSpecials::Text },
+        input_errors: InputErrors::Strict,
+        threads: 1,
+        max_memory: None,
+        total_hint: None,
+    };
+    let mut counter = BlockCounter::new(options).unwrap();
+    for block in blocks {
+        counter.count_block(block, &Silent).unwrap();
+    }
+    counter.finish().unwrap()
+}
+
+/// (pretokens, documents, special literals) of blocks, as an engine finds them that takes each text on its own.
+fn found(
+    blocks: &[Documents],
+    pretokenizer: &Arc<Pretokenizer>,
+    specials: &Arc<SpecialTokens>,
+    split: bool,
+) -> (Vec<String>, u64, u64) {
+    let mut parts =
+        super::split::Splitter::new(SafeCuts::new(Arc::clone(pretokenizer), Arc::clone(specials), split));
+    let (mut pretokens, mut n_documents, mut n_literals) = (Vec::new(), 0, 0);
+    let mut document = |text: &str| {
+        let ends = pretokenizer.ends(text).unwrap();
+        pretokens.extend(
+            std::iter::once(0).chain(ends.iter().copied()).zip(&ends).map(|(a, &b)| text[a..b].to_owned()),
+        );
+        n_documents += u64::from(!text.is_empty());
+    };
+    for block in blocks {
+        let taken = parts.with(block, |texts| {
+            for text in &texts.texts {
+                let (mut start, mut from) = (0, 0);
+                while let Some(special) = specials.find(text.as_bytes(), from) {
+                    n_literals += 1;
+                    from = special.end;
+                    if split {
+                        document(&text[start..special.start]);
+                        start = special.end;
+                    }
+                }
+                document(&text[start..]);
+            }
+            Ok(texts.is_end.iter().filter(|&&is_end| is_end).count())
+        });
+        assert_eq!(taken.unwrap(), block.len());
+    }
+    (pretokens, n_documents - parts.n_cuts, n_literals)
+}
+
+#[test]
+fn a_document_in_any_blocks_has_the_same_pretokens() {
+    let specials = special_tokens(&["<|a|>", "<|a|> b c", "x y", " "]);
+    let few = special_tokens(&["<|end of it|>"]);
+    let none = special_tokens(&[]);
+    let text = "it's a test  of<|a|> b 東京 の   <|a|> b c x y zz<|end of it|>12345678 <|end of it|\n\n \n a b c d'll \u{3000}e";
+    for pattern in ["gpt2", "cl100k", "o200k", r"\S+|\s+", r"(?<=a)b|."] {
+        let pretokenizer = Arc::new(Pretokenizer::new(named_pattern(pattern).unwrap_or(pattern)).unwrap());
+        for (specials, split) in [&specials, &few, &none].iter().flat_map(|s| [(*s, false), (*s, true)]) {
+            let whole = found(&[Documents::from_texts(&[text]).unwrap()], &pretokenizer, specials, split);
+            for (at, _) in text.char_indices() {
+                let (left, right) = text.split_at(at);
+                let blocks = [
+                    Documents { text: left.into(), ends: vec![] },
+                    Documents { text: right.into(), ends: vec![right.len()] },
+                ];
+                let parts = found(&blocks, &pretokenizer, specials, split);
+                assert_eq!(parts, whole, "{pattern} {split} at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn random_documents_in_random_blocks_have_the_same_pretokens() {
+    let pieces = [
+        "東", "京", "\n", " ", "\t", "a", "B", "1", "'s", "\u{3000}", ".", "é", "\r", "<|e|>", "\u{301}",
+        "/", "，", "。", "ж", "ั", "ห",
+    ];
+    let specials = [special_tokens(&["<|e|>"]), special_tokens(&[])];
+    let mut state = 7u64;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    for pattern in names() {
+        let pretokenizer = Arc::new(Pretokenizer::sequence(named_patterns(pattern).unwrap()).unwrap());
+        for case in 0..400 {
+            let text: String = (0..1 + below(24)).map(|_| pieces[below(pieces.len())]).collect();
+            let (specials, split) = (&specials[case % 2], case % 4 < 2);
+            let whole =
+                found(&[Documents::from_texts(&[&text[..]]).unwrap()], &pretokenizer, specials, split);
+            let mut safe_cuts =
+                [below(text.len() + 1), below(text.len() + 1)].map(|at| text.floor_char_boundary(at));
+            safe_cuts.sort_unstable();
+            let [first, second] = safe_cuts;
+            let blocks = [
+                Documents { text: text[..first].into(), ends: vec![] },
+                Documents { text: text[first..second].into(), ends: vec![] },
+                Documents { text: text[second..].into(), ends: vec![text.len() - second] },
+            ];
+            let parts = found(&blocks, &pretokenizer, specials, split);
+            assert_eq!(parts, whole, "{pattern} {split} {safe_cuts:?} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_document_in_parts_has_the_same_pretokens() {
+    let specials = special_tokens(&["<|end of it|>", "x y"]);
+    let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
+    let sentences = [
+        "the quick brown x y fox, <|end of it|> 12 times over\n\n  a lazy 犬; ",
+        // Nothing follows a letter that says where to cut: this is scanned.
+        "12 x-y! <犬> 3\n\n  4; ",
+    ];
+    for (sentence, split) in sentences.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        let text = sentence.repeat(12_000);
+        let whole = count(&[Documents::from_texts(&[&text[..]]).unwrap()], &pretokenizer, &specials, split);
+        let sum: u64 = whole.iter().map(|(pretoken, n)| pretoken.len() as u64 * n).sum();
+        let once = count(&[Documents::from_texts(&[sentence]).unwrap()], &pretokenizer, &specials, split);
+        assert!(sum <= text.len() as u64 && whole.n_special_literals() == 12_000 * once.n_special_literals());
+        for step in [300_001, 77_777] {
+            let mut blocks = Vec::new();
+            let mut start = 0;
+            while start < text.len() {
+                let end = text.floor_char_boundary(start + step);
+                let ends = if end == text.len() { vec![end - start] } else { vec![] };
+                blocks.push(Documents { text: text[start..end].into(), ends });
+                start = end;
+            }
+            let parts = count(&blocks, &pretokenizer, &specials, split);
+            let sorted = |counts: &PretokenCounts| {
+                counts
+                    .sorted()
+                    .unwrap()
+                    .iter()
+                    .map(|(pretoken, n)| (pretoken.to_vec(), n))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(sorted(&parts), sorted(&whole));
+            assert_eq!(parts.n_documents(), whole.n_documents(), "{split} {step}");
+            assert_eq!(parts.n_special_literals(), whole.n_special_literals());
+        }
+    }
+}
+
+#[test]
+fn words_are_counted_across_blocks() {
+    let whole = Documents::from_texts(&["ab  cd\u{3000}e", "", " f"]).unwrap();
+    assert_eq!(whole.count_words(false), (4, false));
+    let open = Documents { text: "ab c".into(), ends: vec![] };
+    assert_eq!(open.count_words(false), (2, true));
+    assert_eq!(open.count_words(true), (1, true));
+}
+
+#[test]
+fn documents_can_be_left_out_at_the_begin() {
+    let documents = Documents { text: "abcdef".into(), ends: vec![1, 3, 5] };
+    assert_eq!(documents.skip(0).unwrap(), documents);
+    assert_eq!(documents.skip(2).unwrap(), Documents { text: "def".into(), ends: vec![2] });
+    assert_eq!(documents.skip(3).unwrap(), Documents { text: "f".into(), ends: vec![] });
+}

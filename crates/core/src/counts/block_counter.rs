@@ -1,0 +1,61 @@
+//! Blocks of documents to counts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::corpus::Documents;
+use crate::corpus::split::Splitter;
+use crate::counts::{CorpusSpecials, CountOptions, Counter, PretokenCounts};
+use crate::error::Result;
+use crate::monitor::Monitor;
+use crate::pretokens::safe_cuts::SafeCuts;
+
+/// A [`Counter`] that takes blocks of documents too.
+pub struct BlockCounter {
+    counter: Counter,
+    parts: Splitter,
+}
+
+impl BlockCounter {
+    /// A counter that has counted nothing.
+    pub fn new(options: CountOptions) -> Result<Self> {
+        let split = options.corpus_specials == CorpusSpecials::Split;
+        let safe_cuts =
+            SafeCuts::new(Arc::clone(&options.pretokenizer), Arc::clone(&options.specials), split);
+        Ok(BlockCounter { counter: Counter::new(options)?, parts: Splitter::new(safe_cuts) })
+    }
+
+    /// As [`Counter::count_texts`].
+    pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
+        self.counter.count_texts(texts, monitor)
+    }
+
+    /// As [`Counter::count_files`].
+    pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
+        self.counter.count_files(paths, monitor)
+    }
+
+    /// Counts the documents of a block, but for text that may not be cut off yet.
+    pub fn count_block(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<()> {
+        let counter = &mut self.counter;
+        self.parts.with(documents, |texts| counter.count_texts(&texts.texts, monitor))
+    }
+
+    /// The counts of all that was given.
+    pub fn finish(self) -> Result<PretokenCounts> {
+        let counts = self.counter.finish()?;
+        if self.parts.n_cuts == 0 {
+            return Ok(counts);
+        }
+        // A document that was cut in parts was counted once for each.
+        let columns = counts.columns();
+        PretokenCounts::from_columns(
+            columns.bytes.to_vec(),
+            columns.ends.to_vec(),
+            columns.counts.to_vec(),
+            counts.n_bytes(),
+            counts.n_documents().saturating_sub(self.parts.n_cuts),
+            counts.n_special_literals(),
+        )
+    }
+}

@@ -1,0 +1,166 @@
+//! What one thread counts with.
+//!
+//! Enters: a text and the ends of its pretokens. Leaves: counts, in the shared [`SharedTable`] once
+//! [`LocalCounts::flush`] was called. Short pretokens go through the thread's [`LocalTable`]; what that puts out
+//! gathers in a small batch per partition. Longer pretokens, a few in a thousand, gather in a map with an
+//! arena that is emptied into the partitions when it is full. Very long ones go there at once.
+
+use hashbrown::HashTable;
+
+use super::count_batch::{BATCH_SIZE, Batch};
+use super::key::{LOAD, ShortKey};
+use super::local_table::LocalTable;
+use super::shared_table::{Batches, SharedTable};
+use crate::error::{Error, Result};
+
+/// Bytes of a thread's table of short pretokens.
+const LOCAL_TABLE_BYTES: usize = 2 << 20;
+/// Long pretokens that a thread holds, and the bytes of them, before they go to the partitions.
+const MOST_LONG: usize = 4096;
+const MOST_LONG_BYTES: usize = 1 << 18;
+/// A pretoken of more bytes than this is not held by the thread at all.
+const MOST_HELD: usize = 1 << 12;
+
+struct LongEntry {
+    hash: u64,
+    start: u32,
+    n_bytes: u32,
+    count: u64,
+}
+
+/// The counts of one thread that are not in the partitions yet.
+pub(super) struct LocalCounts {
+    short_table: LocalTable,
+    batch: Batch,
+    batches: Batches,
+    long: HashTable<LongEntry>,
+    arena: Vec<u8>,
+}
+
+impl LocalCounts {
+    /// An empty tally; its memory is on the partitions' books.
+    pub(super) fn new(table: &SharedTable) -> Result<Self> {
+        const WHAT: &str = "the counting table of a thread";
+        let n_bytes = 2 * MOST_LONG * (size_of::<LongEntry>() + 1) + MOST_LONG_BYTES;
+        table.budget.take(n_bytes, WHAT)?;
+        let short_table = LocalTable::new(LOCAL_TABLE_BYTES, &table.budget)?;
+        let batches = Batches::new(table)?;
+        let mut long = HashTable::new();
+        long.try_reserve(MOST_LONG, |entry: &LongEntry| entry.hash).map_err(Error::out_of_memory(WHAT))?;
+        let mut arena = Vec::new();
+        arena.try_reserve_exact(MOST_LONG_BYTES).map_err(Error::out_of_memory(WHAT))?;
+        Ok(LocalCounts { short_table, batch: Batch::new(), batches, long, arena })
+    }
+
+    /// Counts the pretokens of `text` that follow `start` and end at `ends`.
+    ///
+    /// `ends` ascends from above `start` to at most `text.len()`. Bytes of `text` past the last end are
+    /// read but make no difference.
+    pub(super) fn add_pretokens(
+        &mut self,
+        table: &SharedTable,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) -> Result<()> {
+        let Some(&last) = ends.last() else { return Ok(()) };
+        debug_assert!(start < ends[0] && last <= text.len() && ends.is_sorted());
+        // Pretoken i starts at the end of pretoken i - 1. Those that start early enough are loaded whole.
+        let safe = text.len().saturating_sub(LOAD);
+        let n_loaded = if start > safe || text.len() < LOAD {
+            0
+        } else if last <= safe {
+            ends.len()
+        } else {
+            (ends.partition_point(|&end| end <= safe) + 1).min(ends.len())
+        };
+        self.add_loadable(table, text, start, &ends[..n_loaded])?;
+        let rest = &ends[n_loaded..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        // The others start in the last LOAD - 1 bytes of the text: they are copied to where more follows.
+        let at = if n_loaded == 0 { start } else { ends[n_loaded - 1] };
+        let mut padded = [0; 2 * LOAD];
+        let mut moved = [0; LOAD];
+        for (moved, &end) in moved.iter_mut().zip(rest) {
+            *moved = end - at;
+        }
+        padded[..last - at].copy_from_slice(&text[at..last]);
+        self.add_loadable(table, &padded, 0, &moved[..rest.len()])
+    }
+
+    /// [`LocalCounts::add_pretokens`] where [`LOAD`] bytes of `text` follow each start.
+    #[inline]
+    fn add_loadable(&mut self, table: &SharedTable, text: &[u8], start: usize, ends: &[usize]) -> Result<()> {
+        let mut at = start;
+        for ends in ends.chunks(BATCH_SIZE) {
+            // SAFETY: ends ascend, and the callers saw to the bytes after each start.
+            unsafe { self.batch.count(&table.hashing, &mut self.short_table, text, at, ends) };
+            for &(key, count) in self.batch.out() {
+                self.batches.add(table, key, count)?;
+            }
+            for index in 0..self.batch.long().len() {
+                let (start, end) = self.batch.long()[index];
+                self.add_long(table, &text[start..end], 1)?;
+            }
+            at = ends.last().copied().unwrap_or(at);
+        }
+        Ok(())
+    }
+
+    /// Adds `weight`, modulo 2^64, to the count of one pretoken; an empty one is nothing.
+    pub(super) fn add(&mut self, table: &SharedTable, pretoken: &[u8], weight: u64) -> Result<()> {
+        let Some(key) = ShortKey::of(pretoken) else {
+            return if pretoken.is_empty() { Ok(()) } else { self.add_long(table, pretoken, weight) };
+        };
+        match self.short_table.add(key, table.hashing.short(key), weight) {
+            Some((key, count)) => self.batches.add(table, key, count),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves all counts to the partitions.
+    pub(super) fn flush(&mut self, table: &SharedTable) -> Result<()> {
+        self.short_table.drain(|key, count| self.batches.add(table, key, count))?;
+        self.batches.flush(table)?;
+        self.flush_long(table)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_long(&mut self, table: &SharedTable, pretoken: &[u8], weight: u64) -> Result<()> {
+        let hash = table.hashing.long(pretoken);
+        if pretoken.len() > MOST_HELD {
+            return table.add_long(hash, pretoken, weight);
+        }
+        let arena = &self.arena;
+        let found = self.long.find_mut(hash, |entry| entry.hash == hash && entry.bytes(arena) == pretoken);
+        if let Some(entry) = found {
+            entry.count = entry.count.wrapping_add(weight);
+            return Ok(());
+        }
+        if self.long.len() == MOST_LONG || self.arena.len() + pretoken.len() > MOST_LONG_BYTES {
+            self.flush_long(table)?;
+        }
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(pretoken);
+        let entry = LongEntry { hash, start, n_bytes: pretoken.len() as u32, count: weight };
+        self.long.insert_unique(hash, entry, |entry| entry.hash);
+        Ok(())
+    }
+
+    fn flush_long(&mut self, table: &SharedTable) -> Result<()> {
+        for entry in self.long.drain() {
+            table.add_long(entry.hash, entry.bytes(&self.arena), entry.count)?;
+        }
+        self.arena.clear();
+        Ok(())
+    }
+}
+
+impl LongEntry {
+    fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start as usize..self.start as usize + self.n_bytes as usize]
+    }
+}

@@ -1,0 +1,137 @@
+//! A thread's own table of short pretokens, small enough for its second-level cache.
+//!
+//! Enters: keys. Leaves: a count per key, in the table or, for keys that had to make room, handed to the
+//! caller. Cost: one cache line a key. Invariant: for each key, what the table holds plus what it handed
+//! out is how often the key was added.
+//!
+//! A line of 64 bytes is a set of two keys, their counts, and for each the count it had when the line
+//! last missed. A miss puts out the key that was seen less since then: a key that was frequent long ago
+//! and is not now goes, and nothing but a miss pays for knowing that. Three keys to a line with 32-bit
+//! counts miss a quarter less but cost 0.8 ns more a pretoken.
+
+use super::key::ShortKey;
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+
+/// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had
+/// at the last miss, and the count of the second: see [`Line::increment`] for why.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(super) struct Line {
+    keys: [ShortKey; 2],
+    facts: [u64; 4],
+}
+
+/// A set-associative table of short keys.
+pub(super) struct LocalTable {
+    lines: Vec<Line>,
+}
+
+impl LocalTable {
+    /// A table of `n_bytes` bytes, a power of two.
+    pub(super) fn new(n_bytes: usize, budget: &Budget) -> Result<Self> {
+        const WHAT: &str = "the counting table of a thread";
+        let n_lines = (n_bytes / size_of::<Line>()).next_power_of_two();
+        budget.take(n_lines * size_of::<Line>(), WHAT)?;
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(n_lines).map_err(Error::out_of_memory(WHAT))?;
+        lines.resize(n_lines, Line::default());
+        Ok(LocalTable { lines })
+    }
+
+    /// What a hash is masked with to be the index of a line.
+    #[inline(always)]
+    pub(super) fn mask(&self) -> usize {
+        self.lines.len() - 1
+    }
+
+    /// The lines.
+    #[inline(always)]
+    pub(super) fn lines(&mut self) -> &mut [Line] {
+        &mut self.lines
+    }
+
+    /// Adds `weight` to `key`; a key that had to make room comes back with its count.
+    #[inline(always)]
+    pub(super) fn add(&mut self, key: ShortKey, hash: u64, weight: u64) -> Option<(ShortKey, u64)> {
+        let index = hash as usize & self.mask();
+        self.lines[index].add(key, weight)
+    }
+
+    /// Empties the table, handing every key and its count to `sink`.
+    pub(super) fn drain(&mut self, mut sink: impl FnMut(ShortKey, u64) -> Result<()>) -> Result<()> {
+        for line in &mut self.lines {
+            for way in [0, 1] {
+                if line.keys[way] != ShortKey::EMPTY {
+                    sink(line.keys[way], line.facts[3 * way])?;
+                }
+            }
+            if line.keys[0] != ShortKey::EMPTY {
+                *line = Line::default();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    /// See [`LocalTable::add`].
+    #[inline(always)]
+    pub(super) fn add(&mut self, key: ShortKey, weight: u64) -> Option<(ShortKey, u64)> {
+        let [first, second] = self.keys.map(|held| held.is(key));
+        if first | second {
+            let count = &mut self.facts[3 * usize::from(second)];
+            *count = count.wrapping_add(weight);
+            return None;
+        }
+        self.replace(key, weight)
+    }
+
+    /// Adds 1 to `key`, as [`Line::add`] does.
+    ///
+    /// Both keys are compared at once, in halves: bits 0 and 1 say whether the halves of the first are
+    /// equal, bits 2 and 3 those of the second. Where a key is, its even bit is left: 1 or 4, and its
+    /// count is at that place, less one, in `facts`.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn increment(&mut self, key: &ShortKey) -> Option<(ShortKey, u64)> {
+        use std::arch::x86_64::*;
+        // SAFETY: a ShortKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
+        let halves = unsafe {
+            let key = _mm256_broadcastsi128_si256(_mm_loadu_si128(std::ptr::from_ref(key).cast()));
+            let held = _mm256_load_si256(self.keys.as_ptr().cast());
+            _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(key, held))) as usize
+        };
+        let place = halves & halves >> 1 & 0b101;
+        if place == 0 {
+            return self.replace(*key, 1);
+        }
+        // SAFETY: the two keys of a line differ, so `place` is 1 or 4.
+        let count = unsafe { self.facts.get_unchecked_mut(place - 1) };
+        *count = count.wrapping_add(1);
+        None
+    }
+
+    /// Puts `key` in the place of the key that was seen less since the last miss.
+    #[cold]
+    #[inline(never)]
+    fn replace(&mut self, key: ShortKey, weight: u64) -> Option<(ShortKey, u64)> {
+        let [count_0, before_0, before_1, count_1] = self.facts;
+        let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
+        // An empty line is filled from the first place on: a line whose first place is empty is empty.
+        let takes_second =
+            self.keys[0] != ShortKey::EMPTY && (self.keys[1] == ShortKey::EMPTY || seen_1 <= seen_0);
+        let out;
+        if takes_second {
+            out = (self.keys[1], count_1);
+            self.keys[1] = key;
+            self.facts = [count_0, count_0, 0, weight];
+        } else {
+            out = (self.keys[0], count_0);
+            self.keys[0] = key;
+            self.facts = [weight, 0, count_1, count_1];
+        }
+        (out.0 != ShortKey::EMPTY).then_some(out)
+    }
+}

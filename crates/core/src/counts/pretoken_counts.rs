@@ -1,0 +1,281 @@
+//! The result of counting: distinct pretokens and their counts, as columns.
+//!
+//! Enters: columns, from the counter, from a file or from other counts. Leaves: columns in which each
+//! pretoken stands once. Cost: adding is one hash operation per entry, sorting n log n comparisons of
+//! eight-byte prefixes. Invariants: `ends` ascends strictly, its last member is `bytes.len()`, `counts`
+//! is as long as `ends` and holds no zero, no two pretokens are equal.
+
+use super::key::ShortKey;
+use super::shared_table::{Batches, SharedTable};
+use super::workers::share;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::train::WeightedPretokens;
+
+/// Distinct pretokens with their counts: a commutative monoid under [`PretokenCounts::merge`].
+#[derive(Clone, Debug, Default)]
+pub struct PretokenCounts {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+    counts: Vec<u64>,
+    n_bytes: u64,
+    n_documents: u64,
+    n_special_literals: u64,
+}
+
+/// What is reserved; named in [`Error::OutOfMemory`].
+const COLUMNS: &str = "the columns of the counts";
+
+/// Fewer pretokens than this are not worth another thread.
+const SERIAL: usize = 1 << 16;
+
+/// Pretokens that a thread adds before it takes more.
+const PRETOKENS_PER_JOB: usize = 1 << 16;
+
+impl PretokenCounts {
+    /// How many distinct pretokens there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of the corpus as read, special literals included.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+
+    /// Documents that hold at least one byte.
+    pub fn n_documents(&self) -> u64 {
+        self.n_documents
+    }
+
+    /// Special literals in the corpus: counted as text or removed, as the counter was told.
+    pub fn n_special_literals(&self) -> u64 {
+        self.n_special_literals
+    }
+
+    /// The columns, in no order that means anything.
+    pub fn columns(&self) -> WeightedPretokens<'_> {
+        WeightedPretokens { bytes: &self.bytes, ends: &self.ends, counts: &self.counts }
+    }
+
+    /// The columns themselves: bytes, ends, counts.
+    pub fn into_columns(self) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
+        (self.bytes, self.ends, self.counts)
+    }
+
+    /// The pretokens and their counts, in the order of the columns.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> + '_ {
+        (0..self.len()).map(|index| (self.pretoken(index), self.counts[index]))
+    }
+
+    /// Counts out of columns that may come from anywhere: checked, equal pretokens summed, zero counts
+    /// dropped.
+    pub fn from_columns(
+        bytes: Vec<u8>,
+        ends: Vec<u64>,
+        counts: Vec<u64>,
+        n_bytes: u64,
+        n_documents: u64,
+        n_special_literals: u64,
+    ) -> Result<Self> {
+        if ends.len() != counts.len() {
+            return Err(Error::Counts(format!(
+                "counts: {} pretokens have {} counts; give one count to each pretoken",
+                ends.len(),
+                counts.len()
+            )));
+        }
+        if ends.last().copied().unwrap_or(0) != bytes.len() as u64 {
+            return Err(Error::Counts(format!(
+                "counts: the last pretoken ends at {}, but there are {} bytes; the two must agree",
+                ends.last().copied().unwrap_or(0),
+                bytes.len()
+            )));
+        }
+        let mut start = 0;
+        for (index, &end) in ends.iter().enumerate() {
+            if end <= start {
+                return Err(Error::Counts(format!(
+                    "counts: pretoken {index} ends at {end} and starts at {start}; ends must ascend and \
+                     no pretoken may be empty"
+                )));
+            }
+            start = end;
+        }
+        let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
+        sum(columns.counts.iter().copied())?;
+        // The canonical order shows that no pretoken stands twice.
+        let ascends = (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
+        if ascends && !columns.counts.contains(&0) {
+            return Ok(columns);
+        }
+        PretokenCounts::merge(&[&columns])
+    }
+
+    /// The sum: each pretoken once, with the sum of its counts; the totals are added too.
+    pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
+        // Counts are added modulo 2^64: where all of them together are less, none can wrap.
+        sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
+        let n_entries: usize = parts.iter().map(|part| part.len()).sum();
+        let threads = match n_entries {
+            0..SERIAL => 1,
+            _ => parallel::wanted(0),
+        };
+        let table = SharedTable::new(None)?;
+        let parts_of_columns = parts.iter().flat_map(|part| {
+            (0..part.len())
+                .step_by(PRETOKENS_PER_JOB)
+                .map(move |first| (part, first..part.len().min(first + PRETOKENS_PER_JOB)))
+        });
+        share(threads, parts_of_columns, |(part, indices)| {
+            let mut batches = Batches::new(&table)?;
+            for index in indices {
+                let (pretoken, count) = (part.pretoken(index), part.counts[index]);
+                match ShortKey::of(pretoken) {
+                    Some(key) => batches.add(&table, key, count)?,
+                    None => table.add_long(table.hashing.long(pretoken), pretoken, count)?,
+                }
+            }
+            batches.flush(&table)
+        })?;
+        let mut merged = table.into_counts(threads)?;
+        merged.n_bytes = sum(parts.iter().map(|part| part.n_bytes))?;
+        merged.n_documents = sum(parts.iter().map(|part| part.n_documents))?;
+        merged.n_special_literals = sum(parts.iter().map(|part| part.n_special_literals))?;
+        Ok(merged)
+    }
+
+    /// The same counts ordered by the bytes of the pretokens: the canonical order of files and listings.
+    pub fn sorted(&self) -> Result<PretokenCounts> {
+        let mut order: Vec<(u64, usize)> = Vec::new();
+        order.try_reserve_exact(self.len()).map_err(Error::out_of_memory("the order of the counts"))?;
+        order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
+        // Equal prefixes are equal bytes or differ after them or in length: then all bytes decide.
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.pretoken(a.1).cmp(self.pretoken(b.1))));
+        let mut sorted =
+            PretokenCounts::assemble(&[(self.len(), self.bytes.len())], vec![order], 1, |order, columns| {
+                for &(_, index) in order {
+                    columns.push(self.pretoken(index), self.counts[index]);
+                }
+            })?;
+        sorted.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        Ok(sorted)
+    }
+
+    /// Columns out of parts: part i holds `sizes[i]` pretokens and bytes of them, and `write` pushes
+    /// exactly those. Each part is given up when it is written.
+    pub(super) fn assemble<P: Send>(
+        sizes: &[(usize, usize)],
+        parts: Vec<P>,
+        threads: usize,
+        write: impl Fn(&P, &mut Columns<'_>) + Sync,
+    ) -> Result<PretokenCounts> {
+        let n_pretokens: usize = sizes.iter().map(|size| size.0).sum();
+        let n_bytes: usize = sizes.iter().map(|size| size.1).sum();
+        let mut merged_id = PretokenCounts {
+            bytes: zeros(n_bytes)?,
+            ends: zeros(n_pretokens)?,
+            counts: zeros(n_pretokens)?,
+            ..PretokenCounts::default()
+        };
+        let mut rest = Columns {
+            bytes: &mut merged_id.bytes,
+            ends: &mut merged_id.ends,
+            counts: &mut merged_id.counts,
+            end: 0,
+        };
+        let mut jobs = Vec::new();
+        jobs.try_reserve_exact(parts.len()).map_err(Error::out_of_memory(COLUMNS))?;
+        for (part, &size) in parts.into_iter().zip(sizes) {
+            let (columns, after) = rest.split(size);
+            jobs.push((part, columns));
+            rest = after;
+        }
+        let threads = if n_pretokens < SERIAL { 1 } else { threads };
+        share(threads, jobs.into_iter(), |(part, mut columns)| {
+            write(&part, &mut columns);
+            Ok(())
+        })?;
+        Ok(merged_id)
+    }
+
+    /// Pretoken `index`; `index` is less than `len()`.
+    fn pretoken(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.bytes[start..self.ends[index] as usize]
+    }
+
+    /// Sets the totals.
+    pub(super) fn set_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
+        self.n_bytes = n_bytes;
+        self.n_documents = n_documents;
+        self.n_special_literals = n_special_literals;
+    }
+}
+
+/// A stretch of columns that are being written.
+pub(super) struct Columns<'c> {
+    bytes: &'c mut [u8],
+    ends: &'c mut [u64],
+    counts: &'c mut [u64],
+    /// Where the last pretoken ends in the whole column.
+    end: u64,
+}
+
+impl<'c> Columns<'c> {
+    /// Writes the next pretoken.
+    pub(super) fn push(&mut self, pretoken: &[u8], count: u64) {
+        let (bytes, rest) = std::mem::take(&mut self.bytes).split_at_mut(pretoken.len());
+        bytes.copy_from_slice(pretoken);
+        self.bytes = rest;
+        self.end += pretoken.len() as u64;
+        if let Some((end, rest)) = std::mem::take(&mut self.ends).split_first_mut() {
+            *end = self.end;
+            self.ends = rest;
+        }
+        if let Some((slot, rest)) = std::mem::take(&mut self.counts).split_first_mut() {
+            *slot = count;
+            self.counts = rest;
+        }
+    }
+
+    /// SafeCuts off the first that many pretokens and bytes.
+    fn split(self, (n_pretokens, n_bytes): (usize, usize)) -> (Columns<'c>, Columns<'c>) {
+        let (bytes, bytes_after) = self.bytes.split_at_mut(n_bytes);
+        let (ends, ends_after) = self.ends.split_at_mut(n_pretokens);
+        let (counts, counts_after) = self.counts.split_at_mut(n_pretokens);
+        let end = self.end + n_bytes as u64;
+        (
+            Columns { bytes, ends, counts, end: self.end },
+            Columns { bytes: bytes_after, ends: ends_after, counts: counts_after, end },
+        )
+    }
+}
+
+fn zeros<T: Copy + Default>(n: usize) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(n).map_err(Error::out_of_memory(COLUMNS))?;
+    zeros.resize(n, T::default());
+    Ok(zeros)
+}
+
+/// A sum that fits in 64 bits: more is an error, never a wrapped count.
+fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
+    let sum: u128 = counts.map(u128::from).sum();
+    u64::try_from(sum).map_err(|_| {
+        Error::Counts(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
+    })
+}
+
+/// The first eight bytes as a number that orders as they do.
+fn prefix(pretoken: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let n = pretoken.len().min(8);
+    first[..n].copy_from_slice(&pretoken[..n]);
+    u64::from_be_bytes(first)
+}

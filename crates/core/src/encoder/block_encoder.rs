@@ -1,0 +1,165 @@
+//! Blocks of documents to ids.
+
+use std::sync::Arc;
+
+use crate::corpus::Documents;
+use crate::corpus::split::{Splitter, Texts};
+use crate::corpus::{Buffer, BufferPool, Content};
+use crate::encoder::{Encoder, LiteralCounts, SpecialPolicy, Specials};
+use crate::error::{Error, Result};
+use crate::ids::Id;
+use crate::monitor::Monitor;
+use crate::pretokens::safe_cuts::SafeCuts;
+
+/// What is put around documents, and what literals of special tokens in them are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockOptions {
+    /// The id put before each document.
+    pub begin_id: Option<u32>,
+    /// The id put after each document.
+    pub end_id: Option<u32>,
+    /// What literals of special tokens become.
+    pub specials: Specials,
+    /// Threads to use; 0 for all there are.
+    pub threads: usize,
+}
+
+/// Encodes documents block after block.
+pub struct BlockEncoder<I> {
+    encoder: Arc<Encoder>,
+    parts: Splitter,
+    options: BlockOptions,
+    buffers: BufferPool<Vec<I>>,
+    /// Whether the next text begins a document.
+    at_begin: bool,
+    /// Bytes of the open document that were encoded.
+    n_open_bytes: usize,
+}
+
+/// The ids of a block.
+pub struct Encoded<I: Id> {
+    /// All ids, one document after the other.
+    pub ids: Buffer<Vec<I>>,
+    /// Where documents end in `ids`; ids after the last end are of a document that goes on.
+    pub ends: Vec<i64>,
+    /// (document, special token, how often): the literals that are plain text, in the order of the documents.
+    /// Documents are counted by the ends before them in the block.
+    pub literals: Vec<[i64; 3]>,
+}
+
+impl<I: Id> BlockEncoder<I> {
+    /// At the beginning of a corpus.
+    pub fn new(encoder: Arc<Encoder>, options: BlockOptions) -> Result<Self> {
+        for (name, id) in [("begin_id", options.begin_id), ("end_id", options.end_id)] {
+            if let Some(id) = id
+                && !encoder.has_id(id)
+            {
+                return Err(Error::Invalid(format!(
+                    "{name} is {id}, which is no id of this tokenizer; its ids are below {}",
+                    encoder.n_ids()
+                )));
+            }
+        }
+        let specials = Arc::new(encoder.specials().clone());
+        let splits = options.specials == Specials::Recognise;
+        let safe_cuts = SafeCuts::new(Arc::clone(encoder.pretokenizer()), specials, splits);
+        Ok(BlockEncoder {
+            encoder,
+            parts: Splitter::new(safe_cuts),
+            options,
+            buffers: BufferPool::default(),
+            at_begin: true,
+            n_open_bytes: 0,
+        })
+    }
+
+    /// The ids of the next block, but for those of text that may not be cut off yet.
+    ///
+    /// `place` says where the block's first document is, for messages.
+    pub fn push(
+        &mut self,
+        documents: &Documents,
+        place: Place<'_>,
+        monitor: &dyn Monitor,
+    ) -> Result<Encoded<I>> {
+        let BlockEncoder { encoder, parts, options, buffers, at_begin, n_open_bytes } = self;
+        let BlockOptions { begin_id, end_id, specials, threads } = *options;
+        let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
+        parts.with(documents, |texts| {
+            // Hardly any block has more than three ids for four bytes; room that is not touched takes no memory.
+            let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
+            let mut encoded = Encoded { ids, ends: Vec::new(), literals: Vec::new() };
+            encoded.ends.try_reserve_exact(documents.len()).map_err(Error::out_of_memory("offsets"))?;
+            let counts = LiteralCounts::new(encoder.specials(), specials == Specials::Error);
+            let policy = match specials {
+                Specials::Recognise => SpecialPolicy::All,
+                Specials::Ordinary | Specials::Error => SpecialPolicy::Counted(&counts),
+            };
+            let mut is_end = texts.is_end.iter();
+            let done = encoder.encode_each::<I>(&texts.texts, policy, threads, monitor, |ids, counts| {
+                let Encoded { ids: all, ends, .. } = &mut encoded;
+                all.make_room(ids.len() + 2 * counts.len()).map_err(Error::out_of_memory("ids"))?;
+                let mut rest = ids;
+                for (&n_ids, &is_end) in counts.iter().zip(&mut is_end) {
+                    let (ids, after) = rest.split_at(n_ids);
+                    if *at_begin {
+                        all.extend(begin_id);
+                    }
+                    all.extend_from_slice(ids);
+                    *at_begin = is_end;
+                    if is_end {
+                        all.extend(end_id);
+                        ends.push(all.len() as i64);
+                    }
+                    rest = after;
+                }
+                Ok(())
+            });
+            let found = counts.into_sorted();
+            if let Err(Error::DisallowedSpecial { token, offset }) = done {
+                // The first in the order of the texts is that of the error.
+                let text = found.first().map_or(0, |count| count.text);
+                let document =
+                    place.first + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
+                let offset = bytes_open_after(texts, text, *n_open_bytes) + offset;
+                let place = format!("{}: document {document}", place.name);
+                return Err(Error::LiteralInData { place, token, offset });
+            }
+            done?;
+            encoded
+                .literals
+                .try_reserve_exact(found.len())
+                .map_err(Error::out_of_memory("special tokens"))?;
+            let (mut document, mut text) = (0, 0);
+            for count in found {
+                document += texts.is_end[text..count.text].iter().filter(|&&is_end| is_end).count();
+                text = count.text;
+                encoded.literals.push([document as i64, count.token as i64, count.n as i64]);
+            }
+            *n_open_bytes = bytes_open_after(texts, texts.texts.len(), *n_open_bytes);
+            Ok(encoded)
+        })
+    }
+
+    /// Forgets the document that is open: of its text nothing more will come.
+    pub fn withdraw(&mut self) {
+        self.parts.clear();
+        (self.at_begin, self.n_open_bytes) = (true, 0);
+    }
+}
+
+/// Where a block's first document is: the name of its file, and how many documents of that come before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// The name of the file.
+    pub name: &'a str,
+    /// Documents of the file before the block.
+    pub first: u64,
+}
+
+/// How many bytes of an open document lie before text number `n` of a block.
+fn bytes_open_after(texts: &Texts<'_>, n: usize, before: usize) -> usize {
+    let last_end = texts.is_end[..n].iter().rposition(|&is_end| is_end);
+    let open = texts.texts[last_end.map_or(0, |at| at + 1)..n].iter().map(|text| text.len()).sum::<usize>();
+    if last_end.is_none() { before + open } else { open }
+}

@@ -1,0 +1,381 @@
+//! What pretokens have been merged into, within a bound of memory, for all workers of an encoder.
+//!
+//! All workers read and write one [`Table`]. It starts small and is replaced by one of twice the size while it fills
+//! up, so that short work stays within the nearer caches of the processor; at its largest it is replaced by one of
+//! an eighth of the size, which forgets most, once too much was refused. Who finds that it must be replaced copies it,
+//! while the others already use the new one, and look in the old one for what they miss. Where memory is
+//! refused the cache stays as it is: it never fails, it only forgets.
+//!
+//! Nobody waits for a lock: a child process in which one was left locked does without what it protects.
+
+pub(super) mod arena;
+pub(super) mod key;
+pub(super) mod lookup;
+pub(super) mod table;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::cache::key::{Hasher, Key};
+use super::cache::table::{Bucket, MOST_BUCKETS, Table};
+use crate::error::Result;
+
+const FIRST_BUCKETS: usize = 1 << 9;
+
+/// The generation of what was never published.
+const NO_GENERATION: u64 = u64::MAX;
+
+/// Pretokens to ids.
+pub(in crate::encoder) struct Cache {
+    pub(in crate::encoder) hasher: Hasher,
+    bounds: Bounds,
+    newest: Mutex<TableHandle>,
+    /// That of the newest.
+    generation: AtomicU64,
+}
+
+/// What all tables keep to.
+struct Bounds {
+    /// Whether ids are below 65,536, and packed in two bytes.
+    is_narrow: bool,
+    /// Of the largest table.
+    most_buckets: usize,
+    /// Bytes of its arena.
+    most_arena: usize,
+}
+
+impl Bounds {
+    fn new(n_bytes: usize, n_ids: usize) -> Self {
+        // The table's share is rounded down, the arena has the rest.
+        let fitting = (n_bytes / 8 * 7 / size_of::<Bucket>()).max(1);
+        let most_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
+        let most_arena = n_bytes.saturating_sub(most_buckets * size_of::<Bucket>());
+        Bounds { is_narrow: n_ids <= 1 << 16, most_buckets, most_arena }
+    }
+
+    /// An empty table of so many buckets, or as many as there may be, with its share of the arena.
+    fn table(&self, n_buckets: usize) -> Result<Table> {
+        let n_buckets = n_buckets.min(self.most_buckets);
+        Table::new(n_buckets, self.most_arena / (self.most_buckets / n_buckets), self.is_narrow)
+    }
+}
+
+/// What a worker knows of the cache.
+#[derive(Clone)]
+pub(in crate::encoder) struct TableHandle {
+    pub(in crate::encoder) table: Arc<Table>,
+    /// The table before, while it is copied.
+    before: Option<Arc<Table>>,
+    generation: u64,
+}
+
+impl TableHandle {
+    /// An empty table.
+    fn empty(bounds: &Bounds, generation: u64) -> Result<Self> {
+        Ok(TableHandle { table: Arc::new(bounds.table(FIRST_BUCKETS)?), before: None, generation })
+    }
+
+    /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
+    pub(in crate::encoder) fn append_ids(
+        &self,
+        key: Key,
+        slot: u32,
+        pretoken: &[u8],
+        ids: &mut Vec<u32>,
+    ) -> bool {
+        if self.table.append_ids(key, slot, pretoken, ids) {
+            return true;
+        }
+        let begin = ids.len();
+        let is_known = self.before.as_ref().is_some_and(|table| table.append_ids(key, slot, pretoken, ids));
+        if is_known {
+            self.table.insert(key, slot, pretoken, &ids[begin..]);
+        }
+        is_known
+    }
+}
+
+impl Cache {
+    /// An empty cache of at most `n_bytes`, and half as much again while a table is copied, for ids below `n_ids`.
+    pub(in crate::encoder) fn new(n_bytes: usize, n_ids: usize, hasher: Hasher) -> Result<Self> {
+        let bounds = Bounds::new(n_bytes, n_ids);
+        let newest = Mutex::new(TableHandle::empty(&bounds, 0)?);
+        Ok(Cache { hasher, bounds, newest, generation: AtomicU64::new(0) })
+    }
+
+    /// Whether ids are below 65,536, and packed in two bytes.
+    #[inline(always)]
+    pub(in crate::encoder) fn is_narrow(&self) -> bool {
+        self.bounds.is_narrow
+    }
+
+    /// What is known; nothing where another thread is just at it.
+    pub(in crate::encoder) fn handle(&self) -> Result<TableHandle> {
+        match self.newest.try_lock() {
+            Ok(newest) => Ok(newest.clone()),
+            // Of a generation that never comes: the worker looks for the newest soon.
+            Err(_) => TableHandle::empty(&self.bounds, NO_GENERATION),
+        }
+    }
+
+    /// Brings a worker to the newest table.
+    #[inline]
+    pub(in crate::encoder) fn refresh(&self, handle: &mut TableHandle) {
+        if self.generation.load(Ordering::Relaxed) != handle.generation
+            && let Ok(newest) = self.newest.try_lock()
+        {
+            let now = newest.clone();
+            // Before anything is forgotten, which may be a table: giving its memory back takes time.
+            drop(newest);
+            *handle = now;
+        }
+    }
+
+    /// Remembers the ids of `pretoken`, whose key and place these are; says whether there is a new table now.
+    pub(in crate::encoder) fn insert(
+        &self,
+        handle: &mut TableHandle,
+        key: Key,
+        slot: u32,
+        pretoken: &[u8],
+        ids: &[u32],
+    ) -> bool {
+        let table = &handle.table;
+        table.insert(key, slot, pretoken, ids);
+        let is_largest = table.n_buckets() == self.bounds.most_buckets;
+        let is_due = if is_largest { table.should_shrink() } else { table.should_grow() };
+        is_due && table.begin_copy() && self.replace(handle)
+    }
+
+    /// Replaces a worker's table, if there is memory for it, and the newest one.
+    ///
+    /// All may use the new table while the old one is copied to it.
+    #[cold]
+    fn replace(&self, handle: &mut TableHandle) -> bool {
+        let n_buckets = handle.table.n_buckets();
+        let is_largest = n_buckets == self.bounds.most_buckets;
+        let Ok(replacement) =
+            self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 2 })
+        else {
+            return false;
+        };
+        replacement.begin_copy();
+        let old = std::mem::replace(&mut handle.table, Arc::new(replacement));
+        handle.before = Some(Arc::clone(&old));
+        let is_shared = self.publish(handle, &old);
+        if !is_shared {
+            // This worker goes on alone until it finds the lock free; the table is for another to replace.
+            old.end_copy();
+        }
+        old.copy_to(&handle.table, self.hasher);
+        handle.before = None;
+        if is_shared {
+            let table = Arc::clone(&handle.table);
+            self.publish(handle, &table);
+        }
+        // Only now, or what comes after it might be published before it.
+        handle.table.end_copy();
+        true
+    }
+
+    /// Makes what a worker knows the newest, if `table` is that until now and the lock is free; says whether it did.
+    fn publish(&self, handle: &mut TableHandle, table: &Arc<Table>) -> bool {
+        handle.generation = NO_GENERATION;
+        // Whoever is at it is done in no time, unless it was lost in a fork.
+        for _ in 0..1000 {
+            if let Ok(mut newest) = self.newest.try_lock() {
+                let is_newest = Arc::ptr_eq(&newest.table, table);
+                if is_newest {
+                    handle.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+                    let forgotten = std::mem::replace(&mut *newest, handle.clone());
+                    drop(newest);
+                    drop(forgotten);
+                }
+                return is_newest;
+            }
+            thread::yield_now();
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker of a cache, and what it does with pretokens.
+    struct User<'a> {
+        cache: &'a Cache,
+        handle: TableHandle,
+    }
+
+    impl<'a> User<'a> {
+        fn new(cache: &'a Cache) -> Self {
+            User { cache, handle: cache.handle().unwrap() }
+        }
+
+        fn find(&mut self, pretoken: &[u8]) -> Option<Vec<u32>> {
+            self.cache.refresh(&mut self.handle);
+            let (key, mut ids) = (self.cache.hasher.key(pretoken), Vec::new());
+            let slot = self.cache.hasher.slot(key);
+            self.handle.append_ids(key, slot, pretoken, &mut ids).then_some(ids)
+        }
+
+        fn insert(&mut self, pretoken: &[u8], ids: &[u32]) {
+            self.cache.refresh(&mut self.handle);
+            let key = self.cache.hasher.key(pretoken);
+            self.cache.insert(&mut self.handle, key, self.cache.hasher.slot(key), pretoken, ids);
+        }
+    }
+
+    /// A pretoken and ids that depend on `i` in every byte, of many lengths.
+    fn example(i: usize, n_ids: usize) -> (Vec<u8>, Vec<u32>) {
+        let n_bytes = 1 + i * 7 % 60;
+        let mut pretoken = i.to_le_bytes().repeat(8);
+        pretoken.truncate(n_bytes.max(4));
+        let ids = (0..1 + i % n_bytes.min(9)).map(|k| ((i * 31 + k) * 4099 % n_ids) as u32).collect();
+        (pretoken, ids)
+    }
+
+    const SIZES: [(usize, usize); 6] = [
+        (0, 1 << 24),
+        (300, 1 << 16),
+        (5000, 1 << 24),
+        (1 << 20, 1 << 16),
+        (1 << 24, 1 << 24),
+        (1 << 24, 1 << 16),
+    ];
+
+    #[test]
+    fn what_was_inserted_is_found_or_forgotten_but_never_wrong() {
+        for (n_bytes, n_ids) in SIZES {
+            let cache = Cache::new(n_bytes, n_ids, Hasher::new()).unwrap();
+            let mut user = User::new(&cache);
+            let (mut n_found, mut n_recent) = (0, 0);
+            let n = if cfg!(miri) { 100 } else { 20_000 };
+            for i in 0..n {
+                let (pretoken, ids) = example(i, n_ids);
+                user.insert(&pretoken, &ids);
+                n_recent += usize::from(i > n / 2 && user.find(&pretoken).is_some());
+                let (pretoken, ids) = example(i / 2, n_ids);
+                if let Some(found) = user.find(&pretoken) {
+                    assert_eq!(found, ids);
+                    n_found += 1;
+                }
+            }
+            assert!(n_bytes < 1 << 24 || n_found > n / 100 * 98, "{n_found} of {n} found with {n_bytes}");
+            // However small, it goes on learning.
+            assert!(n_bytes < 5000 || n_recent > n / 100, "{n_recent} with {n_bytes}");
+            assert!(user.handle.table.n_bytes() <= n_bytes.max(64) + 1);
+        }
+    }
+
+    #[test]
+    fn many_threads_find_what_others_inserted_and_never_wrong() {
+        for (n_bytes, n_ids) in SIZES {
+            let cache = Cache::new(n_bytes, n_ids, Hasher::new()).unwrap();
+            let (n_threads, n) = if cfg!(miri) { (2, 60) } else { (4, 30_000) };
+            thread::scope(|scope| {
+                for number in 0..n_threads {
+                    let cache = &cache;
+                    scope.spawn(move || {
+                        let mut user = User::new(cache);
+                        for i in 0..n {
+                            // Each inserts every other, and looks for all.
+                            let (pretoken, ids) = example(i, n_ids);
+                            if (i + number) % 2 == 0 {
+                                user.insert(&pretoken, &ids);
+                            }
+                            let (pretoken, ids) = example(i / 2 + number, n_ids);
+                            assert!(user.find(&pretoken).is_none_or(|found| found == ids));
+                        }
+                    });
+                }
+            });
+            // What was refused while a table was copied by a thread that had to wait for a processor is there now.
+            let mut users = [User::new(&cache), User::new(&cache)];
+            for i in 0..n {
+                let (pretoken, ids) = example(i, n_ids);
+                users[i % 2].insert(&pretoken, &ids);
+            }
+            let n_found = (0..n).filter(|&i| users[0].find(&example(i, n_ids).0).is_some()).count();
+            assert!(n_bytes < 1 << 24 || n_found > n / 10 * 9, "{n_found} of {n} found with {n_bytes}");
+        }
+    }
+
+    #[test]
+    fn equal_hashes_of_long_pretokens_are_told_apart() {
+        let cache = Cache::new(1 << 16, 256, Hasher::new()).unwrap();
+        let mut handle = cache.handle().unwrap();
+        let (a, b) = ([b'a'; 20], [b'b'; 20]);
+        let key = cache.hasher.key(&a);
+        let slot = cache.hasher.slot(key);
+        cache.insert(&mut handle, key, slot, &a, &[1, 2, 3]);
+        let mut ids = Vec::new();
+        assert!(!handle.table.append_ids(key, slot, &b, &mut ids));
+        assert!(handle.table.append_ids(key, slot, &a, &mut ids));
+        assert_eq!(ids, [1, 2, 3]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_lock() {
+        let cache = Cache::new(1 << 20, 256, Hasher::new()).unwrap();
+        let mut user = User::new(&cache);
+        let _locked = cache.newest.lock().unwrap();
+        let mut other = User::new(&cache);
+        let n = if cfg!(miri) { 50 } else { 5000 };
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+            other.insert(&pretoken, &ids);
+            for user in [&mut user, &mut other] {
+                assert!(user.find(&pretoken).is_none_or(|found| found == ids));
+            }
+        }
+        assert!((n - 50..n).any(|i| user.find(&example(i, 256).0).is_some()));
+    }
+
+    #[test]
+    fn it_goes_on_growing_once_a_lock_is_free_again() {
+        let n_bytes = 1 << 22;
+        let cache = Cache::new(n_bytes, 256, Hasher::new()).unwrap();
+        let mut user = User::new(&cache);
+        let n = if cfg!(miri) { 600 } else { 10_000 };
+        let lock = cache.newest.lock().unwrap();
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        drop(lock);
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        let mut other = User::new(&cache);
+        let n_found = (0..n).filter(|&i| other.find(&example(i, 256).0).is_some()).count();
+        assert!(n_found > n / 10 * 9, "{n_found}");
+    }
+
+    #[test]
+    fn what_a_worker_knows_alone_does_not_become_the_newest() {
+        let cache = Cache::new(1 << 22, 256, Hasher::new()).unwrap();
+        let lock = cache.newest.lock().unwrap();
+        let mut alone = cache.handle().unwrap();
+        drop(lock);
+        let n = if cfg!(miri) { 600 } else { 5000 };
+        let mut user = User::new(&cache);
+        for i in 0..n {
+            let (pretoken, ids) = example(i, 256);
+            user.insert(&pretoken, &ids);
+        }
+        for i in n..2 * n {
+            let (pretoken, ids) = example(i, 256);
+            let key = cache.hasher.key(&pretoken);
+            cache.insert(&mut alone, key, cache.hasher.slot(key), &pretoken, &ids);
+        }
+        let mut other = User::new(&cache);
+        let n_found = (0..n).filter(|&i| other.find(&example(i, 256).0).is_some()).count();
+        assert!(n_found > n / 10 * 9, "{n_found}");
+    }
+}

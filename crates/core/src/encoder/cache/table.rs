@@ -1,0 +1,468 @@
+//! Pretokens and their ids, each written once.
+//!
+//! A bucket is a cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one
+//! line. More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`].
+//!
+//! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
+//! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
+//! finds its ids. An entry that is taken stays taken: what finds no room goes to the neighbour, where only those look
+//! who found the bucket full; what finds none there either is refused, and when that happens often a new table takes
+//! this one's place ([`Cache`](super::Cache)).
+
+use std::cell::UnsafeCell;
+use std::hint::select_unpredictable;
+use std::marker::PhantomData;
+use std::process;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use memmap2::MmapRaw;
+
+use super::arena::{Arena, Stored};
+use super::key::{CLAIMED, Hasher, Key};
+use crate::encoder::output::{Ids, Output};
+use crate::error::{Error, Result};
+use crate::pages;
+
+/// Most ids in an entry.
+pub(in crate::encoder) const INLINE_IDS: usize = 7;
+
+/// So many that the offset of a bucket fits 32 bits.
+pub(in crate::encoder) const MOST_BUCKETS: usize = 1 << 25;
+
+/// The ids of a pretoken in sixteen bytes, of which the last says how many.
+///
+/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. If the key says
+/// that they are in the arena the first two words are how many, and where.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(in crate::encoder) struct Packed([u8; 16]);
+
+impl Packed {
+    /// Packs `ids`, if so many fit.
+    fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
+        let mut bytes = [0; 16];
+        let width = if is_narrow { 2 } else { 4 };
+        if ids.len() > if is_narrow { 7 } else { 4 } {
+            return None;
+        }
+        for (slot, id) in bytes.chunks_exact_mut(width).zip(ids) {
+            slot.copy_from_slice(&id.to_le_bytes()[..width]);
+        }
+        bytes[15] = ids.len() as u8;
+        Some(Packed(bytes))
+    }
+
+    /// Says where in the arena the ids are.
+    pub(in crate::encoder) fn spilled(n_ids: u32, begin: u32) -> Self {
+        let mut bytes = [0; 16];
+        for (slot, word) in bytes.chunks_exact_mut(4).zip([n_ids, begin]) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        Packed(bytes)
+    }
+
+    /// How many ids there are, if they are here.
+    #[inline(always)]
+    pub(in crate::encoder) fn len(&self) -> usize {
+        usize::from(self.0[15])
+    }
+
+    /// The ids of narrow ones, and one number more.
+    #[inline(always)]
+    pub(in crate::encoder) fn narrow(&self) -> [u16; 8] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n], [o, p]].map(u16::from_le_bytes)
+    }
+
+    /// The ids of wide ones.
+    #[inline(always)]
+    pub(in crate::encoder) fn wide(&self) -> [u32; 4] {
+        let [first, second, third, fourth] = self.words();
+        [first, second, third, fourth & 0x00ff_ffff]
+    }
+
+    #[inline(always)]
+    pub(in crate::encoder) fn words(&self) -> [u32; 4] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
+    }
+}
+
+/// A pretoken and its ids.
+#[repr(C, align(32))]
+struct Entry {
+    lo: AtomicU64,
+    /// 0 in an empty entry, [`CLAIMED`] while it is written.
+    hi: AtomicU64,
+    ids: UnsafeCell<Packed>,
+}
+
+impl Entry {
+    /// 0 if the key is this one.
+    #[inline(always)]
+    fn difference(&self, key: Key) -> u64 {
+        // First what is stored last.
+        let hi = self.hi.load(Ordering::Acquire);
+        (hi ^ key.hi) | (self.lo.load(Ordering::Relaxed) ^ key.lo)
+    }
+
+    /// The key and the ids, if they are published.
+    fn get(&self) -> Option<(Key, Packed)> {
+        let hi = self.hi.load(Ordering::Acquire);
+        let key = Key { lo: self.lo.load(Ordering::Relaxed), hi };
+        // SAFETY: Published ids do not change, and publishing happened before they were found published.
+        (hi != Key::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
+    }
+
+    /// Takes the entry, if it is empty.
+    fn claim(&self) -> bool {
+        // Looked at first: a failed exchange takes the line away from those who read it.
+        let (empty, order) = (Key::EMPTY.hi, Ordering::Relaxed);
+        self.hi.load(order) == empty && self.hi.compare_exchange(empty, CLAIMED, order, order).is_ok()
+    }
+
+    /// Writes an entry that the caller has claimed.
+    ///
+    /// # Safety
+    /// The caller has claimed it, and publishes it once.
+    unsafe fn publish(&self, key: Key, ids: Packed) {
+        self.lo.store(key.lo, Ordering::Relaxed);
+        // SAFETY: Nobody else writes what this caller has claimed, nobody reads the ids of what is not published.
+        unsafe { *self.ids.get() = ids };
+        self.hi.store(key.hi, Ordering::Release);
+    }
+}
+
+#[repr(C, align(64))]
+pub(in crate::encoder) struct Bucket([Entry; 2]);
+
+impl Bucket {
+    /// Whether both entries are taken.
+    fn is_full(&self) -> bool {
+        self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != Key::EMPTY.hi)
+    }
+
+    /// Writes a key and what `make` gives, if anything, to the first of `room` that is empty; says whether the
+    /// key is there.
+    fn write(&self, room: [usize; 2], key: Key, make: impl FnOnce() -> Option<Packed>) -> bool {
+        if self.0.iter().any(|entry| entry.difference(key) == 0) {
+            return true;
+        }
+        let mut room = room.iter().map(|&index| &self.0[index]);
+        let Some(entry) = room.find(|entry| entry.claim()) else { return false };
+        let Some(ids) = make() else {
+            // Nothing was written, so it may be empty again.
+            entry.hi.store(Key::EMPTY.hi, Ordering::Relaxed);
+            return false;
+        };
+        // SAFETY: The entry was claimed just now.
+        unsafe { entry.publish(key, ids) };
+        true
+    }
+}
+
+/// A power of two of buckets, and the arena of their entries.
+pub(in crate::encoder) struct Table {
+    memory: MmapRaw,
+    n_buckets: usize,
+    arena: Arena,
+    is_narrow: bool,
+    /// About how many entries were written.
+    n_written: AtomicUsize,
+    /// About how many found no room.
+    n_refused: AtomicUsize,
+    /// The process that copies this table, or did, or is still copying to it; 0 if none does.
+    claimed_by: AtomicU32,
+}
+
+// SAFETY: What is not atomic in the memory is written by the one thread that has claimed it, and read after it was
+// published, as `Entry` and `Arena` say.
+unsafe impl Sync for Table {}
+// SAFETY: The memory belongs to the table alone.
+unsafe impl Send for Table {}
+
+/// Only about one in so many is counted, with all it stands for, so that threads need not agree on a number each time.
+const COUNTED: u32 = 16;
+
+/// The place of the bucket that takes what the one at `slot` has no room for: that beside it, in the same 128 bytes.
+fn neighbour(slot: u32) -> u32 {
+    slot ^ size_of::<Bucket>() as u32
+}
+
+/// Whether a place is one of those that are counted: by bits that choose no bucket but in the largest tables.
+fn is_counted(slot: u32) -> bool {
+    slot >> (u32::BITS - COUNTED.ilog2()) == 0
+}
+
+impl Table {
+    /// An empty table for ids of two bytes each, or four.
+    pub(in crate::encoder) fn new(n_buckets: usize, arena_bytes: usize, is_narrow: bool) -> Result<Self> {
+        debug_assert!(n_buckets.is_power_of_two() && n_buckets <= MOST_BUCKETS);
+        let memory = pages::map(n_buckets * size_of::<Bucket>())
+            .map_err(Error::out_of_memory("the cache of pretokens"))?;
+        Ok(Table {
+            memory,
+            n_buckets,
+            arena: Arena::new(arena_bytes, is_narrow)?,
+            is_narrow,
+            n_written: AtomicUsize::new(0),
+            n_refused: AtomicUsize::new(0),
+            claimed_by: AtomicU32::new(0),
+        })
+    }
+
+    pub(in crate::encoder) fn n_buckets(&self) -> usize {
+        self.n_buckets
+    }
+
+    /// Whether it should be replaced by a larger one: half an entry a bucket was written or refused, or there is no
+    /// room in the arena.
+    pub(in crate::encoder) fn should_grow(&self) -> bool {
+        let n_written = self.n_written.load(Ordering::Relaxed);
+        n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets / 2 || self.arena.is_full()
+    }
+
+    /// Whether it should be replaced although none may be larger: as many were refused as there are entries, so that
+    /// merging them anew has taken longer than it takes to copy the table and to learn again what that forgets.
+    pub(in crate::encoder) fn should_shrink(&self) -> bool {
+        self.n_refused.load(Ordering::Relaxed) > 2 * self.n_buckets.max(1 << 8)
+    }
+
+    /// Whether the caller is the one to copy this table.
+    pub(in crate::encoder) fn begin_copy(&self) -> bool {
+        // In a process that was forked meanwhile nobody goes on with what its parent had begun.
+        let (me, holder) = (process::id(), self.claimed_by.load(Ordering::Relaxed));
+        let exchange = || self.claimed_by.compare_exchange(holder, me, Ordering::Relaxed, Ordering::Relaxed);
+        holder != me && exchange().is_ok()
+    }
+
+    /// Lets others copy this table.
+    pub(in crate::encoder) fn end_copy(&self) {
+        self.claimed_by.store(0, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(in crate::encoder) fn view(&self) -> View<'_> {
+        let mask = ((self.n_buckets - 1) * size_of::<Bucket>()) as u32;
+        View { buckets: self.memory.as_ptr().cast(), mask, table: PhantomData }
+    }
+
+    /// Starts loading the record of a pretoken in the arena, if there is one.
+    #[inline(always)]
+    pub(in crate::encoder) fn prefetch_record(&self, key: Key, slot: u32) {
+        if let Some(packed) = self.view().inline_ids(key.spilled(), slot) {
+            self.arena.prefetch(packed);
+        }
+    }
+
+    /// The ids of `pretoken`, whose key and place these are, if they are known and lie in the arena.
+    #[inline(always)]
+    pub(in crate::encoder) fn spilled_ids(&self, key: Key, slot: u32, pretoken: &[u8]) -> Option<Stored<'_>> {
+        let packed = self.view().inline_ids(key.spilled(), slot)?;
+        // SAFETY: The entry is of this table, whose records are in its arena; its key is equal, so of the same length.
+        unsafe { self.arena.load(packed, if key.is_long() { pretoken } else { &[] }) }
+    }
+
+    /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
+    pub(in crate::encoder) fn append_ids(
+        &self,
+        key: Key,
+        slot: u32,
+        pretoken: &[u8],
+        ids: &mut Vec<u32>,
+    ) -> bool {
+        self.append_ids_at(key, slot, pretoken, ids)
+            || self.view().bucket(slot).is_full() && self.append_ids_at(key, neighbour(slot), pretoken, ids)
+    }
+
+    /// The same, if they are in the bucket of `slot`.
+    fn append_ids_at(&self, key: Key, slot: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
+        if let Some(packed) = self.view().inline_ids(key, slot) {
+            if self.is_narrow {
+                ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
+            } else {
+                ids.extend(packed.wide().iter().take(packed.len()));
+            }
+            return true;
+        }
+        // Where there is no room for them they are as good as unknown: who merges them anew says so.
+        self.spilled_ids(key, slot, pretoken).is_some_and(|stored| Ids(ids).put_stored(stored).is_ok())
+    }
+
+    /// Remembers the ids of `pretoken`, whose key and place these are, where there is room.
+    pub(in crate::encoder) fn insert(&self, key: Key, slot: u32, pretoken: &[u8], ids: &[u32]) {
+        let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
+        let own = if key.is_long() { pretoken } else { &[] };
+        let is_written = match inline {
+            Some(ids) => self.write(slot, [0, 1], key, || Some(ids)),
+            None => self.write(slot, [0, 1], key.spilled(), || self.arena.store(own, ids)),
+        };
+        if is_counted(slot) {
+            let counter = if is_written { &self.n_written } else { &self.n_refused };
+            counter.fetch_add(COUNTED as usize, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes a key as [`Bucket::write`] does, to its own bucket or, where that is full, to the neighbour.
+    fn write(&self, slot: u32, room: [usize; 2], key: Key, make: impl Fn() -> Option<Packed>) -> bool {
+        let [own, other] = [slot, neighbour(slot)].map(|slot| self.view().bucket(slot));
+        own.write(room, key, &make) || own.is_full() && other.write(room, key, make)
+    }
+
+    /// Copies to `replacement` what is known: all of it if `replacement` is larger, the first entries as first ones, the second as
+    /// second ones; otherwise of the first entries as many as find room as second ones, the rest is forgotten.
+    /// So the second time what was old the first time is forgotten. Neighbours take what finds no room here too.
+    pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: Hasher) {
+        let is_larger = replacement.n_buckets > self.n_buckets;
+        for index in 0..self.n_buckets {
+            let Bucket([first, second]) = self.view().bucket((index * size_of::<Bucket>()) as u32);
+            let larger = [(first, [0, 1]), (second, [1, 0])];
+            let smaller = [(first, [1, 1])];
+            for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
+                let Some((key, ids)) = entry.get() else { continue };
+                let slot = hasher.slot(key.unspilled());
+                let is_written = replacement.write(slot, room, key, || {
+                    if !key.is_spilled() {
+                        return Some(ids);
+                    }
+                    // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
+                    // a cache have ids of one width.
+                    unsafe { replacement.arena.copy(&self.arena, &ids, key.n_own()) }
+                });
+                if is_counted(slot) && is_written {
+                    replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory it may come to hold.
+    #[cfg(test)]
+    pub(in crate::encoder) fn n_bytes(&self) -> usize {
+        self.memory.len() + self.arena.n_bytes()
+    }
+}
+
+/// A table as the loop over pretokens reads it, in two registers.
+#[derive(Clone, Copy)]
+pub(in crate::encoder) struct View<'a> {
+    buckets: *const Bucket,
+    /// The bits of a place that are the offset of its bucket.
+    mask: u32,
+    table: PhantomData<&'a Table>,
+}
+
+impl<'a> View<'a> {
+    /// The bits of a place that are the offset of its bucket.
+    #[inline(always)]
+    pub(in crate::encoder) fn mask(self) -> u32 {
+        self.mask
+    }
+
+    #[inline(always)]
+    pub(in crate::encoder) fn bucket(self, slot: u32) -> &'a Bucket {
+        // SAFETY: The mask keeps the offset of a bucket within the mapping. That is aligned to a page, began as
+        // zeros, and zeros as well as all that is written are valid buckets. It lives as long as the table.
+        unsafe { &*self.buckets.byte_add((slot & self.mask) as usize) }
+    }
+
+    /// The ids of a pretoken, if it is known and they lie in its entry.
+    #[inline(always)]
+    pub(in crate::encoder) fn inline_ids(self, key: Key, slot: u32) -> Option<&'a Packed> {
+        let Bucket([first, second]) = self.bucket(slot);
+        // Which of the two it is cannot be foretold, so that must not become a branch, whether it is one of them
+        // may. The least of the differences says the latter in one word: written as an `or` of two conditions
+        // it is compiled to two branches, at a fifth of the speed of encoding.
+        let differences = [first.difference(key), second.difference(key)];
+        let ids = select_unpredictable(differences[1] == 0, second.ids.get(), first.ids.get());
+        // SAFETY: An entry with this key is published, and its ids do not change any more.
+        (differences[0].min(differences[1]) == 0).then(|| unsafe { &*ids })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// A pretoken, short or long, and ids that fit an entry or do not; another one for each `i` below 690.
+    fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
+        let i = i % (23 * 30);
+        let pretoken = vec![b'a' + (i % 23) as u8; 1 + i % 30];
+        let ids = (0..1 + i % 9).map(|k| (i * 10 + k) as u32).collect();
+        (pretoken, ids)
+    }
+
+    #[test]
+    fn what_is_written_copied_and_read_at_once_is_never_wrong() {
+        for is_narrow in [true, false] {
+            let hasher = Hasher::portable();
+            let (old, new) =
+                (Table::new(8, 1000, is_narrow).unwrap(), Table::new(16, 2000, is_narrow).unwrap());
+            let n = if cfg!(miri) { 40 } else { 2000 };
+            let work = |number: usize| {
+                for i in number..n {
+                    let (pretoken, ids) = example(i);
+                    let key = hasher.key(&pretoken);
+                    let slot = hasher.slot(key);
+                    for table in [&old, &new] {
+                        let mut found = Vec::new();
+                        if table.append_ids(key, slot, &pretoken, &mut found) {
+                            assert_eq!(found, ids);
+                        }
+                        table.insert(key, slot, &pretoken, &ids);
+                    }
+                }
+            };
+            thread::scope(|scope| {
+                for number in 0..2 {
+                    let work = &work;
+                    scope.spawn(move || work(number));
+                }
+                scope.spawn(|| old.copy_to(&new, hasher));
+            });
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_goes_to_the_neighbour() {
+        for is_narrow in [true, false] {
+            for slot in [0, size_of::<Bucket>() as u32, 6 * size_of::<Bucket>() as u32] {
+                let table = Table::new(8, 1000, is_narrow).unwrap();
+                let hasher = Hasher::portable();
+                // Short and long, of few ids and many.
+                let examples = [1, 20, 9, 50, 4].map(example);
+                for (pretoken, ids) in &examples {
+                    table.insert(hasher.key(pretoken), slot, pretoken, ids);
+                }
+                let find = |slot, pretoken: &[u8]| {
+                    let mut found = Vec::new();
+                    table.append_ids(hasher.key(pretoken), slot, pretoken, &mut found).then_some(found)
+                };
+                let [handle @ .., refused] = &examples;
+                for (pretoken, ids) in handle {
+                    assert_eq!(find(slot, pretoken).as_ref(), Some(ids));
+                }
+                assert_eq!(find(slot, &refused.0), None);
+                // Others are as empty as they were.
+                for other in (0..8).map(|index| (index * size_of::<Bucket>()) as u32) {
+                    let is_full = table.view().bucket(other).is_full();
+                    assert_eq!(is_full, [slot, neighbour(slot)].contains(&other));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_at_a_time_copies_a_table_and_a_forked_process_begins_anew() {
+        let table = Table::new(8, 1000, true).unwrap();
+        assert!(table.begin_copy());
+        assert!(!table.begin_copy());
+        table.end_copy();
+        assert!(table.begin_copy());
+        table.claimed_by.store(process::id() + 1, Ordering::Relaxed);
+        assert!(table.begin_copy());
+        assert!(!table.begin_copy());
+    }
+}

@@ -1,0 +1,306 @@
+//! The loop over pretokens: find each in the cache, merge those that are new.
+//!
+//! Enters: text and the ends of its pretokens. Leaves: ids, in a sink. Pretokens are taken [`BATCH`] at a time
+//! in two passes: the first makes their keys and asks for their buckets, a batch ahead of use, and then for what lies
+//! in the arena of the long ones; the second reads the buckets and writes as many ids for each pretoken as an entry
+//! holds, of which the cursor keeps as many as there are. How keys are made and buckets read is [`super::cache::lookup`]'s.
+//!
+//! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
+//! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
+//! merged, by [`scan`] if it is short, by [`heap`] if it is long, by [`slots`] if it is very long.
+
+use std::ops::Range;
+
+use super::Encoder;
+use super::cache::key::{CACHED_BYTES, Key};
+#[cfg(target_arch = "x86_64")]
+use super::cache::lookup::Avx512;
+use super::cache::lookup::{BATCH, Batch, Lookup, Padded, Portable};
+use super::cache::{Cache, TableHandle};
+use super::merge::by_rank;
+use super::merge::heap::{self, HeapScratch};
+use super::merge::short::{self, ShortScratch};
+use super::output::Output;
+use crate::error::Result;
+use crate::monitor::OnProgress;
+use crate::vocabulary::Vocabulary;
+
+/// From more bytes on a part of a pretoken is merged by [`slots`], not by [`heap`].
+const VERY_LONG: usize = 1 << 15;
+
+/// Bytes of a long pretoken that are merged between two calls of a pulse: milliseconds of work.
+const BYTES_PER_TICK: usize = 1 << 16;
+
+/// A thread's table and the buffers of merging.
+pub(super) struct PretokenEncoder {
+    handle: TableHandle,
+    /// The batch at hand and the next one.
+    batches: [Batch; 2],
+    short: ShortScratch,
+    heap: HeapScratch,
+    /// The ids of the pretoken at hand.
+    ids: Vec<u32>,
+}
+
+impl PretokenEncoder {
+    pub(super) fn new(handle: TableHandle) -> Self {
+        PretokenEncoder {
+            handle,
+            batches: [Batch::new(), Batch::new()],
+            short: ShortScratch::default(),
+            heap: HeapScratch::default(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// Uses the newest table of the cache.
+    pub(super) fn refresh(&mut self, cache: &Cache) {
+        cache.refresh(&mut self.handle);
+    }
+
+    /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
+    ///
+    /// Stops early when the sink is full.
+    pub(super) fn encode<S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.refresh(&encoder.cache);
+        #[cfg(target_arch = "x86_64")]
+        if encoder.cache.hasher.is_wide() {
+            // SAFETY: The hasher has asked the processor.
+            return unsafe { self.encode_avx512(encoder, text, start, ends, output, on_progress) };
+        }
+        self.encode_by::<Portable, S>(encoder, text, start, ends, output, on_progress)
+    }
+
+    /// The same, compiled for a processor that has what [`Hasher::is_wide`](super::cache::key::Hasher::is_wide) asks for.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,aes,vaes,bmi1,bmi2,lzcnt,popcnt")]
+    fn encode_avx512<S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.encode_by::<Avx512, S>(encoder, text, start, ends, output, on_progress)
+    }
+
+    /// The same by the instructions of `P`, which the processor has.
+    #[inline(always)]
+    fn encode_by<P: Lookup, S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        if encoder.cache.is_narrow() {
+            self.encode_as::<P, true, S>(encoder, text, start, ends, output, on_progress)
+        } else {
+            self.encode_as::<P, false, S>(encoder, text, start, ends, output, on_progress)
+        }
+    }
+
+    /// The same, once it is known how the cache packs ids.
+    #[inline(always)]
+    fn encode_as<P: Lookup, const NARROW: bool, S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        mut start: usize,
+        ends: &[usize],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let (padded, hasher) = (Padded::new(text), encoder.cache.hasher);
+        let mut chunks = ends.chunks(BATCH);
+        let Some(mut ends) = chunks.next() else { return Ok(()) };
+        let mut current = 0;
+        // SAFETY: The processor has the instructions; ends ascend and lie within the text.
+        unsafe {
+            P::look_up(&mut self.batches[current], hasher, self.handle.table.view(), &padded, start, ends)
+        };
+        loop {
+            let table = self.handle.table.view();
+            self.batches[current].prefetch_records(&self.handle.table);
+            let end = ends.last().copied().unwrap_or(start);
+            let next = chunks.next();
+            if let Some(next) = next {
+                // SAFETY: as above.
+                unsafe { P::look_up(&mut self.batches[current ^ 1], hasher, table, &padded, end, next) };
+            }
+            let mut n_done = 0;
+            loop {
+                n_done += self.put_cached::<P, NARROW, S>(current, n_done..ends.len(), output)?;
+                let Some(&end) = ends.get(n_done) else { break };
+                let begin = if n_done == 0 { start } else { ends[n_done - 1] };
+                self.encode_slowly(encoder, current, n_done, &text[begin..end], output, on_progress)?;
+                n_done += 1;
+            }
+            match next {
+                Some(next) if !output.is_full() => (start, ends) = (end, next),
+                _ => return Ok(()),
+            }
+            current ^= 1;
+        }
+    }
+
+    /// Puts the ids of some pretokens of a batch up to the first whose ids are not in its entry; gives
+    /// how many that were.
+    #[inline(always)]
+    fn put_cached<P: Lookup, const NARROW: bool, S: Output>(
+        &self,
+        batch: usize,
+        pretokens: Range<usize>,
+        output: &mut S,
+    ) -> Result<usize> {
+        let table = self.handle.table.view();
+        let batch = &self.batches[batch];
+        let (keys, slots) = (&batch.keys[pretokens.clone()], &batch.slots[pretokens]);
+        let mut cursor = output.open(keys.len())?;
+        let mut n_put = 0;
+        for (key, &slot) in keys.iter().zip(slots) {
+            // SAFETY: The processor has the instructions.
+            let Some(ids) = (unsafe { P::inline_ids(table, key, slot) }) else { break };
+            // SAFETY: The cursor was opened for all of these pretokens.
+            unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
+            n_put += 1;
+        }
+        // SAFETY: The cursor is the last one opened; the sink was not touched.
+        unsafe { output.close(cursor) };
+        Ok(n_put)
+    }
+
+    /// Encodes pretoken `index` of a batch, whose ids are not in its entry: they are in the arena, or not known.
+    #[inline(always)]
+    fn encode_slowly<S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        batch: usize,
+        index: usize,
+        pretoken: &[u8],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let (key, slot) = (self.batches[batch].keys[index], self.batches[batch].slots[index]);
+        match self.handle.table.spilled_ids(key, slot, pretoken) {
+            Some(ids) => output.put_stored(ids),
+            None => self.encode_new(encoder, pretoken, key, output, on_progress),
+        }
+    }
+
+    /// Encodes a pretoken that the cache does not know.
+    #[inline(never)]
+    fn encode_new<S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        pretoken: &[u8],
+        key: Key,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let vocabulary = &encoder.vocabulary;
+        self.refresh(&encoder.cache);
+        // The table may be another one than that for which the batch was looked up.
+        let slot = encoder.cache.hasher.slot(key);
+        if vocabulary.ignores_merges()
+            && let Some(id) = vocabulary.id_of(pretoken)
+        {
+            if pretoken.len() <= CACHED_BYTES {
+                self.ids.clear();
+                self.ids.push(id);
+                self.learn(encoder, key, slot, pretoken, 0);
+            }
+            return output.put(id);
+        }
+        if pretoken.len() > CACHED_BYTES {
+            let mut n_bytes = 0;
+            for part in vocabulary.parts(pretoken) {
+                n_bytes += part.len();
+                if n_bytes >= BYTES_PER_TICK {
+                    n_bytes = 0;
+                    on_progress(0)?;
+                }
+                self.ids.clear();
+                // The former has a list for each rank: too many where ids are ranks and far apart.
+                if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
+                    by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
+                } else if part.len() > CACHED_BYTES {
+                    heap::merge(vocabulary, part, &mut self.heap, |id| output.put(id))?;
+                } else {
+                    self.encode_part(encoder, part)?;
+                    output.extend(self.ids.iter().copied())?;
+                }
+            }
+            return Ok(());
+        }
+        self.ids.clear();
+        if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
+            self.merge_parts(encoder, pretoken)?;
+            self.learn(encoder, key, slot, pretoken, 0);
+        }
+        output.extend(self.ids.iter().copied())
+    }
+
+    /// Remembers that `pretoken`, whose key and place these are, has the last of the `ids`, from number `begin` on.
+    fn learn(&mut self, encoder: &Encoder, key: Key, slot: u32, pretoken: &[u8], begin: usize) {
+        if encoder.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[begin..]) {
+            encoder.refresh_idle();
+        }
+    }
+
+    /// Merges at most [`CACHED_BYTES`] bytes that the cache does not know; appends to `ids`.
+    fn merge_parts(&mut self, encoder: &Encoder, pretoken: &[u8]) -> Result<()> {
+        let vocabulary = &encoder.vocabulary;
+        if pretoken.is_ascii() {
+            // Hardly ever falls apart.
+            return self.merge(vocabulary, pretoken);
+        }
+        for part in vocabulary.parts(pretoken) {
+            if part.len() == pretoken.len() {
+                self.merge(vocabulary, part)?;
+            } else {
+                self.encode_part(encoder, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the ids of a part of a pretoken to `ids`.
+    fn encode_part(&mut self, encoder: &Encoder, part: &[u8]) -> Result<()> {
+        let mut key = encoder.cache.hasher.key(part);
+        if encoder.vocabulary.ignores_merges() {
+            // A part that is a token need not become that token, a whole pretoken does.
+            key = key.of_part();
+        }
+        let slot = encoder.cache.hasher.slot(key);
+        if !self.handle.append_ids(key, slot, part, &mut self.ids) {
+            let before = self.ids.len();
+            self.merge(&encoder.vocabulary, part)?;
+            self.learn(encoder, key, slot, part, before);
+        }
+        Ok(())
+    }
+
+    /// Merges at most [`CACHED_BYTES`] bytes; appends to `ids`.
+    fn merge(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
+        if part.len() <= short::MOST_BYTES {
+            return short::merge(vocabulary, part, &mut self.short, &mut self.ids);
+        }
+        heap::merge(vocabulary, part, &mut self.heap, |id| {
+            self.ids.push(id);
+            Ok(())
+        })
+    }
+}

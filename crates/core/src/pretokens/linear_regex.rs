@@ -1,0 +1,227 @@
+//! Patterns without lookaround but `\s+(?!\S)`, as automata.
+//!
+//! Enters: a pattern. Leaves: its matches, each in time linear in the text that decides it, where a
+//! backtracking engine gives up. Most patterns of tokenizers are a list of alternatives, one of which is
+//! `\s+(?!\S)`; without that lookahead they are regular. So it is searched for as `\s+`, and what the
+//! lookahead would have done is done by hand: a run gives its last character back, or if it has no other,
+//! the alternatives behind are tried in its place.
+//! Invariant: only what both engines read alike gets here; anything else goes to the one that backtracks.
+
+use regex_automata::meta::Regex;
+use regex_automata::{Anchored, Input};
+
+/// The one lookahead that is understood.
+const SPACES: &str = r"\s+(?!\S)";
+
+/// See the module.
+pub(super) struct LinearRegex {
+    all: Regex,
+    /// Which of them is [`SPACES`].
+    spaces: Option<usize>,
+    /// Those behind it.
+    behind: Option<Regex>,
+}
+
+impl LinearRegex {
+    /// `None` if the pattern has anything else in it.
+    pub fn new(pattern: &str) -> Option<Self> {
+        let alternatives = split(pattern)?;
+        let spaces = alternatives.iter().position(|&alternative| alternative == SPACES);
+        let mut plain = alternatives.clone();
+        let behind = match spaces {
+            Some(nth) => {
+                plain[nth] = r"\s+";
+                plain.get(nth + 1..).filter(|behind| !behind.is_empty())
+            }
+            None => None,
+        };
+        let behind = match behind {
+            Some(behind) => Some(compile(behind)?),
+            None => None,
+        };
+        Some(LinearRegex { all: compile(&plain)?, spaces, behind })
+    }
+
+    /// The first match from `from` on that is not empty: its start and end.
+    pub fn find(&self, text: &str, mut from: usize) -> Option<(usize, usize)> {
+        loop {
+            // Most matches start where the last one ended: looked for there, they need no way back.
+            let here = Input::new(text).range(from..).anchored(Anchored::Yes);
+            let (pattern, start, mut end) = match self.all.search_half(&here) {
+                Some(found) => (found.pattern(), from, found.offset()),
+                None => {
+                    let found = self.all.search(&Input::new(text).range(from..))?;
+                    (found.pattern(), found.start(), found.end())
+                }
+            };
+            if Some(pattern.as_usize()) == self.spaces && end < text.len() {
+                let last = text.get(start..end)?.char_indices().next_back()?.0;
+                end = if last > 0 { start + last } else { self.behind_spaces(text, start) };
+            }
+            if end > start {
+                return Some((start, end));
+            }
+            from = start + text.get(start..)?.chars().next()?.len_utf8();
+        }
+    }
+
+    /// The end of the match at `start` of the alternatives behind the lookahead; `start` if there is none.
+    fn behind_spaces(&self, text: &str, start: usize) -> usize {
+        let input = Input::new(text).range(start..).anchored(Anchored::Yes);
+        let found = self.behind.as_ref().and_then(|behind| behind.search_half(&input));
+        found.map_or(start, |found| found.offset())
+    }
+}
+
+/// An automaton for `patterns`, of which the first that matches wins.
+fn compile(patterns: &[&str]) -> Option<Regex> {
+    // With the usual 2 MB, classes of letters by case in many scripts overflow it again and again, and
+    // o200k's pattern runs at 1 MB/s.
+    let config = Regex::config().hybrid_cache_capacity(16 << 20);
+    Regex::builder().configure(config).build_many(patterns).ok()
+}
+
+/// The alternatives of a pattern, if all of them but [`SPACES`] are written in what both engines read alike:
+/// characters, classes, the groups `(`, `(?:` and `(?i:`, and quantifiers, greedy or lazy.
+fn split(pattern: &str) -> Option<Vec<&str>> {
+    let bytes = pattern.as_bytes();
+    let (mut alternatives, mut start, mut at, mut n_open) = (Vec::new(), 0, 0, 0usize);
+    while let Some(&byte) = bytes.get(at) {
+        let rest = pattern.get(at..)?;
+        at += match byte {
+            b'\\' => escape_len(rest)?,
+            b'[' => class_len(rest)?,
+            b'(' if n_open == 0 && start + 3 == at && is_spaces(pattern.get(start..)?) => "(?!\\S)".len(),
+            b'(' => {
+                n_open += 1;
+                let is_group = rest.starts_with("(?:") || rest.starts_with("(?i:");
+                if is_group || !rest.starts_with("(?") && !rest.starts_with("(*") { 1 } else { return None }
+            }
+            b'?' if bytes.get(at.checked_sub(1)?) == Some(&b'(') => rest.find(':')?,
+            b')' => {
+                n_open = n_open.checked_sub(1)?;
+                1
+            }
+            b'|' if n_open == 0 => {
+                alternatives.push(pattern.get(start..at)?);
+                start = at + 1;
+                1
+            }
+            b'{' => quantifier_len(rest)?,
+            b'?' | b'*' | b'+' if rest.as_bytes().get(1) == Some(&b'+') => return None,
+            b'^' | b'$' | b']' | b'}' => return None,
+            _ => rest.chars().next()?.len_utf8(),
+        };
+    }
+    alternatives.push(pattern.get(start..)?);
+    let is_whole = n_open == 0 && alternatives.iter().all(|alternative| !alternative.is_empty());
+    is_whole.then_some(alternatives)
+}
+
+/// Whether the alternative that `rest` begins with is [`SPACES`].
+fn is_spaces(rest: &str) -> bool {
+    rest.strip_prefix(SPACES).is_some_and(|behind| behind.is_empty() || behind.starts_with('|'))
+}
+
+fn escape_len(rest: &str) -> Option<usize> {
+    match *rest.as_bytes().get(1)? {
+        b'p' | b'P' if rest.as_bytes().get(2) == Some(&b'{') => Some(rest.find('}')? + 1),
+        b'r' | b'n' | b't' | b's' | b'S' | b'd' | b'D' | b'w' | b'W' => Some(2),
+        // Angle brackets are the edges of words.
+        byte if byte.is_ascii_punctuation() && byte != b'<' && byte != b'>' => Some(2),
+        _ => None,
+    }
+}
+
+fn class_len(rest: &str) -> Option<usize> {
+    let bytes = rest.as_bytes();
+    let (mut at, mut n_open) = (0, 0usize);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => {
+                at += escape_len(rest.get(at..)?)?;
+                continue;
+            }
+            b'[' => {
+                n_open += 1;
+                // A bracket right behind may be a character, and a colon the name of a class.
+                if matches!(bytes.get(at + 1), Some(b']' | b':')) || rest.get(at..)?.starts_with("[^]") {
+                    return None;
+                }
+            }
+            b']' => n_open -= 1,
+            // Differences and symmetric differences are not everywhere.
+            b'-' | b'~' if bytes.get(at + 1) == Some(&byte) => return None,
+            _ => {}
+        }
+        at += 1;
+        if n_open == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn quantifier_len(rest: &str) -> Option<usize> {
+    let end = rest.find('}')?;
+    let inside = rest.get(1..end)?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_quantifier = match inside.split_once(',') {
+        Some((least, most)) => is_number(least) && (most.is_empty() || is_number(most)),
+        None => is_number(inside),
+    };
+    (is_quantifier && rest.as_bytes().get(end + 1) != Some(&b'+')).then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_both_engines_read_alike_is_taken() {
+        for pattern in
+            [r"a|b", r" ?\p{L}+|\s+(?!\S)|\s+", r"[^\r\n\p{L}]?(?i:'s|'t)?|\(x\)", r"a{1,3}?|[a-z&&[^b]]+"]
+        {
+            assert!(split(pattern).is_some(), "{pattern}");
+        }
+        for pattern in [
+            "",
+            "a||b",
+            "(a",
+            "a)",
+            r"a++|b",
+            r"a{1,2}+",
+            r"a?+",
+            r"a*+",
+            r"\s+(?!\S)x",
+            r"x\s+(?!\S)",
+            r"(?:\s+(?!\S))",
+            r"(?=a)b",
+            r"(?<=a)b",
+            r"(?<!a)b",
+            r"(?>a)",
+            r"(?i)a|b",
+            r"(?P<n>a)",
+            r"(a)\1",
+            r"\bfoo",
+            r"^a",
+            r"a$",
+            r"\Ga",
+            r"a\K",
+            r"[]a]",
+            r"[^]a]",
+            r"[[:alpha:]]",
+            r"[a-z--b]",
+            r"a{",
+            r"a{x}",
+            r"\<a",
+            r"\x41",
+            r"(*FAIL)",
+            "[a",
+            r"a\",
+        ] {
+            assert!(split(pattern).is_none(), "{pattern}");
+        }
+        assert_eq!(split(r"(a|b)|[|]|\||\s+(?!\S)").unwrap(), [r"(a|b)", r"[|]", r"\|", r"\s+(?!\S)"]);
+    }
+}

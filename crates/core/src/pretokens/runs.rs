@@ -1,0 +1,164 @@
+//! A document and the instructions to read its runs by.
+//!
+//! Enters: an offset and which characters belong to a run. Leaves: where the run ends. Cost: a character at
+//! a time for short runs, a window at a time for long ones: a clause of Chinese or a megabyte of base64
+//! is passed at the speed of [`super::scan`].
+
+use std::ops::Deref;
+
+#[cfg(target_arch = "x86_64")]
+use super::byte_block::{Avx2, Avx512};
+use super::byte_block::{Block, Level, Words};
+use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, class_at};
+use super::window::{N_BEYOND, N_BYTES, Window};
+
+/// How many characters of a run are passed one by one before windows are.
+const N_SHORT: usize = 8;
+
+/// The bits of a window whose characters are known whole, whatever their length.
+const WHOLE: u64 = u64::MAX >> 3;
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'t> {
+    pub text: &'t str,
+    /// Instructions that this processor has.
+    pub level: Level,
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.text
+    }
+}
+
+/// Which characters belong to a run.
+pub(super) trait Members: Copy {
+    /// Whether the character at `at`, of class `class`, does.
+    fn has(self, text: &str, at: usize, class: u8) -> bool;
+
+    /// The bytes of a window's characters that do.
+    fn mask<B: Block>(self, window: &Window<B>) -> u64;
+}
+
+/// Characters that have any of some class bits (0: all characters) and none of some others.
+#[derive(Clone, Copy)]
+pub(super) struct Classes {
+    pub any_of: u8,
+    pub none_of: u8,
+}
+
+impl Classes {
+    /// Characters that have any of `classes`.
+    pub fn any_of(classes: u8) -> Self {
+        Classes { any_of: classes, none_of: 0 }
+    }
+
+    /// Characters that have none of `classes`.
+    pub fn none_of(classes: u8) -> Self {
+        Classes { any_of: 0, none_of: classes }
+    }
+}
+
+impl Members for Classes {
+    #[inline(always)]
+    fn has(self, _text: &str, _at: usize, class: u8) -> bool {
+        (self.any_of == 0 || class & self.any_of != 0) && class & self.none_of == 0
+    }
+
+    #[inline(always)]
+    fn mask<B: Block>(self, window: &Window<B>) -> u64 {
+        let of = |classes: u8| {
+            [
+                (LETTER, window.letter),
+                (LOWER, window.lower),
+                (UPPER, window.upper),
+                (MARK, window.mark),
+                (NUMBER, window.number),
+                (SPACE, window.space),
+                (HAN, window.han),
+                (SYMBOL, window.symbol),
+            ]
+            .iter()
+            .fold(0, |masks, &(class, mask)| if classes & class != 0 { masks | mask } else { masks })
+        };
+        (if self.any_of == 0 { u64::MAX } else { of(self.any_of) }) & !of(self.none_of)
+    }
+}
+
+impl Text<'_> {
+    /// The offset behind the longest run of `members` from `at` on.
+    pub fn skip<M: Members>(self, mut at: usize, members: M) -> usize {
+        for _ in 0..N_SHORT {
+            match class_at(self.text, at) {
+                Some((class, n_bytes)) if members.has(self.text, at, class) => at += n_bytes,
+                _ => return at,
+            }
+        }
+        let at = match self.level {
+            // SAFETY: a text's level is one that this processor has.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { skip_avx512(self.text, at, members) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { skip_avx2(self.text, at, members) },
+            // SAFETY: every processor has these.
+            Level::Portable => unsafe { skip_windows::<Words, M>(self.text, at, members) },
+        };
+        match at {
+            Ok(end) => end,
+            Err(mut at) => {
+                while let Some((class, n_bytes)) = class_at(self.text, at) {
+                    if !members.has(self.text, at, class) {
+                        break;
+                    }
+                    at += n_bytes;
+                }
+                at
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn skip_avx512<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
+    // SAFETY: the processor has the instructions of this function.
+    unsafe { skip_windows::<Avx512, M>(text, at, members) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn skip_avx2<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
+    // SAFETY: the processor has the instructions of this function.
+    unsafe { skip_windows::<Avx2, M>(text, at, members) }
+}
+
+/// The end of the run as `Ok`, or as `Err` how far it goes at least where too little text is left to tell.
+///
+/// # Safety
+/// The processor must have the instructions of `B`.
+#[inline(always)]
+unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members: M) -> Result<usize, usize> {
+    let bytes = text.as_bytes();
+    while bytes.len().saturating_sub(at) >= N_BYTES + N_BEYOND {
+        // SAFETY: that many bytes are readable from `at`, which is a character's start.
+        let window = unsafe {
+            let start = bytes.as_ptr().add(at);
+            let mut window = Window::<B>::load(start, u64::MAX);
+            if window.high != 0 {
+                window.widen::<{ u8::MAX }>(start);
+            }
+            window
+        };
+        let others = !members.mask(&window) & WHOLE;
+        if others != 0 {
+            return Ok(at + others.trailing_zeros() as usize);
+        }
+        let starts = !window.inner() & WHOLE;
+        at += 63 - starts.leading_zeros() as usize;
+    }
+    Err(at)
+}

@@ -1,0 +1,82 @@
+//! The definition of training: recount everything, take the best pair, replace it, repeat.
+//!
+//! So simple that it is unlikely to be incorrect; the oracle of the engine's tests.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::{Merge, MergeOptions, TieBreak, WeightedPretokens};
+use crate::error::Result;
+use crate::monitor::{Monitor, Stage};
+
+/// Learns merges by the plain definition, in time merges x total length.
+pub fn train(
+    pretokens: WeightedPretokens<'_>,
+    options: &MergeOptions,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Merge>> {
+    let total = options.n_merges as u64;
+    monitor.report(Stage::Merge, 0, total)?;
+    let mut words: Vec<(Vec<u32>, u64)> = Vec::with_capacity(pretokens.counts.len());
+    let mut start = 0;
+    for (&end, &count) in pretokens.ends.iter().zip(pretokens.counts) {
+        let end = end as usize;
+        words.push((pretokens.bytes[start..end].iter().map(|&b| u32::from(b)).collect(), count));
+        start = end;
+    }
+    let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|b| vec![b]).collect();
+    let mut merges = Vec::new();
+    while merges.len() < options.n_merges {
+        let mut pairs: HashMap<Merge, u64> = HashMap::new();
+        for (word, count) in &words {
+            for pair in word.windows(2) {
+                *pairs.entry((pair[0], pair[1])).or_default() += count;
+            }
+        }
+        let id_of = |symbol: u32| match symbol {
+            0..=255 => u32::from(options.byte_order[symbol as usize]),
+            _ => symbol,
+        };
+        let allowed = pairs.into_iter().filter(|&((left, right), count)| {
+            let n_bytes = tokens[left as usize].len() + tokens[right as usize].len();
+            count > 0
+                && count >= options.min_frequency
+                && options.max_token_bytes.is_none_or(|most| n_bytes <= most)
+        });
+        let best = match options.tie_break {
+            TieBreak::IdsLeast => {
+                allowed.max_by_key(|&((l, r), count)| (count, Reverse((id_of(l), id_of(r)))))
+            }
+            TieBreak::BytesGreatest => {
+                allowed.max_by_key(|&((l, r), count)| (count, (&tokens[l as usize], &tokens[r as usize])))
+            }
+        };
+        let Some(((left, right), _)) = best else { break };
+        let merged = tokens.len() as u32;
+        let mut joined = tokens[left as usize].clone();
+        joined.extend_from_slice(&tokens[right as usize]);
+        tokens.push(joined);
+        for (word, _) in &mut words {
+            replace(word, (left, right), merged);
+        }
+        merges.push((left, right));
+        monitor.report(Stage::Merge, merges.len() as u64, total)?;
+    }
+    Ok(merges)
+}
+
+/// Replaces `pair` by `merged`, left to right, without overlaps.
+pub(super) fn replace(word: &mut Vec<u32>, pair: Merge, merged: u32) {
+    let (mut read, mut write) = (0, 0);
+    while read < word.len() {
+        if read + 1 < word.len() && (word[read], word[read + 1]) == pair {
+            word[write] = merged;
+            read += 2;
+        } else {
+            word[write] = word[read];
+            read += 1;
+        }
+        write += 1;
+    }
+    word.truncate(write);
+}

@@ -1,0 +1,324 @@
+//! The seam of `pairloom_core::corpus`.
+
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
+use pairloom_core::corpus::{self, RecordErrors};
+use pairloom_core::encoder::{BlockOptions, Place};
+use pairloom_core::ids::Id;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::arrays::{Item, array, lent, rows};
+use crate::encoder::{Encoder, specials_named};
+use crate::errors::{exception, type_name};
+use crate::exclusive::Exclusive;
+use crate::monitor::PyMonitor;
+use crate::objects::{self, list_of, vec_for};
+use crate::text::{not_a_str, utf8};
+use crate::texts::Texts;
+
+/// A block of documents, frozen.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct Documents {
+    pub(crate) inner: corpus::Documents,
+}
+
+impl Documents {
+    fn of(py: Python<'_>, merged_id: pairloom_core::Result<corpus::Documents>) -> PyResult<Self> {
+        merged_id.map(|inner| Documents { inner }).map_err(|error| exception(py, error))
+    }
+}
+
+#[pymethods]
+impl Documents {
+    #[staticmethod]
+    #[pyo3(signature = (texts, *, first = 0))]
+    fn from_texts(py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<Self> {
+        let texts = Texts::of("texts", first, texts)?;
+        let owned = texts.utf8()?;
+        let mut borrowed: Vec<&str> = vec_for(owned.len())?;
+        borrowed.extend(owned.iter().map(AsRef::as_ref));
+        Documents::of(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (data, offsets, *, name, first_row, replace, skip))]
+    fn from_column(
+        py: Python<'_>,
+        data: PyBuffer<u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        name: &str,
+        first_row: u64,
+        replace: bool,
+        skip: bool,
+    ) -> PyResult<(Self, u64)> {
+        let offsets = offsets.as_slice()?;
+        let mut bytes = vec_for(data.item_count())?;
+        bytes.resize(data.item_count(), 0);
+        data.copy_to_slice(py, &mut bytes)?;
+        let record_errors = RecordErrors { replaces: replace, skips: skip };
+        match corpus::Documents::from_column(&bytes, offsets, name, first_row, record_errors) {
+            Ok((inner, n_skipped)) => Ok((Documents { inner }, n_skipped)),
+            Err(error) => Err(exception(py, error)),
+        }
+    }
+
+    #[staticmethod]
+    fn end_only(py: Python<'_>) -> PyResult<Self> {
+        Documents::of(py, corpus::Documents::end_only())
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    #[getter]
+    fn n_bytes(&self) -> usize {
+        self.inner.text().len()
+    }
+
+    #[getter]
+    fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
+    fn ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut ends = vec_for(self.inner.len())?;
+        ends.extend(self.inner.ends().iter().map(|&end| end as i64));
+        array(py, ends)
+    }
+
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        list_of(py, self.inner.iter(), |text| objects::str(py, text))
+    }
+
+    #[getter]
+    fn n_open_bytes(&self) -> usize {
+        self.inner.open_text().len()
+    }
+
+    fn open_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        objects::str(py, self.inner.open_text())
+    }
+
+    fn skip(&self, py: Python<'_>, first: usize) -> PyResult<Self> {
+        Documents::of(py, self.inner.skip(first))
+    }
+
+    fn count_words(&self, py: Python<'_>, in_word: bool) -> (u64, bool) {
+        py.detach(|| self.inner.count_words(in_word))
+    }
+}
+
+/// Reads documents of plain text.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct PlainText {
+    inner: Exclusive<corpus::PlainText>,
+}
+
+#[pymethods]
+impl PlainText {
+    #[new]
+    #[pyo3(signature = (name, *, separator, replace))]
+    fn new(py: Python<'_>, name: String, separator: Option<&str>, replace: bool) -> PyResult<Self> {
+        let record_errors = RecordErrors { replaces: replace, skips: false };
+        let inner =
+            corpus::PlainText::new(name, separator, record_errors).map_err(|error| exception(py, error))?;
+        Ok(PlainText { inner: Exclusive::new("PlainText", inner) })
+    }
+
+    fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        Documents::of(py, py.detach(|| inner.push(data)))
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
+        Documents::of(py, self.inner.lock()?.finish())
+    }
+
+    fn salvage(&self) -> PyResult<Documents> {
+        Ok(Documents { inner: self.inner.lock()?.salvage() })
+    }
+}
+
+/// Reads documents of JSON lines.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct JsonLines {
+    inner: Exclusive<corpus::JsonLines>,
+}
+
+#[pymethods]
+impl JsonLines {
+    #[new]
+    #[pyo3(signature = (name, *, field, replace, skip))]
+    fn new(py: Python<'_>, name: String, field: Vec<String>, replace: bool, skip: bool) -> PyResult<Self> {
+        let record_errors = RecordErrors { replaces: replace, skips: skip };
+        let inner =
+            corpus::JsonLines::new(name, field, record_errors).map_err(|error| exception(py, error))?;
+        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner) })
+    }
+
+    #[getter]
+    fn n_skipped(&self) -> PyResult<u64> {
+        Ok(self.inner.lock()?.n_skipped())
+    }
+
+    #[getter]
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.inner.lock()?;
+        list_of(py, inner.messages().iter(), |message| objects::str(py, message))
+    }
+
+    fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        Documents::of(py, py.detach(|| inner.push(data)))
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
+        Documents::of(py, self.inner.lock()?.finish())
+    }
+
+    fn salvage(&self) -> PyResult<Documents> {
+        Ok(Documents { inner: self.inner.lock()?.salvage() })
+    }
+}
+
+/// SafeCuts a corpus short.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct ByteLimit {
+    inner: Exclusive<corpus::ByteLimit>,
+}
+
+#[pymethods]
+impl ByteLimit {
+    #[new]
+    #[pyo3(signature = (*, doc_cap, max_bytes))]
+    fn new(doc_cap: Option<usize>, max_bytes: Option<u64>) -> Self {
+        ByteLimit { inner: Exclusive::new("ByteLimit", corpus::ByteLimit::new(doc_cap, max_bytes)) }
+    }
+
+    #[getter]
+    fn is_full(&self) -> PyResult<bool> {
+        Ok(self.inner.lock()?.is_full())
+    }
+
+    fn use_up(&self, n_bytes: u64) -> PyResult<()> {
+        self.inner.lock()?.use_up(n_bytes);
+        Ok(())
+    }
+
+    fn give_back(&self, n_bytes: u64) -> PyResult<()> {
+        self.inner.lock()?.give_back(n_bytes);
+        Ok(())
+    }
+
+    fn apply(&self, py: Python<'_>, documents: &Documents) -> PyResult<Documents> {
+        let copy = documents.inner.skip(0).map_err(|error| exception(py, error))?;
+        Documents::of(py, self.inner.lock()?.apply(copy))
+    }
+}
+
+/// Encodes blocks of documents.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct BlockEncoder(Exclusive<AnyBlockEncoder>);
+
+/// To ids as narrow as the vocabulary allows.
+enum AnyBlockEncoder {
+    Narrow(pairloom_core::encoder::BlockEncoder<u16>),
+    Wide(pairloom_core::encoder::BlockEncoder<u32>),
+}
+
+#[pymethods]
+impl BlockEncoder {
+    #[new]
+    #[pyo3(signature = (encoder, *, begin_id, end_id, specials, threads))]
+    fn new(
+        py: Python<'_>,
+        encoder: &Encoder,
+        begin_id: Option<u32>,
+        end_id: Option<u32>,
+        specials: &str,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let shared = Arc::clone(encoder.shared());
+        let options = BlockOptions { begin_id, end_id, specials: specials_named(specials)?, threads };
+        let merged_id = if encoder.is_narrow() {
+            pairloom_core::encoder::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Narrow)
+        } else {
+            pairloom_core::encoder::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Wide)
+        };
+        let inner = merged_id.map_err(|error| exception(py, error))?;
+        Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
+    }
+
+    #[pyo3(signature = (documents, *, name = None, first = None))]
+    fn push<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        name: Option<&Bound<'py, PyAny>>,
+        first: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Encoded<'py>> {
+        let documents = documents.cast::<Documents>().map_err(|_| {
+            let kind = type_name(documents);
+            PyTypeError::new_err(format!("documents must be the documents of a block, not {kind}"))
+        })?;
+        let documents = documents.get();
+        let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;
+        let name = name.map(utf8).transpose()?.unwrap_or_default();
+        let first = first.map(|first| count_argument("first", first)).transpose()?.unwrap_or(0);
+        let place = Place { name: &name, first };
+        match &mut *self.0.lock()? {
+            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, place),
+            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, place),
+        }
+    }
+
+    fn withdraw(&self) -> PyResult<()> {
+        match &mut *self.0.lock()? {
+            AnyBlockEncoder::Narrow(inner) => inner.withdraw(),
+            AnyBlockEncoder::Wide(inner) => inner.withdraw(),
+        }
+        Ok(())
+    }
+}
+
+/// The argument `name`, which says how many; TypeError or ValueError where it does not.
+fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        if error.is_instance_of::<PyOverflowError>(py) {
+            PyValueError::new_err(format!("{name} must be between 0 and 2**64 - 1"))
+        } else if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(format!("{name} must be an int, not {}", type_name(value)))
+        } else {
+            error
+        }
+    })
+}
+
+/// The ids of a block, where documents end in them, and the literals that are plain text.
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
+
+fn encoded<'py, I: Id + Item>(
+    py: Python<'py>,
+    encoder: &mut pairloom_core::encoder::BlockEncoder<I>,
+    documents: &corpus::Documents,
+    place: Place<'_>,
+) -> PyResult<Encoded<'py>> {
+    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, place, monitor))?;
+    let literals = rows(py, encoded.literals.into_flattened(), 3)?;
+    Ok((lent(py, encoded.ids)?.into_any(), array(py, encoded.ends)?, literals))
+}
+
+/// Checks that pretokens in a counts file ascend.
+#[pyfunction]
+pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
+    let ends = ends.as_slice()?;
+    py.detach(|| corpus::check_ascending(bytes, ends)).map_err(|error| exception(py, error))
+}

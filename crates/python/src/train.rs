@@ -1,0 +1,61 @@
+//! The seam of `pairloom_core::train`.
+
+use numpy::PyArray2;
+use pairloom_core::train::{MergeOptions, TieBreak, train as train_merges};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::rows;
+use crate::counts::PretokenCounts;
+use crate::monitor::PyMonitor;
+use crate::objects::vec_for;
+
+/// Merges [m, 2], and where there are fewer than asked for: (whether rare pairs are left, whether long ones are).
+type Trained<'py> = (Bound<'py, PyArray2<u32>>, Option<(bool, bool)>);
+
+/// Learns merges: (uint32 [m, 2] of symbols, and which pairs are left where m is less than asked for).
+#[pyfunction]
+#[pyo3(signature = (
+    counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
+    max_memory = None
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn train<'py>(
+    py: Python<'py>,
+    counts: &PretokenCounts,
+    n_merges: usize,
+    tie_break: &str,
+    byte_order: &[u8],
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    threads: usize,
+    report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
+) -> PyResult<Trained<'py>> {
+    let mut places = [0u8; 256];
+    if byte_order.len() != places.len() {
+        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
+    }
+    for (place, &byte) in (0..=255).zip(byte_order) {
+        places[usize::from(byte)] = place;
+    }
+    let options = MergeOptions {
+        n_merges,
+        tie_break: match tie_break {
+            "ids_least" => TieBreak::IdsLeast,
+            "bytes_greatest" => TieBreak::BytesGreatest,
+            other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
+        },
+        byte_order: places,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads,
+    };
+    let columns = counts.inner.columns();
+    let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
+    let mut pairs = vec_for(trained.merges.len())?;
+    pairs.extend(trained.merges.iter().map(|&(left, right)| [left, right]));
+    let shortage = trained.shortage.map(|shortage| (shortage.has_rare, shortage.has_long));
+    Ok((rows(py, pairs.into_flattened(), 2)?, shortage))
+}
