@@ -41,6 +41,8 @@ MOST_SECONDS = 2.0
 MOST_BYTES = 200 << 20
 MOST_TIMES_THE_FILE = 10
 
+# A value longer than this, written as JSON, is repeated a few times at most.
+_MOST_REPEATED = 1000
 _SEPARATOR = b"\n--\n"
 _TEXT = "ab <|endoftext|> the théâtre 東京 ab\n\n 12345"
 _PIECES = (
@@ -283,16 +285,27 @@ def _changed_bytes(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def _hostile_values(rng: random.Random) -> list[Any]:
+def _hostile_value(rng: random.Random) -> Any:
     n = rng.choice((3, 2000, 20_000))
-    return [
-        *(None, True, False, 0, 1, -1, 255, 256, 257, 2**16, 2**20, 2**24 - 1, 2**24, 2**32, 2**63, 10**40, 0.5, 1e308),
-        *("", "a", "ab", " ", "Ġ", "<e>", "é", "\x00", "\ud800", "x" * n, "(a|b)*c", r"\s+$|\w+|\s", "[", "(?<=a)b"),
-        *([], {}, [[]], [0] * n, list(range(n)), [[97, 98]] * n, ["a b"] * n),
-        *({str(number): number for number in range(n)}, {f"<|{number}|>": 300 + number for number in range(n)}),
-        *({"type": "ByteLevel"}, {"type": "Sequence", "pretokenizers": []}, {"Regex": "a"}, {"x" * n: 5}),
-        json.loads("[" * 400 + "]" * 400),
-    ]
+    made = rng.choice(_HOSTILE)
+    return made(n) if callable(made) else copy.deepcopy(made)
+
+
+# Values, and what makes a value of a size.
+_HOSTILE: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 255, 256, 257, 2**16, 2**20, 2**24 - 1, 2**24, 2**32, 2**63, 10**40, 0.5, 1e308),
+    *("", "a", "ab", " ", "Ġ", "<e>", "é", "\x00", "\ud800", "(a|b)*c", r"\s+$|\w+|\s", "[", "(?<=a)b"),
+    *([], {}, [[]], {"type": "ByteLevel"}, {"type": "Sequence", "pretokenizers": []}, {"Regex": "a"}),
+    json.loads("[" * 400 + "]" * 400),
+    lambda n: "x" * n,
+    lambda n: {"x" * n: 5},
+    lambda n: [0] * n,
+    lambda n: list(range(n)),
+    lambda n: [[97, 98] for _ in range(n)],
+    lambda n: ["a b"] * n,
+    lambda n: {str(number): number for number in range(n)},
+    lambda n: {f"<|{number}|>": 300 + number for number in range(n)},
+)
 
 
 def _changed_value(value: Any, rng: random.Random) -> Any:
@@ -311,11 +324,15 @@ def _changed_value(value: Any, rng: random.Random) -> Any:
     elif how == 1 and type(old) is int:
         holder[place] = rng.choice((old + 1, old - 1, -old, old * 1000, old + 0.5, str(old), 2**24 - 1))
     elif how == 2 and isinstance(old, str):
-        holder[place] = rng.choice((old * 2, old[:-1], old.upper(), old + " ", old * 3000, old[::-1]))
+        many = 3000 if len(old) < _MOST_REPEATED else 2
+        holder[place] = rng.choice((old * 2, old[:-1], old.upper(), old + " ", old * many, old[::-1]))
     elif how == 3 and isinstance(holder, dict):
         holder[rng.choice(("x", place + "x", "", "merges", "vocab", "x" * 3000))] = old
     elif how == 4 and isinstance(holder, list) and holder is not changed:
-        holder[place:place] = [old] * rng.choice((1, 2, 2000))
+        # Not a whole vocabulary 2,000 times: files stay below a few megabytes. A second change meets one of the copies.
+        text = json.dumps(old)
+        n = rng.choice((1, 2, 2000 if len(text) < _MOST_REPEATED else 3))
+        holder[place:place] = json.loads(f"[{','.join([text] * n)}]")
     else:
-        holder[place] = rng.choice(_hostile_values(rng))
+        holder[place] = _hostile_value(rng)
     return changed[0]
