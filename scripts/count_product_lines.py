@@ -1,8 +1,8 @@
 """Counts the lines of the core's product code: `python scripts/count_product_lines.py [COMMIT]`.
 
-Product code is every Rust file under crates/core/src but for tests and generated tables: files and folders called tests,
-modules behind `#[cfg(test)]` and unicode_tables.rs are left out. "Code" leaves out blank lines and lines that hold only a
-comment, so that explanation costs nothing.
+Product code is every Rust file under crates/core/src but for tests and generated tables: files and folders called
+tests, modules behind `#[cfg(test)]` and unicode_tables.rs are left out. "Code" leaves out blank lines and lines that
+hold only a comment, so that explanation costs nothing.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Long calls release the interpreter, call `report(stage, done, total)` about ten 
 thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all there are.
 Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
 refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the one at fault.
-Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call at
-a time: another one meanwhile, from another thread or from a callback, is a RuntimeError.
+Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call
+at a time: another one meanwhile, from another thread or from a callback, is a RuntimeError.
 """
 
 from collections.abc import Callable, Iterable

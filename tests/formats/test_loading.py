@@ -144,7 +144,8 @@ MODELS: dict[str, Model] = {
         {**BYTES, 258: b"xyz"}, rule="ranks", ignore_merges=True, pattern=GPT2, decode_errors="replace"
     ),
     "whole pretokens first": replace(
-        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"), ignore_merges=True
+        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"),
+        ignore_merges=True,
     ),
     "a post-processor": replace(PLAIN, special_tokens={"<s>": 300}, post_processor=TEMPLATE),
     "missing bytes": Model.from_tokens(
