@@ -241,6 +241,8 @@ def _huggingface_tokenizer(name: str) -> Any:
         if path.is_file():
             return tokenizers.Tokenizer.from_file(str(path))
         return tokenizers.Tokenizer.from_pretrained(name)
+    except MemoryError:
+        raise
     except Exception as error:  # tokenizers raises plain Exception for every failure
         raise FormatError(f"hf:{name}: neither a tokenizer.json nor a name that can be fetched: {error}") from error
 

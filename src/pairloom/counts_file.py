@@ -221,7 +221,8 @@ def _read_parquet(path: Path) -> CountsColumns:
                     raise CountsError(f"{path}: column {name!r} is {schema.field(name).type}, not {kinds[0]}")
             table = opened.read(columns=list(wanted))
             table.validate(full=True)
-        except CountsError:
+        except (CountsError, MemoryError):
+            # Arrow's MemoryError is one of its own exceptions too: the file is sound.
             raise
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:

@@ -306,6 +306,10 @@ def run(count: int, seed: int) -> Table:
         # Threads of libraries would not be there after the fork.
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
+        # Memory that was freed goes back to the system, so that the limit is felt at once.
+        "MALLOC_ARENA_MAX": "1",
+        "MALLOC_MMAP_THRESHOLD_": "65536",
+        "MALLOC_TRIM_THRESHOLD_": "65536",
         # Its own pool keeps a gigabyte of address space, within which the limit is not felt.
         "ARROW_DEFAULT_MEMORY_POOL": "system",
     }

@@ -54,6 +54,9 @@ class RowsReader:
             n_rows = parquet.metadata.num_rows
             for batch in parquet.iter_batches(self._rows_at_a_time(parquet.metadata), columns=[".".join(self._field)]):
                 yield from self._rows(batch.column(0), self._field[1:], n_rows)
+        except MemoryError:
+            # One of Arrow's exceptions too: the file is sound.
+            raise
         except (pyarrow.ArrowException, OSError) as error:
             raise self._damaged("Parquet", error) from error
 
@@ -72,6 +75,9 @@ class RowsReader:
             self._check(reader.schema)
             for batch in batches:
                 yield from self._rows(batch.column(self._field[0]), self._field[1:], None)
+        except MemoryError:
+            # One of Arrow's exceptions too: the file is sound.
+            raise
         except (pyarrow.ArrowException, OSError) as error:
             raise self._damaged("Arrow", error) from error
 
