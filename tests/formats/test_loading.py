@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import MissingByteError, PatternError, Tokenizer, formats
+from pairloom import MissingByteError, PatternError, SpecialTokenError, Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.model import Model, canonical_json
 from pairloom.patterns import GPT2
@@ -321,6 +321,34 @@ def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("(" * 20_000, r"20000 bytes in all"),
+        ("a|" * 20_000 + "[", r"40001 bytes in all"),
+        (("a", "b") * 1000, "one of 2000 that split in turn; at most 32"),
+    ],
+)
+def test_a_hostile_pattern_is_refused_in_a_short_message(
+    pattern: Any, expected: str, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.json"
+    formats.save(replace(tokenizer.model, pattern=pattern), path)
+    with pytest.raises(PatternError, match=expected) as caught:
+        Tokenizer.load(path)
+    assert len(str(caught.value)) < 1000 and str(path) in str(caught.value)
+
+
+def test_a_long_special_token_is_quoted_in_part(tokenizer: Tokenizer) -> None:
+    long = tokenizer.add_special_tokens(["x" * 60_000])
+    with pytest.raises(SpecialTokenError, match="60000 bytes in all") as caught:
+        long.encode("x" * 60_000, allowed_special=(), disallowed_special="all")
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(SpecialTokenError, match="60000 bytes in all") as caught:
+        list(long.encode_iterable(["x" * 60_000], specials="error"))
+    assert len(str(caught.value)) < 1000
 
 
 def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -139,16 +139,19 @@ impl fmt::Display for Error {
             | Error::Counts(message)
             | Error::Model(message)
             | Error::MissingKey(message) => f.write_str(message),
-            Error::Pattern { pattern, message } => write!(f, "pattern {pattern:?}: {message}"),
+            Error::Pattern { pattern, message } => {
+                write!(f, "pattern {}: {}", quoted(pattern), last_part(message))
+            }
             Error::DisallowedSpecial { token, offset } => {
-                write!(f, "the text holds the disallowed special token {token:?} at byte {offset}")
+                write!(f, "the text holds the disallowed special token {} at byte {offset}", quoted(token))
             }
             Error::LiteralInData { place, token, offset } => {
                 let colon = if place.is_empty() { "" } else { ": " };
                 write!(
                     f,
-                    "{place}{colon}the special token {token:?} stands at byte {offset}; encode such literals as plain \
-                     text with specials=\"ordinary\", or as the token's id with specials=\"recognise\""
+                    "{place}{colon}the special token {} stands at byte {offset}; encode such literals as plain \
+                     text with specials=\"ordinary\", or as the token's id with specials=\"recognise\"",
+                    quoted(token)
                 )
             }
             Error::MissingByte { byte } => {
@@ -159,6 +162,24 @@ impl fmt::Display for Error {
             }
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
         }
+    }
+}
+
+/// Text that a caller or a file gave, as messages quote it: of a long one the beginning.
+pub fn quoted(text: &str) -> String {
+    const MOST_CHARACTERS: usize = 200;
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{:?}... ({} bytes in all)", &text[..end], text.len()),
+        None => format!("{text:?}"),
+    }
+}
+
+/// The end of what a regex engine said. It may begin with the whole pattern; what is wrong with it comes last.
+fn last_part(message: &str) -> String {
+    const MOST_CHARACTERS: usize = 300;
+    match message.char_indices().rev().nth(MOST_CHARACTERS) {
+        Some((begin, _)) => format!("...{}", &message[begin..]),
+        None => message.to_owned(),
     }
 }
 

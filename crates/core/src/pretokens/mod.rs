@@ -40,6 +40,10 @@ pub use unicode_tables::UNICODE_VERSION;
 /// has no hand-written scanner may give more.
 pub const ENDS_PER_FILL: usize = 4096;
 
+/// How many patterns may split one after the other. Published tokenizers have up to four; compiling thousands takes
+/// seconds.
+pub const MOST_STEPS: usize = 32;
+
 /// Splits documents into pretokens. Immutable: share one between threads.
 pub struct Pretokenizer {
     patterns: Vec<String>,
@@ -66,7 +70,8 @@ impl Pretokenizer {
     /// Compiles patterns that split one after the other: each splits every piece that the one before left,
     /// matched or not, and sees nothing beyond that piece.
     ///
-    /// [`Error::Pattern`] if one does not compile, [`Error::Invalid`] if there is none.
+    /// [`Error::Pattern`] if one does not compile or there are more than [`MOST_STEPS`], [`Error::Invalid`] if there
+    /// is none.
     pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
         Self::at_level(patterns, Level::best())
     }
@@ -98,6 +103,13 @@ impl Pretokenizer {
     ) -> Result<Self> {
         let engine = match patterns {
             [pattern] => Engine::Regex(compile(pattern.as_ref())?),
+            patterns if patterns.len() > MOST_STEPS => {
+                let message = format!(
+                    "it is one of {} that split in turn; at most {MOST_STEPS} are compiled: join them to fewer",
+                    patterns.len()
+                );
+                return Err(Error::Pattern { pattern: patterns[0].as_ref().to_owned(), message });
+            }
             patterns => {
                 let steps = patterns.iter().map(|pattern| compile(pattern.as_ref()));
                 Engine::Sequence(Sequence::new(steps.collect::<Result<_>>()?)?)

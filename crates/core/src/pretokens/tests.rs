@@ -381,7 +381,11 @@ fn patterns_that_do_not_compile_or_give_up_are_errors() {
         assert!(matches!(merged_id, Err(Error::Pattern { .. })), "{pattern}");
     }
     let deep = "(".repeat(100_000);
-    assert!(Pretokenizer::new(&deep).is_err());
+    let message = Pretokenizer::new(&deep).err().unwrap().to_string();
+    assert!(message.len() < 700 && message.contains("100000 bytes in all"), "{message}");
+    assert!(Pretokenizer::sequence(&["a"; MOST_STEPS]).is_ok());
+    let message = Pretokenizer::sequence(&["a"; MOST_STEPS + 1]).err().unwrap().to_string();
+    assert!(message.contains("33 that split in turn; at most 32"), "{message}");
     let exponential = Pretokenizer::new(r"(?:(?=a)a|a)*b(?!c)").unwrap();
     assert!(matches!(exponential.ends(&"a".repeat(100_000)), Err(Error::Pattern { .. })));
 }
