@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,96 @@ def test_rows_without_text(tmp_path: Path) -> None:
     reading = Corpus(path, skip_bad=True).read()
     assert [text for block in reading for text in block.documents.texts()] == ["a", "b"]
     assert reading.n_skipped == 3
+
+
+def damaged_views(path: Path) -> None:
+    """A column of views (a text's length, its first four bytes, number and place of a buffer) into a buffer that is
+    not there."""
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+
+    texts = pyarrow.array(["a text of more than twelve bytes", "another text of such a length"], pyarrow.string_view())
+    with ipc.new_file(str(path), pyarrow.schema([("text", texts.type)])) as writer:
+        writer.write_table(pyarrow.table({"text": texts}))
+    data = bytearray(path.read_bytes())
+    view = data.index(b"anot", data.index(b"a te"))
+    data[view + 4 : view + 8] = b"\x7f\x7f\x7f\x7f"
+    path.write_bytes(data)
+
+
+def damaged_indices(path: Path) -> None:
+    """A column of indices into a dictionary, one of which is beyond it."""
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+
+    column = pyarrow.array(["a", "b", "a"]).dictionary_encode()
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 77_777_777], "int32"), column.dictionary, safe=False)
+    with ipc.new_file(str(path), pyarrow.schema([("text", column.type)])) as writer:
+        writer.write_table(pyarrow.table({"text": column}))
+
+
+def damaged_offsets(path: Path) -> None:
+    """A column of texts, the end of one of which is far behind all text."""
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+
+    with ipc.new_file(str(path), pyarrow.schema([("text", pyarrow.string())])) as writer:
+        writer.write_table(pyarrow.table({"text": ["x" * 11, "y" * 12]}))
+    sound, damaged = (b"".join(n.to_bytes(4, "little") for n in ends) for ends in ((0, 11, 23), (0, 11, 0x7FFFFFF0)))
+    assert sound in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(sound, damaged))
+
+
+@pytest.mark.parametrize("damage", [damaged_views, damaged_indices, damaged_offsets])
+def test_arrow_columns_are_checked_before_they_are_read(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    path = tmp_path / "a.arrow"
+    damage(path)
+    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow: .*; the file is damaged or was cut short"):
+        list(Corpus(path))
+
+
+def test_a_name_of_another_column_that_is_not_utf8_is_damage_in_words(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a"], "other": [1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"other", b"oth\x80r"))
+    with pytest.raises(CorpusError, match=r"a\.parquet: not readable as Parquet: .*codec can't decode"):
+        list(Corpus(path))
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_long_document_of_a_column_is_read_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+
+    monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", 64)
+    path = tmp_path / name
+
+    def write(texts: list[bytes]) -> None:
+        table = pyarrow.table({"text": pyarrow.array(texts).cast(pyarrow.binary()).view(pyarrow.string())})
+        if name == "a.parquet":
+            parquet.write_table(table, path)
+            return
+        with ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+
+    long = "é" + "naïve 東京 " * 100
+    write([b"first", long.encode(), b"", b"last"])
+    assert list(Corpus(path)) == ["first", long, "", "last"]
+    assert max(block.documents.n_bytes for block in Corpus(path).read()) < 128
+    write([b"first", long.encode()[:-2] + b"\xff" + b"x" * 300, b"last"])
+    with pytest.raises(CorpusError, match=rf"{name}: row 1.*UTF-8"):
+        list(Corpus(path))
+    reading = Corpus(path, skip_bad=True).read()
+    assert [text for block in reading for text in block.documents.texts()] == ["first", "last"]
+    assert reading.n_skipped == 1
+    replaced = list(Corpus(path, input_errors="replace"))
+    assert replaced == ["first", (long.encode()[:-2] + b"\xff" + b"x" * 300).decode(errors="replace"), "last"]
 
 
 def test_paths_that_mean_nothing(tmp_path: Path) -> None:

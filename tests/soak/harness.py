@@ -22,6 +22,7 @@ __all__ = ["HARNESSES", "Harness", "Table", "load"]
 HARNESSES: tuple[str, ...] = (
     "checkpoint_damage",
     "checkpoint_kills",
+    "corpus_mutations",
     "forks",
     "memory_limits",
     "misuse",

@@ -7,6 +7,9 @@ depends on the size of documents and not on that of row groups or files.
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,6 +24,8 @@ __all__ = ["Rows", "RowsReader"]
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
+# No machine has so many bytes of memory.
+_MOST_MEMORY = 1 << 48
 
 
 class Rows(NamedTuple):
@@ -47,25 +52,24 @@ class RowsReader:
 
     def parquet(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of a Parquet file."""
-        pyarrow = _pyarrow()
-        try:
-            parquet = _pyarrow("pyarrow.parquet").ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
-            self._check(parquet.schema_arrow)
-            n_rows = parquet.metadata.num_rows
-            for batch in parquet.iter_batches(self._rows_at_a_time(parquet.metadata), columns=[".".join(self._field)]):
-                yield from self._rows(batch.column(0), self._field[1:], n_rows)
-        except MemoryError:
-            # One of Arrow's exceptions too: the file is sound.
-            raise
-        except (pyarrow.ArrowException, OSError) as error:
-            raise self._damaged("Parquet", error) from error
+        parquet = _pyarrow("pyarrow.parquet")
+        with self._damage_named("Parquet"):
+            reader = parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+            self._check(reader.schema_arrow)
+            n_rows = reader.metadata.num_rows
+            for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[".".join(self._field)]):
+                column = batch.column(0)
+                # The memory of this batch is wanted for the next.
+                del batch
+                yield from self._rows(column, self._field[1:], n_rows)
+                del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of an Arrow file, in the file or the stream format."""
-        pyarrow, ipc = _pyarrow(), _pyarrow("pyarrow.ipc")
+        ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
         file.seek(0)
-        try:
+        with self._damage_named("Arrow"):
             if begin == b"ARROW1":
                 reader = ipc.open_file(file)
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -73,13 +77,12 @@ class RowsReader:
                 reader = ipc.open_stream(file)
                 batches = iter(reader)
             self._check(reader.schema)
+            place = reader.schema.get_field_index(self._field[0])
             for batch in batches:
-                yield from self._rows(batch.column(self._field[0]), self._field[1:], None)
-        except MemoryError:
-            # One of Arrow's exceptions too: the file is sound.
-            raise
-        except (pyarrow.ArrowException, OSError) as error:
-            raise self._damaged("Arrow", error) from error
+                column = batch.column(place)
+                del batch
+                yield from self._rows(column, self._field[1:], None)
+                del column
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
         """The rows of Arrow tables."""
@@ -93,9 +96,13 @@ class RowsReader:
         """Raises CorpusError unless the schema has the column and it is text."""
         pyarrow = _pyarrow()
         wanted = ".".join(self._field)
-        if self._field[0] not in schema.names:
+        # Looked up by name, so that the names of columns that are not wanted need not be UTF-8.
+        if len(schema.get_all_field_indices(self._field[0])) != 1:
+            names = [field.name for field in schema]
+            if self._field[0] in names:
+                raise CorpusError(f"{self._name}: {names.count(self._field[0])} columns are named {self._field[0]!r}")
             raise CorpusError(
-                f"{self._name}: no column {self._field[0]!r}; the columns are {', '.join(map(repr, schema.names))}; "
+                f"{self._name}: no column {self._field[0]!r}; the columns are {', '.join(map(repr, names))}; "
                 "name one with text_field"
             )
         kind = schema.field(self._field[0]).type
@@ -113,23 +120,25 @@ class RowsReader:
         """How many rows hold about half a block."""
         n_rows, n_bytes = 0, 0
         wanted = ".".join(self._field)
-        for number in range(metadata.num_row_groups):
+        schema = metadata.schema
+        # Only what belongs to the column is read: the metadata of others may be many, or damaged.
+        place = next((place for place in range(metadata.num_columns) if schema.column(place).path == wanted), None)
+        for number in range(metadata.num_row_groups if place is not None else 0):
             group = metadata.row_group(number)
-            for place in range(group.num_columns):
-                column = group.column(place)
-                if column.path_in_schema == wanted:
-                    n_rows += group.num_rows
-                    n_bytes += column.total_uncompressed_size
+            n_rows += max(group.num_rows, 0)
+            n_bytes += max(group.column(place).total_uncompressed_size, 0)
         return max(_FEWEST_ROWS, min(_MOST_ROWS, PIECE_BYTES // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS))
 
     def _rows(self, column: Any, below: list[str], n_rows: int | None) -> Iterator[Rows]:
-        pyarrow, compute = _pyarrow(), _pyarrow("pyarrow.compute")
+        compute = _pyarrow("pyarrow.compute")
+        # Arrow trusts what a file says of its lengths and offsets.
+        column.validate()
         for key in below:
             # Unlike struct.field(), this keeps what is null above.
             column = compute.struct_field(column, key)
-        if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
-            column = column.cast(pyarrow.large_string())
+        column = _checked_bytes(column)
         first_row, self._n_rows = self._n_rows, self._n_rows + len(column)
+        done = self._n_rows / n_rows if n_rows else 0.0
         n_nulls = column.null_count
         if n_nulls:
             if not self._skip:
@@ -138,40 +147,103 @@ class RowsReader:
             column = column.drop_null()
         for start, stop in _cut(column):
             data, offsets = _buffers(column.slice(start, stop - start))
-            documents, n_skipped = _core.Documents.from_column(
-                data,
-                offsets,
-                name=self._name,
-                first_row=first_row + start,
-                replace=self._replace,
-                skip=self._skip,
-            )
-            yield Rows(documents, n_skipped + n_nulls, self._n_rows / n_rows if n_rows else 0.0)
-            n_nulls = 0
+            row = first_row + start
+            for documents, n_skipped in self._documents(data, offsets, row):
+                yield Rows(documents, n_skipped + n_nulls, done)
+                n_nulls = 0
         if n_nulls:
-            yield Rows(_core.Documents.from_texts([]), n_nulls, self._n_rows / n_rows if n_rows else 0.0)
+            yield Rows(_core.Documents.from_texts([]), n_nulls, done)
 
-    def _damaged(self, kind: str, error: Exception) -> Exception:
-        """The error of a decoder, with the file and the remedy; errors of the system stay what they are."""
-        if isinstance(error, OSError) and error.errno is not None:
-            return error
+    def _documents(
+        self, data: memoryview, offsets: np.ndarray[Any, np.dtype[np.int64]], row: int
+    ) -> Iterator[tuple[_core.Documents, int]]:
+        """Documents of some rows, and how many of these were left out; a long document comes in pieces."""
+        if len(offsets) > 2 or len(data) < 2 * PIECE_BYTES:
+            yield _core.Documents.from_column(
+                data, offsets, name=self._name, first_row=row, replace=self._replace, skip=self._skip
+            )
+            return
+        if self._skip and not self._replace and not _is_utf8(data):
+            yield _core.Documents.from_texts([]), 1
+            return
+        reader = _core.PlainText(f"{self._name}: row {row}", separator=None, replace=self._replace)
+        for start in range(0, len(data), PIECE_BYTES):
+            yield reader.push(bytes(data[start : start + PIECE_BYTES])), 0
+        yield reader.finish(), 0
+
+    @contextlib.contextmanager
+    def _damage_named(self, kind: str) -> Iterator[None]:
+        """Raises what pyarrow says of a damaged file as CorpusError, with the file and the remedy.
+
+        Errors of the system and a lack of memory stay what they are.
+        """
+        try:
+            yield
+        except CorpusError:
+            raise
+        except MemoryError as error:
+            # A damaged length asks for more than any machine has.
+            if max(map(int, re.findall(r"\d+", str(error))), default=0) < _MOST_MEMORY:
+                raise MemoryError(f"{self._name}: out of memory while reading {kind}") from error
+            raise self._damaged(kind, error) from error
+        except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise self._damaged(kind, error) from error
+
+    def _damaged(self, kind: str, error: Exception) -> CorpusError:
         return CorpusError(f"{self._name}: not readable as {kind}: {error}; the file is damaged or was cut short")
 
 
+def _checked_bytes(column: Any) -> Any:
+    """A column of text as one of large_binary or binary, once all of its offsets and indices are known to be good.
+
+    It is checked as bytes: what is no UTF-8 is for the reader of documents to replace, leave out or refuse.
+    """
+    pyarrow = _pyarrow()
+    bytes_type = {
+        pyarrow.string(): pyarrow.binary(),
+        pyarrow.large_string(): pyarrow.large_binary(),
+        pyarrow.string_view(): pyarrow.binary_view(),
+    }
+    if pyarrow.types.is_dictionary(column.type):
+        # take() checks that each index is in the dictionary.
+        return _checked_bytes(column.dictionary).cast(pyarrow.large_binary()).take(column.indices)
+    column = pyarrow.Array.from_buffers(
+        bytes_type[column.type], len(column), column.buffers(), column.null_count, column.offset
+    )
+    column.validate(full=True)
+    return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column
+
+
+def _is_utf8(data: memoryview) -> bool:
+    """Whether bytes are UTF-8, found out piece by piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), PIECE_BYTES):
+            decoder.decode(data[start : start + PIECE_BYTES])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _cut(column: Any) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about PIECE_BYTES."""
+    """Ranges of rows of about PIECE_BYTES; a row that is much longer is a range of its own."""
     offsets = _offsets(column)
     start = 0
     while start < len(column):
         stop = int(np.searchsorted(offsets, offsets[start] + PIECE_BYTES, side="left"))
         stop = min(max(stop, start + 1), len(column))
+        if stop - start > 1 and offsets[stop] - offsets[stop - 1] >= 2 * PIECE_BYTES:
+            stop -= 1
         yield start, stop
         start = stop
 
 
 def _offsets(column: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """The n + 1 offsets of a column of strings, as they lie there."""
-    width = np.int32 if str(column.type) == "string" else np.int64
+    """The n + 1 offsets of a column of bytes, as they lie there."""
+    width = np.int32 if column.type == _pyarrow().binary() else np.int64
     buffer = column.buffers()[1]
     if buffer is None or len(column) == 0:
         return np.zeros(1, dtype=width)
@@ -179,7 +251,7 @@ def _offsets(column: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _buffers(column: Any) -> tuple[memoryview, np.ndarray[Any, np.dtype[np.int64]]]:
-    """(text, offsets in it) of a column of strings."""
+    """(text, offsets in it) of a column of bytes."""
     offsets = _offsets(column).astype(np.int64)
     data = column.buffers()[2]
     if data is None:

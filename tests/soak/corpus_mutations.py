@@ -1,0 +1,196 @@
+"""Corpus files damaged at random, in every container: what reading gives is right, or the error is documented.
+
+Each case takes a small sound file (plain text, JSON lines, Parquet or Arrow, plain or in one of the compressions),
+changes a few bytes of it or cuts it short, and reads it with random options. Where the container has checksums, what is
+read without an error must be what was written.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import tempfile
+import warnings
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pairloom import Corpus
+from pairloom.errors import CorpusError
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines
+from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
+
+SUMMARY = (
+    "damaged corpus files, read to the end; a failure is another error than CorpusError (or MemoryError where memory is"
+    " bounded), a process that dies, wrong documents in spite of checksums, more than 2 s of processor time, or more"
+    " memory than 200 MB"
+)
+QUICK = 300
+FULL = 50_000
+
+MOST_SECONDS = 2.0
+MOST_BYTES = 200 << 20
+MAX_MEMORY = 100_000_000
+
+_PARQUET_COMPRESSIONS = ("none", "snappy", "gzip", "zstd")
+# Every byte of them stands under a checksum, but for some of their headers.
+_CHECKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` cases and tabulates them by container."""
+    table = Table(("container", "files", "read", "refused", "left out", "failed", "slowest, s", "most memory, MB"))
+    names = tuple(originals())
+    by_name: dict[str, list[tuple[str, float, int]]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
+
+        def case(number: int) -> str:
+            return run_case(seed, number, Path(folder))
+
+        for number, outcome in run_cases(case, count):
+            name = names[number % len(names)]
+            what = outcome.result or f"FAILED {outcome.death}"
+            if outcome.result and outcome.seconds > MOST_SECONDS:
+                what = f"FAILED {outcome.seconds:.1f} s ({what})"
+            elif outcome.result and outcome.n_bytes > MOST_BYTES:
+                what = f"FAILED {outcome.n_bytes >> 20} MB ({what})"
+            if what.startswith("FAILED"):
+                table.failures.append(f"{name}, case {number} of seed {seed}: {what}")
+            by_name[name].append((what.split(":")[0].split()[0], outcome.seconds, outcome.n_bytes))
+    total: list[tuple[str, float, int]] = []
+    for name, outcomes in [*by_name.items(), ("all", total)]:
+        if outcomes:
+            whats = Counter(what for what, _, _ in outcomes)
+            slowest, largest = max(seconds for _, seconds, _ in outcomes), max(size for _, _, size in outcomes) / 2**20
+            counted = (whats[what] for what in ("read", "refused", "skipped", "FAILED"))
+            table.add(name, len(outcomes), *counted, round(slowest, 2), round(largest))
+        total.extend(outcomes)
+    return table
+
+
+def damaged(seed: int, number: int) -> tuple[str, bytes]:
+    """The name and the bytes of a case."""
+    names = tuple(originals())
+    name = names[number % len(names)]
+    rng = random.Random(f"{seed} {number}")
+    data = bytearray(originals()[name])
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
+        _damage(data, rng)
+    return name, bytes(data)
+
+
+def run_case(seed: int, number: int, folder: Path) -> str:
+    """What became of a case: "read", "refused: ...", "skipped" or "FAILED ..."."""
+    name, data = damaged(seed, number)
+    rng = random.Random(f"options {seed} {number}")
+    path = folder / name
+    path.write_bytes(data)
+    options: dict[str, Any] = {
+        "skip_bad": rng.random() < 0.3,
+        "skip_bad_files": rng.random() < 0.3,
+        "input_errors": rng.choice(("strict", "replace")),
+        "separator": SEPARATOR if ".txt" in name else None,
+    }
+    memory = rng.choice((None, MAX_MEMORY))
+    try:
+        reading = Corpus(path, **options).read(memory=memory)
+        documents = _documents(reading)
+    except CorpusError as error:
+        return f"refused: {error}" if name in str(error) else f"FAILED message without the file: {error}"
+    except MemoryError as error:
+        return "refused" if memory is not None else f"FAILED MemoryError: {error}"
+    except Exception as error:
+        return f"FAILED {type(error).__name__}: {str(error)[:300]}"
+    if reading.n_skipped or reading.skipped_files:
+        return "skipped"
+    is_checked = name.endswith(_CHECKED) and data.strip(b"\0")
+    if is_checked and documents != DOCUMENTS:
+        return f"FAILED {len(documents)} documents, which are not those that were written"
+    return "read"
+
+
+def _documents(reading: Any) -> list[str]:
+    documents, open_text = [], ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in reading:
+            if block.withdraws:
+                open_text = ""
+                continue
+            texts = block.documents.texts()
+            documents.extend([open_text + text if at == 0 else text for at, text in enumerate(texts)])
+            open_text = ("" if texts else open_text) + block.documents.open_text()
+    return documents
+
+
+def _damage(data: bytearray, rng: random.Random) -> None:
+    """Changes the data at one place."""
+    if not data:
+        return
+    # Headers and footers, where the structure is, as often as the rest.
+    n = len(data)
+    at = rng.choice((rng.randrange(n), rng.randrange(min(n, 64)), n - 1 - rng.randrange(min(n, 512))))
+    kind = rng.randrange(8)
+    if kind < 3:
+        data[at] ^= 1 << rng.randrange(8)
+    elif kind == 3:
+        data[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
+    elif kind == 4:
+        size = rng.choice((2, 4, 8))
+        data[at : at + size] = rng.choice((b"\xff", b"\0", b"\x7f"))[:1] * size
+    elif kind == 5:
+        del data[at : at + rng.choice((1, 4, 100, n))]
+    elif kind == 6:
+        start = rng.randrange(n)
+        data[at:at] = data[start : start + rng.randrange(1, 200)]
+    else:
+        data[at : at + 8] = rng.randbytes(rng.randrange(1, 9))
+
+
+@cache
+def originals() -> dict[str, bytes]:
+    """The sound files: name -> bytes. All hold DOCUMENTS."""
+    import pyarrow
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    found: dict[str, bytes] = {}
+    text, lines = SEPARATOR.join(DOCUMENTS).encode(), json_lines(DOCUMENTS).encode()
+    columns = {"id": list(range(len(DOCUMENTS))), "meta": [{"a": [n], "b": str(n)} for n in range(len(DOCUMENTS))]}
+    for name, data in (("a.txt", text), ("a.jsonl", lines)):
+        found[name] = data
+        for suffix, compress in COMPRESSORS.items():
+            found[name + suffix] = compress(data)
+    for compression in _PARQUET_COMPRESSIONS:
+        for version in ("1.0", "2.0"):
+            buffer = io.BytesIO()
+            table = pyarrow.table({**columns, "text": DOCUMENTS})
+            pyarrow.parquet.write_table(
+                table,
+                buffer,
+                row_group_size=23,
+                compression=compression,
+                data_page_version=version,
+                use_dictionary=version == "1.0",
+                data_page_size=1000,
+            )
+            found[f"a-{compression}-{version[0]}.parquet"] = buffer.getvalue()
+    found["a.parquet.gz"] = COMPRESSORS[".gz"](found["a-none-1.parquet"])
+    kinds: dict[str, Any] = {
+        "string": pyarrow.string(),
+        "large_string": pyarrow.large_string(),
+        "string_view": pyarrow.string_view(),
+        "dictionary": pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+    }
+    for kind, type_ in kinds.items():
+        for layout, new in (("file", pyarrow.ipc.new_file), ("stream", pyarrow.ipc.new_stream)):
+            for compression in ("none", "zstd", "lz4") if kind == "string" else ("none",):
+                buffer = io.BytesIO()
+                table = pyarrow.table({**columns, "text": pyarrow.array(DOCUMENTS).cast(type_)})
+                settings = pyarrow.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+                with new(buffer, table.schema, options=settings) as writer:
+                    writer.write_table(table, max_chunksize=23)
+                found[f"a-{kind}-{layout}-{compression}.arrow"] = buffer.getvalue()
+    return found
