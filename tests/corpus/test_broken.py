@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
-from tests.corpus.files import COMPRESSORS, write_parquet
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_arrow, write_parquet
 
 LINE = b'{"text": "a good line"}\n'
 
@@ -184,6 +185,29 @@ def test_a_long_document_of_a_column_is_read_in_pieces(
     assert reading.n_skipped == 1
     replaced = list(Corpus(path, input_errors="replace"))
     assert replaced == ["first", (long.encode()[:-2] + b"\xff" + b"x" * 300).decode(errors="replace"), "last"]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "b.arrow"])
+def test_columns_are_read_from_a_file_that_gives_little_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    class Slow(io.FileIO):
+        """Linux gives 2 GiB at most."""
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            return super().read(7 if size is None or size < 0 else min(size, 7))
+
+    monkeypatch.setattr("pairloom.corpus.sources.open", lambda path, mode, buffering: Slow(path), raising=False)
+    assert list(Corpus(write_all(tmp_path)[name])) == DOCUMENTS
+
+
+def test_a_damaged_length_takes_no_memory_and_is_told_from_a_lack_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    write_arrow(path, ["a"], stream=True)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff\xff\xff\x7f" + data[8:])
+    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow"):
+        list(Corpus(path))
 
 
 def test_paths_that_mean_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
@@ -24,8 +25,6 @@ __all__ = ["Rows", "RowsReader"]
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
-# No machine has so many bytes of memory.
-_MOST_MEMORY = 1 << 48
 
 
 class Rows(NamedTuple):
@@ -54,7 +53,7 @@ class RowsReader:
         """The rows of a Parquet file."""
         parquet = _pyarrow("pyarrow.parquet")
         with self._damage_named("Parquet"):
-            reader = parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+            reader = parquet.ParquetFile(_WholeReads(file), pre_buffer=False, buffer_size=1 << 20)
             self._check(reader.schema_arrow)
             n_rows = reader.metadata.num_rows
             for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[".".join(self._field)]):
@@ -68,13 +67,13 @@ class RowsReader:
         """The rows of an Arrow file, in the file or the stream format."""
         ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
-        file.seek(0)
         with self._damage_named("Arrow"):
+            source = _WholeReads(file)
             if begin == b"ARROW1":
-                reader = ipc.open_file(file)
+                reader = ipc.open_file(source)
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
             else:
-                reader = ipc.open_stream(file)
+                reader = ipc.open_stream(source)
                 batches = iter(reader)
             self._check(reader.schema)
             place = reader.schema.get_field_index(self._field[0])
@@ -116,17 +115,15 @@ class RowsReader:
         if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
             raise CorpusError(f"{self._name}: column {wanted!r} is {kind}, not string")
 
-    def _rows_at_a_time(self, metadata: Any) -> int:
-        """How many rows hold about half a block."""
-        n_rows, n_bytes = 0, 0
-        wanted = ".".join(self._field)
-        schema = metadata.schema
-        # Only what belongs to the column is read: the metadata of others may be many, or damaged.
-        place = next((place for place in range(metadata.num_columns) if schema.column(place).path == wanted), None)
-        for number in range(metadata.num_row_groups if place is not None else 0):
-            group = metadata.row_group(number)
-            n_rows += max(group.num_rows, 0)
-            n_bytes += max(group.column(place).total_uncompressed_size, 0)
+    @staticmethod
+    def _rows_at_a_time(metadata: Any) -> int:
+        """How many rows hold about half a block, at most.
+
+        Nothing is read of the metadata of columns: where they are damaged, pyarrow ends the process.
+        """
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        n_rows = sum(max(group.num_rows, 0) for group in groups)
+        n_bytes = sum(max(group.total_byte_size, 0) for group in groups)
         return max(_FEWEST_ROWS, min(_MOST_ROWS, PIECE_BYTES // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS))
 
     def _rows(self, column: Any, below: list[str], n_rows: int | None) -> Iterator[Rows]:
@@ -182,8 +179,8 @@ class RowsReader:
         except CorpusError:
             raise
         except MemoryError as error:
-            # A damaged length asks for more than any machine has.
-            if max(map(int, re.findall(r"\d+", str(error))), default=0) < _MOST_MEMORY:
+            # A damaged length asks for more than the machine has.
+            if max(map(int, re.findall(r"\d+", str(error))), default=0) <= _machine_memory():
                 raise MemoryError(f"{self._name}: out of memory while reading {kind}") from error
             raise self._damaged(kind, error) from error
         except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
@@ -193,6 +190,52 @@ class RowsReader:
 
     def _damaged(self, kind: str, error: Exception) -> CorpusError:
         return CorpusError(f"{self._name}: not readable as {kind}: {error}; the file is damaged or was cut short")
+
+
+class _WholeReads:
+    """A file for pyarrow: reads give as many bytes as are wanted, and take no memory for more than there are.
+
+    A system may give less than what is asked for (Linux 2 GiB at most), which pyarrow takes for the end; and it asks
+    for as many bytes as a damaged file says that there are.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        self.closed = False
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        n_left = max(self._n_bytes - self._file.tell(), 0)
+        wanted = n_left if size < 0 else min(size, n_left)
+        data = self._file.read(wanted)
+        if len(data) == wanted:
+            return data
+        parts = [data]
+        n_read = len(data)
+        while n_read < wanted and (data := self._file.read(wanted - n_read)):
+            parts.append(data)
+            n_read += len(data)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Whoever opened the file closes it."""
+        self.closed = True
 
 
 def _checked_bytes(column: Any) -> Any:
@@ -214,6 +257,14 @@ def _checked_bytes(column: Any) -> Any:
     )
     column.validate(full=True)
     return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column
+
+
+def _machine_memory() -> int:
+    """The bytes of memory of this machine."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 40
 
 
 def _is_utf8(data: memoryview) -> bool:
