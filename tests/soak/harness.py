@@ -20,14 +20,17 @@ from typing import Protocol, cast
 __all__ = ["HARNESSES", "Harness", "Table", "load"]
 
 HARNESSES: tuple[str, ...] = (
+    "bombs",
     "checkpoint_damage",
     "checkpoint_kills",
+    "closed_pipes",
     "corpus_mutations",
     "forks",
     "memory_limits",
     "misuse",
     "mutations",
     "signals",
+    "tokenize_kills",
 )
 """The names of the harness modules in this folder."""
 

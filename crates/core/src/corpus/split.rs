@@ -29,6 +29,9 @@ enum End {
 pub(crate) struct Splitter {
     safe_cuts: SafeCuts,
     tail: String,
+    /// The length from which on the tail and what follows it are scanned for a cut again. Scanning begins anew each
+    /// time, so it waits until there is twice as much: the time stays linear for a pretoken of many blocks.
+    scan_from: usize,
     /// SafeCuts inside of what is one document.
     pub(crate) n_cuts: u64,
 }
@@ -42,12 +45,18 @@ pub(crate) struct Texts<'a> {
 
 impl Splitter {
     pub(crate) fn new(safe_cuts: SafeCuts) -> Self {
-        Splitter { safe_cuts, tail: String::new(), n_cuts: 0 }
+        Splitter { safe_cuts, tail: String::new(), scan_from: 0, n_cuts: 0 }
     }
 
     /// Forgets what is kept.
     pub(crate) fn clear(&mut self) {
         self.tail.clear();
+        self.scan_from = 0;
+    }
+
+    /// How many bytes are kept.
+    pub(crate) fn n_kept(&self) -> usize {
+        self.tail.len()
     }
 
     /// Calls `work` with the texts of the next block.
@@ -89,17 +98,37 @@ impl Splitter {
             tail = self.add(text, end, &mut texts)?;
         }
         let done = work(&texts)?;
-        self.tail.try_reserve(tail.len()).map_err(Error::out_of_memory(BLOCK))?;
-        self.tail.push_str(tail);
+        if !tail.is_empty() && std::ptr::eq(tail.as_ptr(), first.as_ptr()) && tail.len() == first.len() {
+            self.tail = first;
+        } else {
+            self.tail.try_reserve(tail.len()).map_err(Error::out_of_memory(BLOCK))?;
+            self.tail.push_str(tail);
+        }
         Ok(done)
+    }
+
+    /// The last cut of a text that goes on unseen, where it is worth the time to look for it.
+    fn last_cut(&mut self, text: &str) -> Result<Option<Cut>> {
+        if let Some(cut) = self.safe_cuts.near(text, text.len()) {
+            self.scan_from = 0;
+            return Ok(Some(cut));
+        }
+        if text.is_empty() || text.len() < self.scan_from {
+            return Ok(None);
+        }
+        let cut = self.safe_cuts.last_by_scanning(text)?;
+        let n_kept = text.len() - cut.map_or(0, |cut| cut.at);
+        self.scan_from = 2 * n_kept;
+        Ok(cut)
     }
 
     /// Adds a text in parts; gives what must be kept of one that goes on unseen.
     fn add<'a>(&mut self, mut text: &'a str, end: End, texts: &mut Texts<'a>) -> Result<&'a str> {
         let mut tail = "";
-        if end == End::Open {
-            let cut = if text.is_empty() { None } else { self.safe_cuts.last(text)? };
-            let Some(Cut { at, is_boundary }) = cut else { return Ok(text) };
+        if end != End::Open {
+            self.scan_from = 0;
+        } else {
+            let Some(Cut { at, is_boundary }) = self.last_cut(text)? else { return Ok(text) };
             self.n_cuts += u64::from(!is_boundary);
             (text, tail) = text.split_at(at);
         }

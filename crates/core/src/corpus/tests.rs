@@ -389,3 +389,43 @@ fn documents_can_be_left_out_at_the_begin() {
     assert_eq!(documents.skip(2).unwrap(), Documents { text: "def".into(), ends: vec![2] });
     assert_eq!(documents.skip(3).unwrap(), Documents { text: "f".into(), ends: vec![] });
 }
+
+#[test]
+fn counting_a_pretoken_of_many_blocks_keeps_to_max_memory() {
+    let options = CountOptions {
+        pretokenizer: Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap()),
+        specials: special_tokens(&[]),
+        corpus_specials: CorpusSpecials::Text,
+        input_errors: InputErrors::Strict,
+        threads: 1,
+        max_memory: Some(8_000_000),
+        total_hint: None,
+    };
+    let mut counter = BlockCounter::new(options).unwrap();
+    let block = Documents { text: "a".repeat(1 << 20).into(), ends: vec![] };
+    let refused = (0..20).find_map(|n_blocks| Some((n_blocks, counter.count_block(&block, &Silent).err()?)));
+    let (n_blocks, error) = refused.expect("the pretoken is longer than the limit");
+    assert!(matches!(error, Error::MemoryLimit { limit: 8_000_000, .. }), "{error}");
+    assert!((2..=8).contains(&n_blocks), "refused after {n_blocks} blocks");
+    assert!(counter.finish().is_err());
+}
+
+#[test]
+fn a_long_pretoken_is_scanned_for_cuts_only_when_twice_as_much_is_there() {
+    let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
+    let specials = special_tokens(&[]);
+    let text = format!("{}.東.京{}!東東x", "a".repeat(300), "b".repeat(77));
+    let whole = found(&[Documents::from_texts(&[&text]).unwrap()], &pretokenizer, &specials, false);
+    for step in [1, 3, 10, 64, 299] {
+        let mut blocks = Vec::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let at = (step..=rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
+            let (head, tail) = rest.split_at(at);
+            let ends = if tail.is_empty() { vec![head.len()] } else { vec![] };
+            blocks.push(Documents { text: head.into(), ends });
+            rest = tail;
+        }
+        assert_eq!(found(&blocks, &pretokenizer, &specials, false), whole, "step {step}");
+    }
+}

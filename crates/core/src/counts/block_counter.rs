@@ -37,8 +37,13 @@ impl BlockCounter {
 
     /// Counts the documents of a block, but for text that may not be cut off yet.
     pub fn count_block(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<()> {
+        // What is kept of a pretoken that goes on is memory like that of the tables.
+        let n_held = self.parts.n_kept();
+        self.counter.hold(n_held)?;
         let counter = &mut self.counter;
-        self.parts.with(documents, |texts| counter.count_texts(&texts.texts, monitor))
+        let done = self.parts.with(documents, |texts| counter.count_texts(&texts.texts, monitor));
+        self.counter.release(n_held);
+        done
     }
 
     /// The counts of all that was given.

@@ -89,6 +89,18 @@ impl Counter {
         self.count(&sources, Some(total), monitor)
     }
 
+    /// Puts `n_bytes` of text that its caller keeps on the books of `max_memory`, until they are released.
+    pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
+        let held = self.partitions.budget.take(n_bytes, "the text of a pretoken that goes on");
+        self.has_failed |= held.is_err();
+        held
+    }
+
+    /// Takes off the books what was held.
+    pub(crate) fn release(&self, n_bytes: usize) {
+        self.partitions.budget.give(n_bytes);
+    }
+
     /// The counts of all that was given.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {

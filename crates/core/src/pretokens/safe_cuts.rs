@@ -63,16 +63,9 @@ impl SafeCuts {
             .map(|at| Cut { at, is_boundary: false })
     }
 
-    /// The last cut of a text that begins where a pretoken begins and goes on unseen; None where all of it
-    /// must be kept together.
-    pub fn last(&self, text: &str) -> Result<Option<Cut>> {
-        match self.near(text, text.len()) {
-            None => self.last_by_scanning(text),
-            found => Ok(found),
-        }
-    }
-
-    fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
+    /// The last cut of a text that begins where a pretoken begins and goes on unseen, found by scanning all of it; None
+    /// where all of it must be kept together.
+    pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
         if !self.pretokenizer.is_memoryless() {
             return Ok(None);
         }
