@@ -91,14 +91,14 @@ impl Counter {
 
     /// Puts `n_bytes` of text that its caller keeps on the books of `max_memory`, until they are released.
     pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
-        let held = self.partitions.budget.take(n_bytes, "the text of a pretoken that goes on");
+        let held = self.table.budget.take(n_bytes, "the text of a pretoken that goes on");
         self.has_failed |= held.is_err();
         held
     }
 
     /// Takes off the books what was held.
     pub(crate) fn release(&self, n_bytes: usize) {
-        self.partitions.budget.give(n_bytes);
+        self.table.budget.give(n_bytes);
     }
 
     /// The counts of all that was given.
