@@ -181,7 +181,7 @@ class RowsReader:
         except MemoryError as error:
             # A damaged length asks for more than the machine has.
             if max(map(int, re.findall(r"\d+", str(error))), default=0) <= _machine_memory():
-                raise MemoryError(f"{self._name}: out of memory while reading {kind}") from error
+                raise MemoryError(f"{self._name}: out of memory while reading {kind}: {error}") from error
             raise self._damaged(kind, error) from error
         except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno is not None:
