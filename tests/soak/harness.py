@@ -26,6 +26,7 @@ HARNESSES: tuple[str, ...] = (
     "closed_pipes",
     "corpus_mutations",
     "forks",
+    "full_disk",
     "memory_limits",
     "misuse",
     "mutations",
