@@ -79,3 +79,30 @@ def test_what_waits_when_a_block_is_broken_off(always: bool, ended_by: type[Base
         raise ended_by
     assert found == written
     assert not behind.is_at_work
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+def test_where_no_thread_can_be_started_the_caller_does_the_work(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refused(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pairloom.overlap._thread.start_new_thread", refused)
+    written: list[int] = []
+    with ReadAhead(iter(range(5))) as items, WriteBehind(written.append) as put:
+        for item in items:
+            put(item)
+    assert written == list(range(5))
+
+
+def test_a_thread_that_dies_before_it_runs_is_no_endless_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where the new thread has no memory for its first frame: nothing of it ever runs.
+    monkeypatch.setattr("pairloom.overlap._thread.start_new_thread", lambda *_: 1)
+    with pytest.raises(MemoryError, match="a thread ended"), ReadAhead(iter(range(5))) as items:
+        next(items)
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(lambda item: None, depth=1) as put:
+        for item in range(5):
+            put(item)
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(lambda item: None):
+        pass

@@ -109,6 +109,12 @@ impl<'a> Blocks<'a> {
                 None => file.read(place),
             };
             match read {
+                Ok(0) if size.is_some() => {
+                    let message =
+                        "the file became shorter while it was read; leave it alone and encode it again";
+                    let source = io::Error::new(io::ErrorKind::UnexpectedEof, message);
+                    return Err(Error::Io { path: path.to_owned(), source });
+                }
                 Ok(0) => break,
                 Ok(n) => n_read += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -117,8 +123,7 @@ impl<'a> Blocks<'a> {
         }
         self.buffer.truncate(before + n_read);
         self.is_last = match size {
-            // A file that was cut short while it is read ends there.
-            Some(size) => n_read < wanted || at + n_read as u64 >= size,
+            Some(size) => at + n_read as u64 >= size,
             None => n_read < wanted,
         };
         Ok(())
