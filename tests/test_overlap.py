@@ -14,6 +14,10 @@ class Stopped(Exception):
     """Ends a block in the middle."""
 
 
+def _ignored(_: int) -> None:
+    pass
+
+
 def test_items_keep_their_order() -> None:
     written: list[int] = []
     with ReadAhead(iter(range(200))) as items, WriteBehind(written.append) as put:
@@ -101,8 +105,8 @@ def test_a_thread_that_dies_before_it_runs_is_no_endless_wait(monkeypatch: pytes
     monkeypatch.setattr("pairloom.overlap._thread.start_new_thread", lambda *_: 1)
     with pytest.raises(MemoryError, match="a thread ended"), ReadAhead(iter(range(5))) as items:
         next(items)
-    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(lambda item: None, depth=1) as put:
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored, depth=1) as put:
         for item in range(5):
             put(item)
-    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(lambda item: None):
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored):
         pass
