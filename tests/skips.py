@@ -1,0 +1,48 @@
+"""Why tests may be skipped, and what runs them then; printed after each run that skips any.
+
+With --strict-skips, as `make test` has it, a run fails that skips for any other reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+__all__ = ["JUSTIFIED", "table", "unjustified"]
+
+JUSTIFIED: tuple[tuple[str, str, str], ...] = (
+    (
+        "takes minutes",
+        "differential runs of many minutes; a small share of each is in the normal run",
+        "make test-slow",
+    ),
+    (
+        "is not installed: make parity",
+        "vocabularies come in packages of hundreds of MB, of which only the data are read",
+        "make parity",
+    ),
+    ("packages? of prose", "100 MB of Debian's manuals in dozens of languages", "make parity"),
+    ("CS336 fixtures|cs336 is not there", "files of the CS336 assignment, not ours to copy", "a copy beside the clone"),
+    ("cannot fork|RLIMIT_AS is enforced", "the system lacks what is tested", "make test on Linux"),
+)
+"""(regular expression of the reason, justification, what runs them)."""
+
+
+def _row_of(reason: str) -> tuple[str, str, str] | None:
+    return next((row for row in JUSTIFIED if re.search(row[0], reason)), None)
+
+
+def table(reasons: Counter[str]) -> list[str]:
+    """The lines of the table of all skips, those of one justification in one row."""
+    numbers: Counter[tuple[str, str]] = Counter()
+    for reason, number in reasons.items():
+        row = _row_of(reason)
+        numbers[(row[1], row[2]) if row else (f"NOT JUSTIFIED: {reason}", "make .venv/tools")] += number
+    width = max((len(why) for why, _ in numbers), default=0)
+    lines = [f"{number:6,}  {why.ljust(width)}  {runs}" for (why, runs), number in numbers.most_common()]
+    return [f"{'tests':>6}  {'skipped because'.ljust(width)}  run by", *lines]
+
+
+def unjustified(reasons: Counter[str]) -> list[str]:
+    """The reasons that JUSTIFIED does not have."""
+    return sorted(reason for reason in reasons if _row_of(reason) is None)
