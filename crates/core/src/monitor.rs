@@ -1,4 +1,4 @@
-//! How long work reports progress and learns that it should stop.
+//! Progress reports, and how long work learns that it should stop.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,7 @@ use crate::error::Result;
 /// How often long work calls a monitor.
 pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// What long work calls now and then, some milliseconds apart, with the bytes of text that it has done since; an
-/// error ends the work.
+/// Called by long work every few milliseconds, with the bytes of text done since the last call; an error ends the work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The stages of training that report progress.
@@ -42,18 +41,48 @@ impl Monitor for Silent {
     }
 }
 
-/// A pulse for the encoding of `n_bytes` of text: calls the monitor now and then.
+/// Says when a report is due: every [`REPORT_EVERY`].
+pub(crate) struct Ticker {
+    last: Instant,
+    n_calls: u32,
+}
+
+/// [`Ticker::is_due_cheaply`] looks at the clock once in so many calls.
+const CALLS_PER_LOOK: u32 = 16;
+
+impl Ticker {
+    /// The first report is due after [`REPORT_EVERY`], not at once.
+    pub(crate) fn start() -> Self {
+        Ticker { last: Instant::now(), n_calls: 0 }
+    }
+
+    /// Whether a report is due; if so, the next one is due later.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.last.elapsed() >= REPORT_EVERY;
+        if is_due {
+            self.last = Instant::now();
+        }
+        is_due
+    }
+
+    /// The same for callers with so little work between two calls that looking at the clock would cost as much.
+    pub(crate) fn is_due_cheaply(&mut self) -> bool {
+        self.n_calls = self.n_calls.wrapping_add(1);
+        self.n_calls.is_multiple_of(CALLS_PER_LOOK) && self.is_due()
+    }
+}
+
+/// Reports the encoding of `n_bytes` of text to a monitor.
 pub fn report_progress(monitor: &dyn Monitor, n_bytes: usize) -> impl FnMut(usize) -> Result<()> {
-    // Some milliseconds of work: below that not even the clock is asked.
+    // Some milliseconds of work: a short text does not even look at the clock.
     const STEP_BYTES: usize = 1 << 20;
-    let (mut done, mut since, mut reported) = (0, 0, None);
+    let (mut done, mut since, mut ticker) = (0, 0, None);
     move |n_done| {
         since += n_done;
-        // Who has done nothing yet has taken long over it.
+        // A call without progress comes from work that has taken long.
         if since >= STEP_BYTES || n_done == 0 {
             done += std::mem::take(&mut since) as u64;
-            if reported.get_or_insert_with(Instant::now).elapsed() >= REPORT_EVERY {
-                reported = None;
+            if ticker.get_or_insert_with(Ticker::start).is_due() {
                 monitor.report(Stage::Encode, done, n_bytes as u64)?;
             }
         }

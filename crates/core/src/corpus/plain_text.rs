@@ -8,10 +8,9 @@ use memchr::memmem::Finder;
 
 use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
+use super::utf8_reader::{HINT_BYTES, likely_cause};
 use crate::error::{Error, Result};
 
-/// How many bytes of a file's begin are kept for telling what the file is.
-const HINT_BYTES: usize = 64;
 /// How many bytes a character has after its first, at most.
 const MOST_CONTINUED: usize = 3;
 
@@ -149,7 +148,7 @@ impl PlainText {
             if !cut_off && !self.record_errors.replaces {
                 let offset = self.offset + (at + start + n_valid) as u64;
                 let path = Some(self.name.clone().into());
-                return Err(Error::InvalidUtf8 { path, offset, hint: likely_cause(&self.begin) });
+                return Err(Error::InvalidUtf8 { path, offset, hint: likely_cause(&self.begin, true) });
             }
             documents.append(std::str::from_utf8(&bytes[start..start + n_valid]).unwrap_or_default())?;
             self.has_text |= start + n_valid > 0;
@@ -171,21 +170,4 @@ impl PlainText {
 fn n_begun(bytes: &[u8], separator: &[u8]) -> usize {
     let most = bytes.len().min(separator.len() - 1);
     (1..=most).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
-}
-
-/// What a file that begins like this and is not UTF-8 likely is, and the remedy.
-pub(super) fn likely_cause(begin: &[u8]) -> &'static str {
-    match begin {
-        [0x1f, 0x8b, ..] => "; the file looks compressed by gzip: give it the suffix .gz",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; the file looks compressed by zstd: give it the suffix .zst",
-        [b'P', b'A', b'R', b'1', ..] => "; the file looks like Parquet: give it the suffix .parquet",
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "; the file looks like UTF-16: convert it to UTF-8 first",
-        _ if begin.contains(&0) => {
-            "; the file looks like UTF-16 or binary data: convert it to UTF-8, or leave it out"
-        }
-        _ => {
-            "; the file may be Latin-1 or Windows-1252: convert it to UTF-8, or replace malformed bytes with \
-             input_errors=\"replace\""
-        }
-    }
 }

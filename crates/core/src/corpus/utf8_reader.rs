@@ -32,16 +32,41 @@ pub(crate) const READABLE_AFTER: usize = 16;
 pub(crate) enum Source<'a> {
     /// A text in memory.
     Text(&'a str),
-    /// A file, its size where it has one: what is a pipe, or says that it is empty, is read to its end.
+    /// A file, its size where it has one: a pipe, or a file that says it is empty, is read to its end.
     File(&'a Path, Option<u64>),
+    /// The same, already open: a pipe can be opened only once.
+    Open(&'a Path, &'a File, Option<u64>),
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     /// How many bytes there are, if that is known.
     pub(crate) fn n_bytes(&self) -> Option<u64> {
         match self {
             Source::Text(text) => Some(text.len() as u64),
-            Source::File(_, n_bytes) => *n_bytes,
+            Source::File(_, n_bytes) | Source::Open(_, _, n_bytes) => *n_bytes,
+        }
+    }
+
+    /// The file's path.
+    fn path(&self) -> Option<&'a Path> {
+        match self {
+            Source::Text(_) => None,
+            Source::File(path, _) | Source::Open(path, ..) => Some(path),
+        }
+    }
+}
+
+/// An open file, the reader's own or the caller's.
+enum OpenFile<'a> {
+    Own(File),
+    Borrowed(&'a File),
+}
+
+impl OpenFile<'_> {
+    fn get(&self) -> &File {
+        match self {
+            OpenFile::Own(file) => file,
+            OpenFile::Borrowed(file) => file,
         }
     }
 }
@@ -95,8 +120,10 @@ impl Window<'_> {
 /// Reads windows of one source.
 pub(crate) struct Utf8Reader<'a> {
     source: Source<'a>,
-    file: Option<File>,
+    file: Option<OpenFile<'a>>,
     input_errors: InputErrors,
+    /// Whether the caller can choose [`InputErrors::Replace`], for the remedy in an error.
+    can_replace: bool,
     budget: &'a Budget,
     buffers: Buffers,
     /// The offset of the first byte in `buffers.raw`, and how many bytes are there.
@@ -128,9 +155,21 @@ impl<'a> Utf8Reader<'a> {
     ) -> Result<Self> {
         let file = match source {
             Source::Text(_) => None,
-            Source::File(path, _) => Some(File::open(path).map_err(Error::io(path))?),
+            Source::File(path, _) => Some(OpenFile::Own(File::open(path).map_err(Error::io(path))?)),
+            Source::Open(_, file, _) => Some(OpenFile::Borrowed(file)),
         };
-        Ok(Utf8Reader { source, file, input_errors, budget, buffers, at: 0, n_raw: 0, ended: false })
+        let can_replace = !matches!(source, Source::Open(..));
+        Ok(Utf8Reader {
+            source,
+            file,
+            input_errors,
+            can_replace,
+            budget,
+            buffers,
+            at: 0,
+            n_raw: 0,
+            ended: false,
+        })
     }
 
     /// Whether windows are slices of a text in memory, and so cost nothing, whatever their size.
@@ -145,16 +184,13 @@ impl<'a> Utf8Reader<'a> {
 
     /// The error for malformed bytes at `offset`.
     pub(crate) fn invalid_utf8(&mut self, offset: u64) -> Error {
-        let path = match self.source {
-            Source::Text(_) => None,
-            Source::File(path, _) => Some(path.to_owned()),
-        };
+        let path = self.source.path().map(Path::to_owned);
         // The begin tells what the file is, where it can be read again.
-        if matches!(self.source, Source::File(_, Some(_))) && self.read(0, HINT_BYTES).is_err() {
+        if path.is_some() && self.source.n_bytes().is_some() && self.read(0, HINT_BYTES).is_err() {
             self.n_raw = 0;
         }
         let begin = if self.at == 0 { &self.buffers.raw[..self.n_raw.min(HINT_BYTES)] } else { &[] };
-        Error::InvalidUtf8 { path, offset, hint: hint(begin) }
+        Error::InvalidUtf8 { path, offset, hint: likely_cause(begin, self.can_replace) }
     }
 
     /// Ends the reader and hands its memory on.
@@ -235,7 +271,8 @@ impl<'a> Utf8Reader<'a> {
 
     /// Makes the buffer hold the `n_bytes` raw bytes from `at` on, or what there is.
     fn read(&mut self, at: u64, n_bytes: usize) -> Result<()> {
-        let (Source::File(path, size), Some(file)) = (self.source, &mut self.file) else { return Ok(()) };
+        let (Some(path), Some(file)) = (self.source.path(), &self.file) else { return Ok(()) };
+        let (size, mut file) = (self.source.n_bytes(), file.get());
         let held = self.at..=self.at + self.n_raw as u64;
         if held.contains(&at) {
             let n_before = (at - self.at) as usize;
@@ -264,7 +301,7 @@ impl<'a> Utf8Reader<'a> {
             };
             match read {
                 Ok(0) if size.is_some() => {
-                    let message = "the file became shorter while it was read; leave it alone and count again";
+                    let message = "the file became shorter while it was read; leave it alone and start again";
                     let source = io::Error::new(io::ErrorKind::UnexpectedEof, message);
                     return Err(Error::Io { path: path.to_owned(), source });
                 }
@@ -320,20 +357,30 @@ fn n_unfinished(bytes: &[u8]) -> usize {
     0
 }
 
-/// How many bytes of a file's begin are looked at.
-const HINT_BYTES: usize = 64;
+/// How many bytes of a file's begin [`likely_cause`] looks at.
+pub(super) const HINT_BYTES: usize = 64;
 
-/// What a file that begins like this and is not UTF-8 likely is, and the remedy.
-fn hint(begin: &[u8]) -> &'static str {
+/// What a file that begins like this and is not UTF-8 likely is, and the remedy; `can_replace` says whether the caller
+/// has the option `input_errors`.
+pub(super) fn likely_cause(begin: &[u8], can_replace: bool) -> &'static str {
     match begin {
-        [0x1f, 0x8b, ..] => "; the file looks compressed by gzip: decompress it first",
+        [0x1f, 0x8b, ..] => {
+            "; the file looks compressed by gzip: decompress it, or give it the suffix .gz in a corpus"
+        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            "; the file looks compressed by zstd: decompress it, or give it the suffix .zst in a corpus"
+        }
+        [b'P', b'A', b'R', b'1', ..] => {
+            "; the file looks like Parquet: read it as a corpus, with the suffix .parquet"
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "; the file looks like UTF-16: convert it to UTF-8 first",
         _ if begin.contains(&0) => {
             "; the file looks like UTF-16 or binary data: convert it to UTF-8, or leave it out"
         }
-        _ => {
-            "; the file may be Latin-1 or Windows-1252: convert it to UTF-8, or replace malformed bytes \
-             with input_errors=\"replace\""
+        _ if can_replace => {
+            "; the file may be Latin-1 or Windows-1252: convert it to UTF-8, or replace malformed bytes with \
+             input_errors=\"replace\""
         }
+        _ => "; the file may be Latin-1 or Windows-1252: convert it to UTF-8 first",
     }
 }

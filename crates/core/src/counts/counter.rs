@@ -1,23 +1,23 @@
-//! Counts what it is given, batch after batch.
+//! Counts texts and files, batch after batch.
 //!
-//! Enters: texts or paths. Leaves: [`PretokenCounts`]. Each call makes jobs of about equal size out of its
-//! sources (many small ones to a job, many jobs to a big one), has a [`CountWorkers`] do them, and joins what
-//! was cut in two.
+//! Each call divides its sources into jobs ([`super::jobs`]), runs them on all threads, and stitches the ranges of big
+//! sources together ([`super::stitch`]).
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use super::jobs::{JobResult, Jobs, ThreadState};
 use super::local_counts::LocalCounts;
 use super::range::{Plan, Totals};
 use super::shared_table::SharedTable;
-use super::stitch::{Counted, Stitcher};
-use super::workers::{Clock, CountWorkers, Job, share};
-use super::{CorpusSpecials, CountOptions, PretokenCounts};
+use super::stitch::{CountedRange, Stitcher};
+use super::{CountOptions, PretokenCounts};
 use crate::corpus::utf8_reader::{Buffers, Source};
 use crate::error::{Error, Result};
-use crate::monitor::{Monitor, Stage};
-use crate::parallel;
+use crate::memory::TryReserve;
+use crate::monitor::{Monitor, OnProgress, Stage, Ticker};
+use crate::parallel::{self, OrderedJobs};
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
 ///
@@ -107,7 +107,7 @@ impl Counter {
             return Err(Error::Counts("counting failed before; count again from the start".into()));
         }
         let n_locals = self.locals.len();
-        share(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
+        parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
         let mut counts = self.table.into_counts(self.threads)?;
         counts.set_totals(self.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
         Ok(counts)
@@ -125,97 +125,63 @@ impl Counter {
             self.has_reported = true;
             report(0)?;
         }
-        let plan = self.plan_for(sources);
-        let jobs = self.jobs(sources, &plan)?;
-        self.add_threads(jobs.len())?;
-        let n_threads = self.threads.min(jobs.len()).min(self.locals.len());
-        let workers = CountWorkers::new(&self.options, &plan, &self.table, sources, &jobs);
-        let outcomes = workers.work(&mut self.locals[..n_threads], &mut |n_bytes| report(n_bytes))?;
-        let mut counted: Vec<Counted> = Vec::new();
-        for outcome in outcomes {
-            self.totals.n_documents += outcome.totals.n_documents;
-            self.totals.n_special_literals += outcome.totals.n_special_literals;
-            counted.try_reserve(outcome.counted.len()).map_err(Error::out_of_memory(SOURCES))?;
-            counted.extend(outcome.counted);
-        }
-        counted.sort_unstable();
-        let n_bytes = workers.n_bytes();
+        let jobs = Jobs::new(&self.options, self.plan, &self.table, sources)?;
+        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), &self.table)?;
+        let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
+        let mut states = Vec::with_room(n_threads, SOURCES)?;
+        states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
+        let (mut counted, mut n_bytes, totals) = (Vec::new(), 0, &mut self.totals);
+        let collect = |result: &mut JobResult, _: OnProgress<'_>| {
+            totals.n_documents += result.totals.n_documents;
+            totals.n_special_literals += result.totals.n_special_literals;
+            n_bytes += result.totals.n_bytes;
+            result.range.take().map_or(Ok(()), |range| counted.try_push(range, SOURCES))
+        };
+        let n_jobs = jobs.jobs.len();
+        let run = OrderedJobs { n_jobs, max_waiting: n_jobs, thread_name: "pairloom-count" };
+        run.run(
+            &mut states,
+            |state, number, result, on_progress| jobs.run(state, number, result, on_progress),
+            collect,
+            &mut |n_bytes| report(n_bytes),
+        )?;
+        drop(states);
         if let Some(local) = self.locals.first_mut() {
-            let mut clock = Clock::start();
-            let mut seams = Stitcher {
+            let mut ticker = Ticker::start();
+            let mut stitcher = Stitcher {
                 options: &self.options,
-                plan: &plan,
+                plan: &jobs.plan,
                 table: &self.table,
                 local,
-                on_progress: &mut || if clock.is_due() { report(n_bytes) } else { Ok(()) },
+                on_progress: &mut || if ticker.is_due_cheaply() { report(n_bytes) } else { Ok(()) },
             };
-            for ranges in counted.chunk_by(|a, b| a.source == b.source) {
-                seams.join(ranges, || workers.open(sources[ranges[0].source], Buffers::default()))?;
+            // Jobs were collected in order, so the ranges of a source are in order.
+            for ranges in counted.chunk_by(|a: &CountedRange, b| a.source == b.source) {
+                stitcher.join(ranges, || jobs.open(sources[ranges[0].source], Buffers::default()))?;
             }
         }
         self.n_bytes = before + n_bytes;
         self.has_failed = false;
         report(n_bytes)
     }
+}
 
-    /// The plan with ranges of a size that suits the sources: a source of petabytes is not cut in so many
-    /// that listing them takes memory.
-    fn plan_for(&self, sources: &[Source<'_>]) -> Plan {
-        let n_bytes = sources.iter().filter_map(Source::n_bytes).fold(0, u64::saturating_add);
-        Plan { range_bytes: self.plan.range_bytes.max(n_bytes / MOST_RANGES), ..self.plan }
-    }
-
-    /// SafeCuts the work in jobs: many small sources to one, a big source to many if its pattern allows it.
-    fn jobs(&self, sources: &[Source<'_>], plan: &Plan) -> Result<Vec<Job>> {
-        let is_cut = self.options.pretokenizer.is_memoryless()
-            || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
-        let mut jobs = Vec::new();
-        let mut add = |job: Job| {
-            jobs.try_reserve(1).map_err(Error::out_of_memory("the list of jobs"))?;
-            jobs.push(job);
-            Ok(())
-        };
-        let (mut first, mut weight) = (0, 0);
-        for (index, source) in sources.iter().enumerate() {
-            let n_bytes = source.n_bytes().unwrap_or(plan.range_bytes);
-            let is_big = is_cut && source.n_bytes().is_some() && n_bytes > plan.range_bytes;
-            if first < index && (is_big || weight >= plan.range_bytes / 4) {
-                add(Job::Whole(first..index))?;
-                (first, weight) = (index, 0);
-            }
-            if is_big {
-                for part in 0..n_bytes.div_ceil(plan.range_bytes) {
-                    add(Job::Part(index, part))?;
-                }
-                first = index + 1;
-            } else {
-                weight += n_bytes + SOURCE_WEIGHT;
-            }
+/// Makes local counts for each thread that `n_jobs` jobs can use. Where there is no memory for more than one, fewer
+/// threads count.
+fn add_threads(
+    locals: &mut Vec<LocalCounts>,
+    threads: &mut usize,
+    n_jobs: usize,
+    table: &SharedTable,
+) -> Result<()> {
+    while locals.len() < (*threads).min(n_jobs).max(1) {
+        match LocalCounts::new(table) {
+            Ok(local) => locals.push(local),
+            Err(error) if locals.is_empty() => return Err(error),
+            Err(_) => *threads = locals.len(),
         }
-        if first < sources.len() {
-            add(Job::Whole(first..sources.len()))?;
-        }
-        Ok(jobs)
     }
-
-    /// Makes a tally for each thread that `n_jobs` jobs can use. Where there is no memory for more than
-    /// one, fewer threads count.
-    fn add_threads(&mut self, n_jobs: usize) -> Result<()> {
-        while self.locals.len() < self.threads.min(n_jobs).max(1) {
-            match LocalCounts::new(&self.table) {
-                Ok(local) => self.locals.push(local),
-                Err(error) if self.locals.is_empty() => return Err(error),
-                Err(_) => self.threads = self.locals.len(),
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 const SOURCES: &str = "the list of texts or files";
-
-/// Most ranges that the sources of one call are cut in.
-const MOST_RANGES: u64 = 1 << 14;
-
-/// What opening a source costs, in bytes that could be counted instead.
-const SOURCE_WEIGHT: u64 = 256;

@@ -9,6 +9,7 @@ mod block_counter;
 mod count_batch;
 mod counter;
 mod cut_points;
+mod jobs;
 mod key;
 mod local_counts;
 mod local_table;
@@ -17,7 +18,6 @@ mod range;
 mod shared_table;
 mod short_key_table;
 mod stitch;
-mod workers;
 
 #[cfg(test)]
 #[cfg(test)]

@@ -7,7 +7,6 @@
 
 use super::key::ShortKey;
 use super::shared_table::{Batches, SharedTable};
-use super::workers::share;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::train::WeightedPretokens;
@@ -132,7 +131,7 @@ impl PretokenCounts {
                 .step_by(PRETOKENS_PER_JOB)
                 .map(move |first| (part, first..part.len().min(first + PRETOKENS_PER_JOB)))
         });
-        share(threads, parts_of_columns, |(part, indices)| {
+        parallel::for_each(threads, parts_of_columns, |(part, indices)| {
             let mut batches = Batches::new(&table)?;
             for index in indices {
                 let (pretoken, count) = (part.pretoken(index), part.counts[index]);
@@ -197,7 +196,7 @@ impl PretokenCounts {
             rest = after;
         }
         let threads = if n_pretokens < SERIAL { 1 } else { threads };
-        share(threads, jobs.into_iter(), |(part, mut columns)| {
+        parallel::for_each(threads, jobs.into_iter(), |(part, mut columns)| {
             write(&part, &mut columns);
             Ok(())
         })?;

@@ -18,6 +18,7 @@ use super::shared_table::SharedTable;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::{Utf8Reader, Window};
 use crate::error::Result;
+use crate::monitor::OnProgress;
 use crate::special::SpecialTokens;
 
 /// How many pretokens at the end of a text that goes on may still change.
@@ -44,6 +45,7 @@ impl Default for Plan {
 /// What a range held, but for its pretokens.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
+    pub(super) n_bytes: u64,
     pub(super) n_documents: u64,
     pub(super) n_special_literals: u64,
 }
@@ -57,7 +59,7 @@ pub(super) struct RangeCounter<'s> {
     /// Where the pretokenizer puts ends.
     pub(super) ends: &'s mut Vec<usize>,
     /// Called often, with the bytes that were finished since; an error stops the scan.
-    pub(super) on_progress: &'s mut dyn FnMut(u64) -> Result<()>,
+    pub(super) on_progress: OnProgress<'s>,
     pub(super) totals: &'s mut Totals,
 }
 
@@ -95,13 +97,19 @@ impl RangeCounter<'_> {
             let settled = window.offset_of(self.count_window(&window, limit)?);
             if !window.more || settled == end || is_last || window.invalid.is_some() {
                 let finished = if end == u64::MAX { settled } else { end };
-                (self.on_progress)(finished - at)?;
+                self.advance(finished - at)?;
                 return Ok(settled);
             }
-            (self.on_progress)(settled - at)?;
+            self.advance(settled - at)?;
             n_bytes = if settled == at { n_bytes.saturating_mul(2) } else { block };
             at = settled;
         }
+    }
+
+    /// Notes that `n_bytes` more are counted.
+    fn advance(&mut self, n_bytes: u64) -> Result<()> {
+        self.totals.n_bytes += n_bytes;
+        (self.on_progress)(usize::try_from(n_bytes).unwrap_or(usize::MAX))
     }
 
     /// Counts the literals that start in the window, before `limit` and not before `searched`, an offset.

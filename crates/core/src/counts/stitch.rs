@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 
 /// A range that was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Counted {
+pub(super) struct CountedRange {
     /// Which source it is a range of.
     pub(super) source: usize,
     /// Its first byte's offset.
@@ -52,7 +52,7 @@ impl Stitcher<'_> {
     /// Joins the ranges of one source, in order. `open` gives a reader of the source.
     pub(super) fn join<'r>(
         &mut self,
-        ranges: &[Counted],
+        ranges: &[CountedRange],
         mut open: impl FnMut() -> Result<Utf8Reader<'r>>,
     ) -> Result<()> {
         let mut index = 0;
@@ -72,7 +72,7 @@ impl Stitcher<'_> {
     /// Walks both chains until they meet; returns the range in which they do.
     fn walk(
         &mut self,
-        ranges: &[Counted],
+        ranges: &[CountedRange],
         mut index: usize,
         truth: &mut Chain<'_>,
         counted: &mut Chain<'_>,

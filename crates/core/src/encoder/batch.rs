@@ -6,28 +6,28 @@
 use std::ops::Range;
 
 use super::output::{Counter, Ids};
-use super::{Encoder, SpecialPolicy, Worker};
-use crate::error::{Error, Result};
+use super::{Encoder, SpecialPolicy, Worker, encode_jobs};
+use crate::error::Result;
 use crate::ids::Id;
+use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
-use crate::parallel::ordered_jobs::OrderedJobs;
 use crate::text::Text;
 
 /// How much text a thread takes at a time.
 const GROUP_BYTES: usize = 1 << 17;
 
 /// The product of one stretch: the ids of its texts, if they are wanted, and how many each has.
-struct Piece<I> {
+struct GroupResult<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
     /// The text at hand in UTF-8, where it is not that already.
     buffer: String,
 }
 
-impl<I> Default for Piece<I> {
+impl<I> Default for GroupResult<I> {
     fn default() -> Self {
-        Piece { ids: Vec::new(), counts: Vec::new(), buffer: String::new() }
+        GroupResult { ids: Vec::new(), counts: Vec::new(), buffer: String::new() }
     }
 }
 
@@ -40,15 +40,13 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<(Vec<I>, Vec<i64>)> {
-        let mut offsets = Vec::new();
-        offsets.try_reserve_exact(texts.len() + 1).map_err(Error::out_of_memory("offsets"))?;
+        let mut offsets = Vec::with_room(texts.len() + 1, "offsets")?;
         offsets.push(0i64);
         let (mut all, mut end) = (Vec::new(), 0);
         // Hardly any text has more than an id for two bytes.
         pages::reserve(&mut all, texts.iter().map(Text::n_bytes).sum::<usize>() / 2);
         self.encode_each(texts, specials, threads, monitor, |ids, counts| {
-            all.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
-            all.extend_from_slice(ids);
+            all.try_extend(ids, "ids")?;
             offsets.extend(counts.iter().map(|&n| {
                 end += n as i64;
                 end
@@ -79,7 +77,9 @@ impl Encoder {
                 worker.encode(self, text, self.recognised(specials), &mut Ids(ids), on_progress)?;
                 Ok(ids.len() - before)
             };
-        self.for_all(texts, threads, monitor, encode, |piece: &mut Piece<I>| take(&piece.ids, &piece.counts))
+        self.for_all(texts, threads, monitor, encode, |result: &mut GroupResult<I>| {
+            take(&result.ids, &result.counts)
+        })
     }
 
     /// How many ids each text has.
@@ -90,8 +90,7 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<i64>> {
-        let mut counts = Vec::new();
-        counts.try_reserve_exact(texts.len()).map_err(Error::out_of_memory("counts"))?;
+        let mut counts = Vec::with_room(texts.len(), "counts")?;
         let count =
             |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, on_progress: OnProgress<'_>| {
                 specials.check(number, text)?;
@@ -99,8 +98,8 @@ impl Encoder {
                 worker.encode(self, text, self.recognised(specials), &mut counter, on_progress)?;
                 Ok(counter.n)
             };
-        self.for_all(texts, threads, monitor, count, |piece| {
-            counts.extend(piece.counts.iter().map(|&n| n as i64));
+        self.for_all(texts, threads, monitor, count, |result| {
+            counts.extend(result.counts.iter().map(|&n| n as i64));
             Ok(())
         })?;
         Ok(counts)
@@ -113,41 +112,40 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
         encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, OnProgress<'_>) -> Result<usize> + Sync,
-        mut join: impl FnMut(&mut Piece<I>) -> Result<()>,
+        mut join: impl FnMut(&mut GroupResult<I>) -> Result<()>,
     ) -> Result<()> {
         let groups = groups(texts, GROUP_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
-        let job = |number: usize, piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
+        let job = |number: usize, result: &mut GroupResult<I>, on_progress: OnProgress<'_>| {
             let group = groups.get(number).cloned().unwrap_or_default();
             let first = group.start;
             let texts = texts.get(group).unwrap_or_default();
-            piece.ids.clear();
-            piece.counts.clear();
-            piece.counts.try_reserve(texts.len()).map_err(Error::out_of_memory("counts"))?;
+            result.ids.clear();
+            result.counts.clear();
+            result.counts.grow(texts.len(), "counts")?;
             self.with_worker(|worker| {
                 for (index, text) in texts.iter().enumerate() {
                     if let Some(next) = texts.get(index + 1) {
                         next.prefetch();
                     }
-                    let utf8 = text.utf8(&mut piece.buffer)?;
-                    piece.counts.push(encode(worker, first + index, utf8, &mut piece.ids, on_progress)?);
+                    let utf8 = text.utf8(&mut result.buffer)?;
+                    result.counts.push(encode(worker, first + index, utf8, &mut result.ids, on_progress)?);
                 }
                 Ok(())
             })
         };
-        OrderedJobs { n_jobs: groups.len(), threads, monitor, n_bytes }.run(job, |piece, _| join(piece))
+        encode_jobs(groups.len(), threads, n_bytes, monitor, job, |result, _| join(result))
     }
 }
 
-/// SafeCuts the texts into stretches of about equal length.
+/// Divides the texts into groups of about equal length.
 fn groups(texts: &[impl Text], group_bytes: usize) -> Result<Vec<Range<usize>>> {
     let mut groups = Vec::new();
     let (mut start, mut n_bytes) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
         n_bytes += text.n_bytes();
         if n_bytes >= group_bytes || index + 1 == texts.len() {
-            groups.try_reserve(1).map_err(Error::out_of_memory("a batch"))?;
-            groups.push(start..index + 1);
+            groups.try_push(start..index + 1, "a batch")?;
             (start, n_bytes) = (index + 1, 0);
         }
     }

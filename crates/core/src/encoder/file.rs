@@ -1,58 +1,67 @@
-//! A whole file to ids, on all threads, in any language.
+//! Encodes a whole file on all threads.
 //!
-//! Enters: a path. Leaves: the ids of the file's text. A file is cut at equal
-//! distances, wherever that is. A thread that starts at a cut may start inside a pretoken or a special token,
-//! and its first ids may be wrong; but for a pattern that looks at nothing before a pretoken, two scans that
-//! once agree on where a pretoken ends agree for ever after. So each piece is encoded past its end to where
-//! a pretoken ends, each notes where its own first pretokens end, and where a piece before it stopped at one
-//! of those, everything from there on is right and what is before it is dropped. Where the two never meet
-//! the text between is encoded again, in one go, up to where they do. Nothing depends on where the cuts are.
+//! The file is divided at equal distances, wherever those fall; each part is one job ([`crate::parallel`]). A job that
+//! begins in the middle of a pretoken or of a special token may give wrong ids at first. It is repaired as follows:
 //!
-//! Special tokens change nothing about that: no recognised token reaches across a place where both scans
-//! stand, and from there on both look for the leftmost.
+//! ```text
+//! file      |......................|......................|
+//! part 0    ^-------------------------->e                      encoded from 0 to the first boundary e past its end
+//! part 1                           ^..b.b.b------------------->  notes its first boundaries b with the ids before each
+//! joining   part 0's ids, then part 1's ids from the boundary b == e on
+//! ```
+//!
+//! Why that is exact: for a pattern that looks at nothing before a pretoken
+//! ([`Pretokenizer::is_memoryless`](crate::pretokens::Pretokenizer::is_memoryless)) the boundaries after a boundary are
+//! a function of the text after it. So two scans that share one boundary share all later ones. Where part 0 ends at
+//! none of part 1's boundaries, the text between is encoded again until the two meet. Special tokens change nothing:
+//! none reaches across a boundary of both scans, and from there on both look for the leftmost one.
+//!
+//! Other patterns are encoded as one part. Cost: each byte is read, checked and encoded once, but for the overlap of two
+//! parts. Memory: the ids, and a block of text for each thread.
 
 use std::fs::File;
 use std::path::Path;
 
-use super::file_blocks::{Blocks, Source};
 use super::output::Ids;
-use super::worker::{Marks, Window};
-use super::{Encoder, Specials};
+use super::worker::{Boundaries, OpenText};
+use super::{Encoder, Specials, encode_jobs};
+use crate::budget::Budget;
+use crate::corpus::InputErrors;
+use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 use crate::error::{Error, Result};
 use crate::ids::Id;
+use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
-use crate::parallel::ordered_jobs::OrderedJobs;
 
-/// Bytes between two cuts.
-const PIECE_BYTES: u64 = 4 << 20;
-/// Bytes that a piece is encoded past its end, at most, in search of the end of a pretoken.
-const OVERHANG_BYTES: u64 = 1 << 20;
-/// Ends of pretokens that a piece notes: the cut is most often forgotten after two or three.
-const N_MARKS: usize = 256;
+/// Bytes of a part.
+const PART_BYTES: u64 = 4 << 20;
+/// Bytes that a part is encoded past its end, at most, in search of a boundary.
+const MAX_OVERLAP_BYTES: u64 = 1 << 20;
+/// Boundaries that a part notes. Two scans nearly always meet at the second or third.
+const N_BOUNDARIES: usize = 256;
+/// Bytes of the first block of a part: it may be all that is needed.
+const FIRST_BLOCK_BYTES: usize = 1 << 14;
+/// Bytes of later blocks: they stay in the second-level cache until they are encoded.
+const BLOCK_BYTES: usize = 1 << 18;
 
-/// How a file is cut into pieces.
+/// How a file is divided.
 #[derive(Clone, Copy)]
-pub(super) struct Cutting {
-    /// Bytes between two cuts.
-    pub(super) piece_bytes: u64,
-    /// Whether the pattern allows any cut.
-    pub(super) in_windows: bool,
+pub(super) struct Division {
+    /// Bytes of a part.
+    pub(super) part_bytes: u64,
+    /// Whether the pattern allows parts at all.
+    pub(super) is_memoryless: bool,
 }
 
-/// A piece of a file, encoded.
-struct Piece<I> {
+/// A part of a file, encoded.
+#[derive(Default)]
+struct FilePart<I> {
     ids: Vec<I>,
-    marks: Marks,
-    /// Where the last pretoken ends; the piece has it and all before it, from any of its marks on.
+    boundaries: Boundaries,
+    /// Where the last pretoken ends: the ids are those from any of the boundaries up to here.
     end: u64,
-    buffer: Vec<u8>,
-}
-
-impl<I> Default for Piece<I> {
-    fn default() -> Self {
-        Piece { ids: Vec::new(), marks: Marks::default(), end: 0, buffer: Vec::new() }
-    }
+    buffers: Buffers,
 }
 
 impl Encoder {
@@ -64,63 +73,62 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<I>> {
-        let how = Cutting { piece_bytes: PIECE_BYTES, in_windows: self.pretokenizer.is_memoryless() };
-        self.encode_pieces(path, specials, threads, how, monitor)
+        let division = Division { part_bytes: PART_BYTES, is_memoryless: self.pretokenizer.is_memoryless() };
+        self.encode_parts(path, specials, threads, division, monitor)
     }
 
-    /// The same, cut into pieces as `how` says.
-    pub(super) fn encode_pieces<I: Id>(
+    /// The same, divided as `division` says.
+    pub(super) fn encode_parts<I: Id>(
         &self,
         path: &Path,
         specials: Specials,
         threads: usize,
-        how: Cutting,
+        Division { part_bytes, is_memoryless }: Division,
         monitor: &dyn Monitor,
     ) -> Result<Vec<I>> {
         self.check_width::<I>()?;
-        let Cutting { piece_bytes, in_windows } = how;
         let file = File::open(path).map_err(Error::io(path))?;
         let metadata = file.metadata().map_err(Error::io(path))?;
-        // What is no regular file, or says that it is empty (as in /proc), is read to its end.
+        // A pipe, and a file that says it is empty (as in /proc), is read to its end.
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
-        let n_pieces = match size {
-            Some(n_bytes) if in_windows && threads != 1 => n_bytes.div_ceil(piece_bytes),
+        let n_parts = match size {
+            Some(n_bytes) if is_memoryless && threads != 1 => n_bytes.div_ceil(part_bytes),
             _ => 1,
         };
-        let source = Source { path, file: &file, n_bytes: size };
-        let scan = FileScan { encoder: self, source, in_windows, specials };
-        let n_pieces = usize::try_from(n_pieces).map_err(Error::out_of_memory("the pieces of a file"))?;
+        let n_parts = usize::try_from(n_parts).map_err(Error::out_of_memory("the parts of a file"))?;
+        let budget = Budget::new(None);
+        let source = Source::Open(path, &file, size);
+        let scan = FileScan { encoder: self, path, source, budget: &budget, is_memoryless, specials };
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
-        let job = |number: usize, piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
-            if n_pieces == 1 {
-                pages::reserve(&mut piece.ids, n_ids);
+        let job = |number: usize, part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
+            if n_parts == 1 {
+                pages::reserve(&mut part.ids, n_ids);
             }
-            let is_last = number + 1 == n_pieces;
-            let begin = number as u64 * piece_bytes;
-            let until = if is_last { u64::MAX } else { begin + piece_bytes };
-            scan.encode_piece(begin, until, piece, on_progress)
+            let begin = number as u64 * part_bytes;
+            let until = if number + 1 == n_parts { u64::MAX } else { begin + part_bytes };
+            scan.encode_part(begin, until, part, on_progress)
         };
         let (mut all, mut end) = (Vec::new(), None);
-        if n_pieces > 1 {
+        if n_parts > 1 {
             pages::reserve(&mut all, n_ids);
         }
-        let mut bridge = Piece::default();
-        let join = |piece: &mut Piece<I>, on_progress: OnProgress<'_>| {
+        let mut between = FilePart::default();
+        let collect = |part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
             end = Some(match end {
-                None if n_pieces == 1 => {
-                    std::mem::swap(&mut all, &mut piece.ids);
-                    piece.end
+                None if n_parts == 1 => {
+                    std::mem::swap(&mut all, &mut part.ids);
+                    part.end
                 }
                 None => {
-                    append(&mut all, &piece.ids)?;
-                    piece.end
+                    all.try_extend(&part.ids, "ids")?;
+                    part.end
                 }
-                Some(at) => scan.join(&mut all, at, piece, &mut bridge, on_progress)?,
+                Some(at) => scan.join(&mut all, at, part, &mut between, on_progress)?,
             });
             Ok(())
         };
-        OrderedJobs { n_jobs: n_pieces, threads, monitor, n_bytes: size.unwrap_or(0) }.run(job, join)?;
+        encode_jobs(n_parts, threads, size.unwrap_or(0), monitor, job, collect)?;
         all.shrink_to_fit();
         Ok(all)
     }
@@ -129,111 +137,125 @@ impl Encoder {
 /// What all threads need to know.
 struct FileScan<'a> {
     encoder: &'a Encoder,
+    path: &'a Path,
     source: Source<'a>,
-    in_windows: bool,
+    budget: &'a Budget,
+    is_memoryless: bool,
     specials: Specials,
 }
 
-/// From where on a file is encoded and how far.
+/// From where a file is encoded and how far.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct PartRange {
     begin: u64,
-    /// The first end of a pretoken that is not before this one ends the stretch.
+    /// The part ends at the first boundary that is not before this offset.
     until: u64,
-    /// Where nothing ends in this many bytes after that, the stretch ends before it.
-    overhang: u64,
-    /// Ends of pretokens to note; where there are any, `begin` is a cut.
-    n_marks: usize,
+    /// If there is no boundary in this many bytes after `until`, the part ends before it.
+    max_overlap: u64,
+    /// Boundaries to note. If there are any, `begin` may be within a character.
+    n_boundaries: usize,
 }
 
 impl FileScan<'_> {
-    /// Encodes a piece between two cuts.
-    fn encode_piece<I: Id>(
+    /// Encodes the part of a file from `begin` on.
+    fn encode_part<I: Id>(
         &self,
         begin: u64,
         until: u64,
-        piece: &mut Piece<I>,
+        part: &mut FilePart<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let n_marks = if begin > 0 { N_MARKS } else { 0 };
-        match self.encode(Stretch { begin, until, overhang: OVERHANG_BYTES, n_marks }, piece, on_progress) {
-            // What begins within a pretoken may meet what the whole text does not hold. It is left to the
-            // bridge, which meets it if it is there.
+        let n_boundaries = if begin > 0 { N_BOUNDARIES } else { 0 };
+        let range = PartRange { begin, until, max_overlap: MAX_OVERLAP_BYTES, n_boundaries };
+        match self.encode(range, part, on_progress) {
+            // A scan that begins within a pretoken may meet an error that the whole text does not have. `join` encodes
+            // this text again from a boundary, and meets the error if it is real.
             Err(Error::MissingByte { .. } | Error::Pattern { .. }) if begin > 0 => {
-                piece.marks.marks.clear();
-                piece.end = until;
+                part.boundaries.ends.clear();
+                part.end = until;
                 Ok(())
             }
-            done => done.map_err(|error| error.in_data(|| self.source.path.display().to_string())),
+            done => done.map_err(|error| error.in_data(|| self.path.display().to_string())),
         }
     }
 
-    fn encode<I: Id>(&self, group: Stretch, piece: &mut Piece<I>, on_progress: OnProgress<'_>) -> Result<()> {
-        let Stretch { begin, until, overhang, n_marks } = group;
-        let Piece { ids, marks, end, buffer } = piece;
-        let mut blocks = Blocks::new(self.source, begin, n_marks > 0, std::mem::take(buffer));
-        blocks.advance(0)?;
+    fn encode<I: Id>(
+        &self,
+        range: PartRange,
+        part: &mut FilePart<I>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let PartRange { begin, until, max_overlap, n_boundaries } = range;
+        let FilePart { ids, boundaries, end, buffers } = part;
+        let mut reader =
+            Utf8Reader::open(self.source, InputErrors::Strict, self.budget, std::mem::take(buffers))?;
+        let mut at = begin;
+        if n_boundaries > 0 {
+            // The first character that begins here or after.
+            let first = reader.bytes(begin, 3)?;
+            at += first.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count() as u64;
+        }
         ids.clear();
-        marks.begin(blocks.base(), n_marks)?;
+        boundaries.begin(at, n_boundaries)?;
         self.encoder.with_worker(|worker| {
+            let mut n_bytes = FIRST_BLOCK_BYTES;
             loop {
-                let window = Window {
-                    text: blocks.text(),
-                    is_last: blocks.is_last(),
-                    until: usize::try_from(until.saturating_sub(blocks.base())).unwrap_or(usize::MAX),
-                    in_windows: self.in_windows,
+                let window = reader.window(at, n_bytes)?;
+                if let Some(offset) = window.invalid {
+                    return Err(reader.invalid_utf8(offset));
+                }
+                let is_last = !window.more;
+                let text = OpenText {
+                    text: window.text,
+                    is_last,
+                    until: usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX),
+                    is_memoryless: self.is_memoryless,
                     specials: self.specials,
                 };
-                let n_used = worker.encode_window(self.encoder, window, marks, &mut Ids(ids), on_progress)?;
+                let n_used =
+                    worker.encode_open_text(self.encoder, text, boundaries, &mut Ids(ids), on_progress)?;
                 on_progress(n_used)?;
-                *end = blocks.base() + n_used as u64;
-                let seen = blocks.base() + blocks.text().len() as u64;
-                if blocks.is_last() || *end >= until || seen > until.saturating_add(overhang) {
+                let seen = at + window.text.len() as u64;
+                at += n_used as u64;
+                *end = at;
+                if is_last || at >= until || seen > until.saturating_add(max_overlap) {
                     return Ok(());
                 }
-                blocks.advance(n_used)?;
-                marks.base = blocks.base();
+                boundaries.base = at;
+                // If nothing was certain, look at twice as much: a long pretoken is scanned a few times, not often.
+                n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES.min(n_bytes * 4) };
             }
         })?;
-        *buffer = blocks.into_buffer();
+        *buffers = reader.close();
         Ok(())
     }
 
-    /// Appends to `all`, the ids of the text up to `at`, those of `piece`; gives how far that goes.
+    /// Appends the ids of `part` to `all`, the ids of the text up to `at`. Returns how far `all` goes then.
     fn join<I: Id>(
         &self,
         all: &mut Vec<I>,
         mut at: u64,
-        piece: &Piece<I>,
-        bridge: &mut Piece<I>,
+        part: &FilePart<I>,
+        between: &mut FilePart<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<u64> {
-        let marks = &piece.marks.marks;
-        while at < piece.end {
-            let next = marks.get(marks.partition_point(|&(mark, _)| mark < at));
-            if let Some(&(mark, n_ids)) = next
-                && mark == at
+        let boundaries = &part.boundaries.ends;
+        while at < part.end {
+            let next = boundaries.get(boundaries.partition_point(|&(boundary, _)| boundary < at));
+            if let Some(&(boundary, n_ids)) = next
+                && boundary == at
             {
-                append(all, &piece.ids[n_ids..])?;
-                return Ok(piece.end);
+                all.try_extend(&part.ids[n_ids..], "ids")?;
+                return Ok(part.end);
             }
-            let until = next.map_or(piece.end, |&(mark, _)| mark);
-            let group = Stretch { begin: at, until, overhang: u64::MAX, n_marks: 0 };
-            // These bytes were done once before.
-            self.encode(group, bridge, &mut |_| on_progress(0))?;
-            append(all, &bridge.ids)?;
-            if bridge.end <= at {
-                // Only in a file that was cut short meanwhile.
-                return Ok(piece.end);
-            }
-            at = bridge.end;
+            // The two scans have not met yet: go on from `at` to the next boundary of the part.
+            let until = next.map_or(part.end, |&(boundary, _)| boundary);
+            let range = PartRange { begin: at, until, max_overlap: u64::MAX, n_boundaries: 0 };
+            // These bytes were reported before.
+            self.encode(range, between, &mut |_| on_progress(0))?;
+            all.try_extend(&between.ids, "ids")?;
+            at = between.end;
         }
         Ok(at)
     }
-}
-
-fn append<I: Id>(all: &mut Vec<I>, ids: &[I]) -> Result<()> {
-    all.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
-    all.extend_from_slice(ids);
-    Ok(())
 }

@@ -10,7 +10,6 @@ mod block_encoder;
 mod cache;
 mod encode_loop;
 mod file;
-mod file_blocks;
 pub mod merge;
 mod output;
 mod pool;
@@ -22,8 +21,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, OnProgress, report_progress};
+use crate::monitor::{Monitor, OnProgress, Stage, report_progress};
 use crate::pages;
+use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
@@ -224,6 +224,30 @@ impl Encoder {
     }
 }
 
-#[cfg(test)]
+/// Runs jobs that encode `n_bytes` of text in all, on up to `threads` threads.
+///
+/// At most three results for each thread wait to be collected.
+fn encode_jobs<R: Send + Default>(
+    n_jobs: usize,
+    threads: usize,
+    n_bytes: u64,
+    monitor: &dyn Monitor,
+    job: impl Fn(usize, &mut R, OnProgress<'_>) -> Result<()> + Sync,
+    collect: impl FnMut(&mut R, OnProgress<'_>) -> Result<()>,
+) -> Result<()> {
+    let report = |done: u64| monitor.report(Stage::Encode, done.min(n_bytes), n_bytes);
+    let n_threads = parallel::wanted(threads).min(n_jobs).max(1);
+    let jobs = OrderedJobs { n_jobs, max_waiting: 3 * n_threads, thread_name: "pairloom-encode" };
+    report(0)?;
+    // Threads share the encoder's workers; they need nothing of their own.
+    jobs.run(
+        &mut vec![(); n_threads],
+        |(), number, result, on_progress| job(number, result, on_progress),
+        collect,
+        &mut |done| report(done),
+    )?;
+    report(n_bytes)
+}
+
 #[cfg(test)]
 mod tests;

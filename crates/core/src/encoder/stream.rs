@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::output::Ids;
-use super::worker::{Marks, Window};
+use super::worker::{Boundaries, OpenText};
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -24,14 +24,14 @@ pub struct StreamEncoder {
     /// Do not look at `held` before it is this long: what is too long to be encoded yet is not scanned
     /// again for every few bytes that come.
     pub(super) patience: usize,
-    pub(super) in_windows: bool,
+    pub(super) is_memoryless: bool,
 }
 
 impl StreamEncoder {
     /// A stream in which literals of special tokens are what `specials` says.
     pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
-        let in_windows = encoder.pretokenizer.is_memoryless();
-        StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, in_windows }
+        let is_memoryless = encoder.pretokenizer.is_memoryless();
+        StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, is_memoryless }
     }
 
     /// Takes more text; appends the ids that are certain by now to `out`.
@@ -62,18 +62,18 @@ impl StreamEncoder {
 
     /// Encodes what is held as far as it is certain, to its end if it is the last; gives its length.
     fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
-        let window = Window {
+        let text = OpenText {
             text: &self.held,
             is_last,
             until: usize::MAX,
-            in_windows: self.in_windows,
+            is_memoryless: self.is_memoryless,
             specials: self.specials,
         };
-        let mut marks = Marks { base: self.n_taken, ..Marks::default() };
+        let mut boundaries = Boundaries { base: self.n_taken, ..Boundaries::default() };
         let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder
             .with_worker(|worker| {
-                worker.encode_window(&self.encoder, window, &mut marks, &mut Ids(out), &mut on_progress)
+                worker.encode_open_text(&self.encoder, text, &mut boundaries, &mut Ids(out), &mut on_progress)
             })
             .map_err(|error| error.in_data(String::new))
     }

@@ -4,7 +4,7 @@ mod random;
 
 use std::sync::Arc;
 
-use super::file::Cutting;
+use super::file::Division;
 use super::*;
 use crate::monitor::{Monitor, Silent, Stage};
 use crate::vocabulary::Tokens;
@@ -307,10 +307,10 @@ fn a_stream_cut_anywhere_gives_the_whole() {
         let expected = encode(&encoder, &text);
         let places: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
         for &first in &places {
-            for in_windows in [false, true] {
+            for is_memoryless in [false, true] {
                 let mut ids = Vec::<u32>::new();
                 let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
-                stream.in_windows = in_windows;
+                stream.is_memoryless = is_memoryless;
                 stream.push(&text[..first], &mut ids, &Silent).unwrap();
                 stream.push(&text[first..], &mut ids, &Silent).unwrap();
                 stream.finish(&mut ids, &Silent).unwrap();
@@ -319,7 +319,7 @@ fn a_stream_cut_anywhere_gives_the_whole() {
         }
         let mut ids = Vec::<u32>::new();
         let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
-        stream.in_windows = true;
+        stream.is_memoryless = true;
         for pair in places.windows(2) {
             stream.patience = 0;
             stream.push(&text[pair[0]..pair[1]], &mut ids, &Silent).unwrap();
@@ -426,11 +426,11 @@ fn a_file_cut_anywhere_gives_the_whole() {
         let expected = encode(&encoder, &text);
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 2, 7] {
-            for piece_bytes in [1, 3, 50, 333, 1 << 20] {
-                for in_windows in [true, false] {
-                    let how = Cutting { piece_bytes, in_windows };
+            for part_bytes in [1, 3, 50, 333, 1 << 20] {
+                for is_memoryless in [true, false] {
+                    let how = Division { part_bytes, is_memoryless };
                     for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
-                        let ids = encoder.encode_pieces::<u32>(&file.0, specials, threads, how, &Silent);
+                        let ids = encoder.encode_parts::<u32>(&file.0, specials, threads, how, &Silent);
                         check_specials(&encoder, &text, specials, ids, &expected);
                     }
                 }
@@ -453,9 +453,9 @@ fn long_files_are_joined_where_the_pieces_meet() {
         let expected = encode(&encoder, &text);
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 3] {
-            for piece_bytes in [2_000, 10_000] {
-                let how = Cutting { piece_bytes, in_windows: true };
-                let ids = encoder.encode_pieces::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
+            for part_bytes in [2_000, 10_000] {
+                let how = Division { part_bytes, is_memoryless: true };
+                let ids = encoder.encode_parts::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
                 assert!(ids.unwrap() == expected);
             }
         }
@@ -483,10 +483,10 @@ fn the_first_malformed_byte_of_a_file_is_named() {
     let mut random = Random(5);
     let setting = Setting::new(&mut random, PATTERNS[0]);
     let encoder = setting.encoder(EncoderOptions::default());
-    let offset_of = |content: &[u8], piece_bytes| {
+    let offset_of = |content: &[u8], part_bytes| {
         let file = TemporaryFile::new(content);
-        let how = Cutting { piece_bytes, in_windows: true };
-        match encoder.encode_pieces::<u32>(&file.0, Specials::Recognise, 3, how, &Silent) {
+        let how = Division { part_bytes, is_memoryless: true };
+        match encoder.encode_parts::<u32>(&file.0, Specials::Recognise, 3, how, &Silent) {
             Err(Error::InvalidUtf8 { offset, hint, path }) => {
                 assert_eq!(path.as_deref(), Some(&*file.0));
                 (offset as usize, hint)

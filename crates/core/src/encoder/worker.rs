@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::monitor::OnProgress;
 use crate::special::SpecialTokens;
 
-/// A window of more bytes takes so long that the pulse is called within it.
+/// A text of more bytes takes so long that `on_progress` is called within it.
 const LONG: usize = 1 << 20;
 
 /// Buffers that are reused from text to text.
@@ -19,7 +19,7 @@ pub(super) struct Worker {
 
 /// A text that may go on.
 #[derive(Clone, Copy)]
-pub(super) struct Window<'a> {
+pub(super) struct OpenText<'a> {
     /// What there is of it.
     pub(super) text: &'a str,
     /// Whether that is all.
@@ -27,32 +27,32 @@ pub(super) struct Window<'a> {
     /// Encoding may stop at the first end of a pretoken or a special token from here on.
     pub(super) until: usize,
     /// Whether the pattern lets a document be encoded before all of it is there.
-    pub(super) in_windows: bool,
+    pub(super) is_memoryless: bool,
     /// What literals of special tokens in it are.
     pub(super) specials: Specials,
 }
 
 /// Where pretokens ended, and how many ids there were by then: the first ones, as many as there is room for.
 #[derive(Default)]
-pub(super) struct Marks {
-    pub(super) marks: Vec<(u64, usize)>,
+pub(super) struct Boundaries {
+    pub(super) ends: Vec<(u64, usize)>,
     /// How many more are wanted.
     pub(super) n_wanted: usize,
-    /// The offset of the window's text.
+    /// The offset of the text in the file or the stream.
     pub(super) base: u64,
 }
 
-impl Marks {
+impl Boundaries {
     /// Starts anew for a text that begins at `base`: an end of nothing, but as good as one.
     pub(super) fn begin(&mut self, base: u64, n_wanted: usize) -> Result<()> {
-        self.marks.clear();
+        self.ends.clear();
         (self.base, self.n_wanted) = (base, n_wanted);
         if n_wanted > 0 { self.add(0, 0) } else { Ok(()) }
     }
 
     fn add(&mut self, at: usize, n_ids: usize) -> Result<()> {
-        self.marks.try_reserve(1).map_err(Error::out_of_memory("the ends of pretokens"))?;
-        self.marks.push((self.base + at as u64, n_ids));
+        self.ends.try_reserve(1).map_err(Error::out_of_memory("the ends of pretokens"))?;
+        self.ends.push((self.base + at as u64, n_ids));
         self.n_wanted -= 1;
         Ok(())
     }
@@ -116,23 +116,23 @@ impl Worker {
     /// Encodes the beginning of a text as far as nothing that may follow can change it; gives its length.
     ///
     /// Held back are the last two pretokens, white space at the end, and what may begin a special token; with
-    /// `in_windows` false, all that follows the last special token.
-    pub(super) fn encode_window<S: Output>(
+    /// `is_memoryless` false, all that follows the last special token.
+    pub(super) fn encode_open_text<S: Output>(
         &mut self,
         encoder: &Encoder,
-        window: Window<'_>,
-        marks: &mut Marks,
+        open: OpenText<'_>,
+        boundaries: &mut Boundaries,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
-        let Window { text, is_last, until, in_windows, .. } = window;
-        let specials = match window.specials {
+        let OpenText { text, is_last, until, is_memoryless, .. } = open;
+        let specials = match open.specials {
             Specials::Ordinary => None,
             Specials::Recognise | Specials::Error => Some(&encoder.specials),
         };
         let longest = specials.map_or(0, SpecialTokens::longest);
-        // A special token that starts before `open` is seen in full, whichever is the longest there.
-        let open = match longest {
+        // A special token that starts before `visible` is seen in full, whichever is the longest there.
+        let visible = match longest {
             1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
         };
@@ -140,43 +140,45 @@ impl Worker {
         while done < until {
             let found = specials
                 .and_then(|specials| Some((specials, specials.find(text.as_bytes(), done)?)))
-                .filter(|(_, found)| found.start < open);
-            let end = found.map_or(open, |(_, found)| found.start);
+                .filter(|(_, found)| found.start < visible);
+            let end = found.map_or(visible, |(_, found)| found.start);
             let is_whole = found.is_some() || is_last;
-            if !is_whole && !in_windows {
+            if !is_whole && !is_memoryless {
                 break;
             }
             if end > done {
                 let document =
-                    Window { text: &text[done..end], is_last: is_whole, until: until - done, ..window };
-                done += self.encode_document_window(encoder, document, done, marks, output, on_progress)?;
+                    OpenText { text: &text[done..end], is_last: is_whole, until: until - done, ..open };
+                done +=
+                    self.encode_open_document(encoder, document, done, boundaries, output, on_progress)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end && done < until) else { break };
-            if window.specials == Specials::Error {
+            if open.specials == Specials::Error {
                 let token = specials.tokens()[found.index].0.clone();
-                let offset = usize::try_from(marks.base).unwrap_or(usize::MAX).saturating_add(found.start);
+                let offset =
+                    usize::try_from(boundaries.base).unwrap_or(usize::MAX).saturating_add(found.start);
                 return Err(Error::DisallowedSpecial { token, offset });
             }
             output.put(specials.tokens()[found.index].1)?;
             done = found.end;
-            if marks.n_wanted > 0 {
-                marks.add(done, output.n_ids())?;
+            if boundaries.n_wanted > 0 {
+                boundaries.add(done, output.n_ids())?;
             }
         }
         Ok(done)
     }
 
     /// The same for a document, which lies `base` bytes into the text.
-    fn encode_document_window<S: Output>(
+    fn encode_open_document<S: Output>(
         &mut self,
         encoder: &Encoder,
-        window: Window<'_>,
+        open: OpenText<'_>,
         base: usize,
-        marks: &mut Marks,
+        boundaries: &mut Boundaries,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
-        let Window { text, is_last, until, .. } = window;
+        let OpenText { text, is_last, until, .. } = open;
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);
         while scanned < text.len() && encoded < until {
@@ -202,13 +204,13 @@ impl Worker {
                 certain = certain.get(..n_until).unwrap_or(certain);
             }
             let is_short = certain.len() < n_certain;
-            while marks.n_wanted > 0
+            while boundaries.n_wanted > 0
                 && let Some((end, rest)) = certain.split_first()
             {
                 let one = std::slice::from_ref(end);
                 self.pretokens.encode(encoder, text.as_bytes(), encoded, one, output, on_progress)?;
                 (encoded, certain) = (*end, rest);
-                marks.add(base + encoded, output.n_ids())?;
+                boundaries.add(base + encoded, output.n_ids())?;
             }
             self.pretokens.encode(encoder, text.as_bytes(), encoded, certain, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);

@@ -30,6 +30,16 @@ pub trait TryReserve: Sized {
 
     /// Appends an item.
     fn try_push(&mut self, item: Self::Item, what: &'static str) -> Result<()>;
+
+    /// Appends copies of `items`.
+    fn try_extend(&mut self, items: &[Self::Item], what: &'static str) -> Result<()>
+    where
+        Self::Item: Copy;
+
+    /// Grows to `n` items, all of them copies of `item`.
+    fn try_resize(&mut self, n: usize, item: Self::Item, what: &'static str) -> Result<()>
+    where
+        Self::Item: Copy;
 }
 
 impl<T> TryReserve for Vec<T> {
@@ -50,6 +60,24 @@ impl<T> TryReserve for Vec<T> {
     fn try_push(&mut self, item: T, what: &'static str) -> Result<()> {
         self.grow(1, what)?;
         self.push(item);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, items: &[T], what: &'static str) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.grow(items.len(), what)?;
+        self.extend_from_slice(items);
+        Ok(())
+    }
+
+    fn try_resize(&mut self, n: usize, item: T, what: &'static str) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.try_reserve_exact(n.saturating_sub(self.len())).map_err(Error::out_of_memory(what))?;
+        self.resize(n, item);
         Ok(())
     }
 }

@@ -1,45 +1,79 @@
-//! The threads of one call: how many are wanted, and starting one only where there is room for it.
+//! Threads: how many are used, how one is started, and how work is divided among them.
 //!
-//! A thread that finds no memory for its thread-local data does not fail: the C library ends the process. So a
-//! thread is started only where the address space has room to spare, and the room is kept until the thread has its
-//! data; where there is none, the threads that are there do the work.
+//! Threads live only inside a call, so nothing is left to break after a fork. The calling thread always takes part, so
+//! work is done even where no thread can be started.
 
-pub(crate) mod ordered_jobs;
+mod ordered_jobs;
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
-/// What must be free before a thread is started: its stack, its arena, its thread-local data.
+use crate::error::Result;
+
+pub(crate) use ordered_jobs::OrderedJobs;
+
+/// Address space that must be free before a thread is started: its stack, its arena, its thread-local data.
 const ROOM_BYTES: usize = 16 << 20;
 
 /// More threads than this for each processor never made anything faster.
-const MOST_PER_PROCESSOR: usize = 4;
+const MAX_PER_PROCESSOR: usize = 4;
 
-/// As many threads may be asked for on any machine: what comes out does not depend on the number, which tests rely
-/// on.
-const MOST_ANYWHERE: usize = 16;
+/// This many threads may be asked for on any machine, so that tests can check that results do not depend on them.
+const ALWAYS_ALLOWED: usize = 16;
 
-/// How many threads to use when `threads` are asked for: 0 asks for all there are, and so many that they cannot help
-/// are fewer.
+/// How many threads to use when `threads` are asked for. 0 means one for each processor; more than can help are not used.
 pub(crate) fn wanted(threads: usize) -> usize {
     let n_processors = thread::available_parallelism().map_or(1, usize::from);
     match threads {
         0 => n_processors,
-        n => n.min((MOST_PER_PROCESSOR * n_processors).max(MOST_ANYWHERE)),
+        n => n.min((MAX_PER_PROCESSOR * n_processors).max(ALWAYS_ALLOWED)),
     }
 }
 
 /// Starts a thread that ends with `scope`, or says why it cannot.
+///
+/// A thread that finds no memory for its thread-local data does not fail: the C library ends the process. So a thread
+/// is started only where [`ROOM_BYTES`] of address space can be mapped, and these stay mapped until the thread has its
+/// data.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    // Mapped and given back untouched: some microseconds.
+    // Mapping and unmapping untouched memory takes some microseconds.
     let room = memmap2::MmapMut::map_anon(ROOM_BYTES)?;
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
         // The standard library has stored the thread's handle, so its thread-local data exist.
         drop(room);
         work()
     })
+}
+
+/// Calls `work` for all items on up to `threads` threads; returns the first error that a thread met.
+pub(crate) fn for_each<T: Send>(
+    threads: usize,
+    items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) -> Result<()> + Sync,
+) -> Result<()> {
+    let queue = Mutex::new(items);
+    let failure = Mutex::new(None);
+    let take_all = || {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(item) = next() {
+            if let Err(error) = work(item) {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                break;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            if spawn_scoped(scope, "pairloom", take_all).is_err() {
+                break;
+            }
+        }
+        take_all();
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }

@@ -1,236 +1,223 @@
-//! Work in numbered jobs over all threads, joined in order.
+//! Runs numbered jobs on several threads and collects their results in order.
 //!
-//! Enters: how many jobs there are, what one does, how its product joins those before it. Threads take the
-//! next job from one atomic number. The calling thread works too; it alone joins products, as soon as their
-//! turn has come and before it takes another job, and it alone calls the monitor: so both may do what only
-//! that thread may. A thread that is far ahead of the joining waits. What was joined is handed out again to be
-//! filled anew, so that products are few however many jobs there are. Where a thread cannot be started the others
-//! do its work. No thread outlives the call.
+//! Threads take the next job's number from an atomic counter. Only the calling thread collects results, in job order and
+//! as soon as it can, and only it reports progress: so `collect` and `report` may use the interpreter. Results are
+//! reused: what was collected is handed out again to be filled by a later job.
 //!
-//! The error that is returned is that of the first job that failed, in the order of the jobs: those before it
-//! are finished, those after it are not begun.
+//! A thread that is far ahead of the collector waits ([`OrderedJobs::max_waiting`]), so memory is bounded however many
+//! jobs there are.
+//!
+//! The error that is returned is that of the first failed job, in job order: jobs before it are finished, jobs after it
+//! are not begun. It is the error that a single thread would meet.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
 
+use super::spawn_scoped;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::monitor::{Monitor, OnProgress, REPORT_EVERY, Stage};
-use crate::parallel;
-
-/// Products that may wait for their turn, for each thread.
-const WAITING_PER_THREAD: usize = 3;
+use crate::monitor::{OnProgress, REPORT_EVERY, Ticker};
 
 /// What is reserved; named in [`Error::OutOfMemory`].
-const PRODUCTS: &str = "the results of threads";
+const RESULTS: &str = "the results of threads";
 
 /// A call's work.
-pub(crate) struct OrderedJobs<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct OrderedJobs {
     pub(crate) n_jobs: usize,
-    /// At most; 0 for all there are.
-    pub(crate) threads: usize,
-    pub(crate) monitor: &'a dyn Monitor,
-    /// Bytes of text in all jobs.
-    pub(crate) n_bytes: u64,
+    /// Results that may wait for the collector; threads that have more wait. With `n_jobs` none ever waits.
+    pub(crate) max_waiting: usize,
+    /// The name of the threads that are started.
+    pub(crate) thread_name: &'static str,
 }
 
-/// The products that wait for their turn, and those to be used again. Both have room for all that there can be.
-struct Products<P> {
-    waiting: Vec<(usize, Result<P>)>,
-    spare: Vec<P>,
+/// The results that wait for the collector, and those to be used again. Both have room for all that there can be.
+struct Results<R> {
+    waiting: Vec<(usize, Result<R>)>,
+    spare: Vec<R>,
 }
 
-/// What all threads see.
-struct JobQueue<P> {
+/// What all threads share.
+struct JobQueue<R> {
     next_job: AtomicUsize,
-    /// Jobs from this number on are not begun.
-    wanted: AtomicUsize,
-    stop: AtomicBool,
-    done_bytes: AtomicU64,
-    products: Mutex<Products<P>>,
-    /// Signalled when products were joined.
-    joined: Condvar,
-    most_waiting: usize,
+    /// Jobs from this number on are not begun: there are no more, or one before them failed.
+    end: AtomicUsize,
+    is_stopped: AtomicBool,
+    /// The sum of what jobs have reported as done.
+    n_done: AtomicU64,
+    results: Mutex<Results<R>>,
+    /// Signalled when results were collected.
+    collected: Condvar,
+    max_waiting: usize,
 }
 
-impl OrderedJobs<'_> {
-    /// Runs all jobs; `job` fills a product it is given, `join` takes over its content.
-    pub(crate) fn run<P: Send + Default>(
-        &self,
-        job: impl Fn(usize, &mut P, OnProgress<'_>) -> Result<()> + Sync,
-        join: impl FnMut(&mut P, OnProgress<'_>) -> Result<()>,
+impl OrderedJobs {
+    /// Runs all jobs, on a thread for each of `states`, of which there is at least one.
+    ///
+    /// `job` fills the result of the job of a number. `collect` takes over its content, in order. `report` is told the
+    /// sum of what jobs passed to `on_progress`, about ten times a second; an error of it stops the work and is returned.
+    pub(crate) fn run<S: Send, R: Send + Default>(
+        self,
+        states: &mut [S],
+        job: impl Fn(&mut S, usize, &mut R, OnProgress<'_>) -> Result<()> + Sync,
+        collect: impl FnMut(&mut R, OnProgress<'_>) -> Result<()>,
+        report: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        self.monitor.report(Stage::Encode, 0, self.n_bytes)?;
-        let n_threads = parallel::wanted(self.threads).min(self.n_jobs).max(1);
-        let most_waiting = WAITING_PER_THREAD * n_threads;
-        // Each thread leaves one more before it waits.
-        let n_products = most_waiting + n_threads + 1;
-        let products = Products {
-            waiting: Vec::with_room(n_products, PRODUCTS)?,
-            spare: Vec::with_room(n_products, PRODUCTS)?,
+        // Each thread adds one more result before it waits.
+        let n_results = self.max_waiting.min(self.n_jobs) + states.len() + 1;
+        let results = Results {
+            waiting: Vec::with_room(n_results, RESULTS)?,
+            spare: Vec::with_room(n_results, RESULTS)?,
         };
         let queue = JobQueue {
             next_job: AtomicUsize::new(0),
-            wanted: AtomicUsize::new(self.n_jobs),
-            stop: AtomicBool::new(false),
-            done_bytes: AtomicU64::new(0),
-            products: Mutex::new(products),
-            joined: Condvar::new(),
-            most_waiting,
+            end: AtomicUsize::new(self.n_jobs),
+            is_stopped: AtomicBool::new(false),
+            n_done: AtomicU64::new(0),
+            results: Mutex::new(results),
+            collected: Condvar::new(),
+            max_waiting: self.max_waiting,
         };
-        thread::scope(|scope| self.work(scope, n_threads, &queue, &job, join))?;
-        self.monitor.report(Stage::Encode, self.n_bytes, self.n_bytes)
-    }
-
-    /// Starts the other threads, works, joins, waits for them.
-    fn work<'scope, P: Send + Default>(
-        &self,
-        scope: &'scope thread::Scope<'scope, '_>,
-        n_threads: usize,
-        queue: &'scope JobQueue<P>,
-        job: &'scope (impl Fn(usize, &mut P, OnProgress<'_>) -> Result<()> + Sync),
-        join: impl FnMut(&mut P, OnProgress<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let (sender, handed_in) = mpsc::sync_channel::<()>(1);
-        for _ in 1..n_threads {
-            let sender = sender.clone();
-            let others = move || {
-                let mut product = P::default();
-                while let Some(number) = queue.take_job() {
-                    let done = job(number, &mut product, &mut |n_bytes| queue.tick(n_bytes));
-                    queue.hand_in(number, done.map(|()| std::mem::take(&mut product)));
-                    // Full where the calling thread was told already; gone once the first failure is known.
-                    let _ = sender.try_send(());
-                    product = queue.wait_for_room();
+        let Some((own, others)) = states.split_first_mut() else { return Ok(()) };
+        thread::scope(|scope| {
+            let (sender, finished) = mpsc::sync_channel::<()>(1);
+            for state in others.iter_mut().take(self.n_jobs.saturating_sub(1)) {
+                let (sender, queue, job) = (sender.clone(), &queue, &job);
+                let work = move || {
+                    let mut result = R::default();
+                    while let Some(number) = queue.take_job() {
+                        let done = job(state, number, &mut result, &mut |n_done| queue.tick(n_done));
+                        queue.add_result(number, done.map(|()| std::mem::take(&mut result)));
+                        // Full if the calling thread was told already; disconnected once it knows of a failure.
+                        let _ = sender.try_send(());
+                        result = queue.wait_for_room();
+                    }
+                };
+                if spawn_scoped(scope, self.thread_name, work).is_err() {
+                    break;
                 }
-            };
-            if parallel::spawn_scoped(scope, "pairloom-encode", others).is_err() {
-                break;
             }
-        }
-        drop(sender);
-        // However this ends: nobody may wait for room that nobody makes.
-        let _stop = StopOnDrop(queue);
-        let mut collector = Collector { queue, join, next: 0 };
-        let mut interruption = Ok(());
-        let mut reported = Instant::now();
-        let mut on_progress = |n_bytes| {
-            queue.tick(n_bytes)?;
-            if reported.elapsed() >= REPORT_EVERY {
-                reported = Instant::now();
-                let done = queue.done_bytes.load(Ordering::Relaxed).min(self.n_bytes);
-                if let Err(error) = self.monitor.report(Stage::Encode, done, self.n_bytes) {
+            drop(sender);
+            // However this ends, no thread may wait for room that nobody makes.
+            let _stop = StopOnDrop(&queue);
+            let mut collector = Collector { queue: &queue, collect, next: 0 };
+            let mut interruption = Ok(());
+            let mut ticker = Ticker::start();
+            let mut on_progress = |n_done| {
+                queue.tick(n_done)?;
+                if ticker.is_due()
+                    && let Err(error) = report(queue.n_done.load(Ordering::Relaxed))
+                {
                     interruption = Err(error);
-                    queue.stop.store(true, Ordering::Relaxed);
+                    queue.is_stopped.store(true, Ordering::Relaxed);
                     return Err(Error::Interrupted);
                 }
+                Ok(())
+            };
+            let mut failure = collector.collect_ready(&mut on_progress);
+            while failure.is_ok()
+                && let Some(number) = queue.take_job()
+            {
+                let mut result = queue.spare();
+                let done = job(own, number, &mut result, &mut on_progress);
+                queue.add_result(number, done.map(|()| result));
+                failure = collector.collect_ready(&mut on_progress);
             }
-            Ok(())
-        };
-        let mut failure = collector.join_ready(&mut on_progress);
-        while failure.is_ok()
-            && let Some(number) = queue.take_job()
-        {
-            let mut product = queue.spare();
-            let done = job(number, &mut product, &mut on_progress);
-            queue.hand_in(number, done.map(|()| product));
-            failure = collector.join_ready(&mut on_progress);
-        }
-        while failure.is_ok() {
-            let waited = handed_in.recv_timeout(REPORT_EVERY);
-            // A failed report tells the other threads to stop; they are waited for all the same.
-            let _ = on_progress(0);
-            failure = collector.join_ready(&mut on_progress);
-            if waited == Err(RecvTimeoutError::Disconnected) {
-                break;
+            while failure.is_ok() {
+                let waited = finished.recv_timeout(REPORT_EVERY);
+                // A failed report tells the other threads to stop; they are waited for all the same.
+                let _ = on_progress(0);
+                failure = collector.collect_ready(&mut on_progress);
+                if waited == Err(RecvTimeoutError::Disconnected) {
+                    break;
+                }
             }
-        }
-        interruption.and(failure)
+            interruption.and(failure)
+        })
     }
 }
 
 /// The calling thread's side of the queue.
-struct Collector<'a, P, J> {
-    queue: &'a JobQueue<P>,
-    join: J,
+struct Collector<'a, R, C> {
+    queue: &'a JobQueue<R>,
+    collect: C,
     next: usize,
 }
 
-impl<P: Default, J: FnMut(&mut P, OnProgress<'_>) -> Result<()>> Collector<'_, P, J> {
-    /// Joins all products whose turn it is; an error is the first in order.
-    fn join_ready(&mut self, on_progress: OnProgress<'_>) -> Result<()> {
-        while let Some(product) = self.queue.take_product(self.next) {
+impl<R: Default, C: FnMut(&mut R, OnProgress<'_>) -> Result<()>> Collector<'_, R, C> {
+    /// Collects all results whose turn it is; an error is the first in job order.
+    fn collect_ready(&mut self, on_progress: OnProgress<'_>) -> Result<()> {
+        while let Some(result) = self.queue.take_result(self.next) {
             self.next += 1;
-            let mut product = product?;
-            (self.join)(&mut product, on_progress)?;
-            self.queue.lock().spare.push(product);
-            self.queue.joined.notify_all();
-            // Others may hand in products as fast as they are joined.
+            let mut result = result?;
+            (self.collect)(&mut result, on_progress)?;
+            self.queue.lock().spare.push(result);
+            self.queue.collected.notify_all();
+            // Other threads may add results as fast as they are collected.
             on_progress(0)?;
         }
         Ok(())
     }
 }
 
-impl<P: Default> JobQueue<P> {
-    fn lock(&self) -> MutexGuard<'_, Products<P>> {
-        self.products.lock().unwrap_or_else(PoisonError::into_inner)
+impl<R: Default> JobQueue<R> {
+    fn lock(&self) -> MutexGuard<'_, Results<R>> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tick(&self, n_bytes: usize) -> Result<()> {
-        self.done_bytes.fetch_add(n_bytes as u64, Ordering::Relaxed);
-        if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    fn tick(&self, n_done: usize) -> Result<()> {
+        self.n_done.fetch_add(n_done as u64, Ordering::Relaxed);
+        if self.is_stopped.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// The number of a job to do.
     fn take_job(&self) -> Option<usize> {
         let number = self.next_job.fetch_add(1, Ordering::Relaxed);
-        let is_wanted = number < self.wanted.load(Ordering::Relaxed) && !self.stop.load(Ordering::Relaxed);
+        let is_wanted = number < self.end.load(Ordering::Relaxed) && !self.is_stopped.load(Ordering::Relaxed);
         is_wanted.then_some(number)
     }
 
-    /// Leaves a product to be joined.
-    fn hand_in(&self, number: usize, product: Result<P>) {
-        if product.is_err() {
-            self.wanted.fetch_min(number, Ordering::Relaxed);
+    /// Leaves a result to be collected.
+    fn add_result(&self, number: usize, result: Result<R>) {
+        if result.is_err() {
+            self.end.fetch_min(number, Ordering::Relaxed);
         }
-        self.lock().waiting.push((number, product));
+        self.lock().waiting.push((number, result));
     }
 
-    /// The product of a job, if it is there.
-    fn take_product(&self, number: usize) -> Option<Result<P>> {
+    /// The result of a job, if it is there.
+    fn take_result(&self, number: usize) -> Option<Result<R>> {
         let waiting = &mut self.lock().waiting;
         let at = waiting.iter().position(|&(n, _)| n == number)?;
         Some(waiting.swap_remove(at).1)
     }
 
-    /// A product to be filled.
-    fn spare(&self) -> P {
+    /// A result to be filled.
+    fn spare(&self) -> R {
         self.lock().spare.pop().unwrap_or_default()
     }
 
-    /// The same, once not too many wait to be joined.
-    fn wait_for_room(&self) -> P {
-        let is_full = |products: &mut Products<P>| {
-            products.waiting.len() > self.most_waiting && !self.stop.load(Ordering::Relaxed)
+    /// The same, once not too many wait to be collected.
+    fn wait_for_room(&self) -> R {
+        let is_full = |results: &mut Results<R>| {
+            results.waiting.len() > self.max_waiting && !self.is_stopped.load(Ordering::Relaxed)
         };
-        let waited = self.joined.wait_while(self.lock(), is_full);
+        let waited = self.collected.wait_while(self.lock(), is_full);
         waited.unwrap_or_else(PoisonError::into_inner).spare.pop().unwrap_or_default()
     }
 }
 
 /// Ends the work of the other threads when the calling thread is done, or fails.
-struct StopOnDrop<'a, P>(&'a JobQueue<P>);
+struct StopOnDrop<'a, R>(&'a JobQueue<R>);
 
-impl<P> Drop for StopOnDrop<'_, P> {
+impl<R> Drop for StopOnDrop<'_, R> {
     fn drop(&mut self) {
-        self.0.stop.store(true, Ordering::Relaxed);
-        // Under the lock, so that nobody is between looking and waiting.
-        let _products = self.0.products.lock();
-        self.0.joined.notify_all();
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+        // Under the lock, so that no thread is between looking and waiting.
+        let _results = self.0.results.lock();
+        self.0.collected.notify_all();
     }
 }
 
@@ -239,26 +226,37 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::monitor::Silent;
 
-    fn jobs(n_jobs: usize, threads: usize) -> OrderedJobs<'static> {
-        OrderedJobs { n_jobs, threads, monitor: &Silent, n_bytes: n_jobs as u64 }
+    fn run<R: Send + Default>(
+        threads: usize,
+        job: impl Fn(usize, &mut R, OnProgress<'_>) -> Result<()> + Sync,
+        collect: impl FnMut(&mut R, OnProgress<'_>) -> Result<()>,
+        report: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let jobs = OrderedJobs { n_jobs: 500, max_waiting: 3 * threads, thread_name: "test" };
+        let mut states = vec![(); threads];
+        jobs.run(
+            &mut states,
+            |(), number, result, on_progress| job(number, result, on_progress),
+            collect,
+            report,
+        )
     }
 
     #[test]
-    fn products_are_joined_in_order() {
+    fn results_are_collected_in_order() {
         for threads in [1, 2, 7] {
-            let mut joined = Vec::new();
-            let job = |number, product: &mut Vec<usize>, on_progress: OnProgress<'_>| {
-                product.push(number);
+            let mut collected = Vec::new();
+            let job = |number, result: &mut Vec<usize>, on_progress: OnProgress<'_>| {
+                result.push(number);
                 on_progress(1)
             };
-            let join = |product: &mut Vec<usize>, _: OnProgress<'_>| {
-                joined.append(product);
+            let collect = |result: &mut Vec<usize>, _: OnProgress<'_>| {
+                collected.append(result);
                 Ok(())
             };
-            jobs(500, threads).run(job, join).unwrap();
-            assert_eq!(joined, (0..500).collect::<Vec<_>>());
+            run(threads, job, collect, &mut |_| Ok(())).unwrap();
+            assert_eq!(collected, (0..500).collect::<Vec<_>>());
         }
     }
 
@@ -269,32 +267,26 @@ mod tests {
                 100.. => Err(Error::UnknownTokenId { id: number as i64 }),
                 _ => Ok(()),
             };
-            let mut n_joined = 0;
-            let join = |(): &mut (), _: OnProgress<'_>| {
-                n_joined += 1;
+            let mut n_collected = 0;
+            let collect = |(): &mut (), _: OnProgress<'_>| {
+                n_collected += 1;
                 Ok(())
             };
-            match jobs(500, threads).run(job, join) {
-                Err(Error::UnknownTokenId { id: 100 }) => assert_eq!(n_joined, 100),
+            match run(threads, job, collect, &mut |_| Ok(())) {
+                Err(Error::UnknownTokenId { id: 100 }) => assert_eq!(n_collected, 100),
                 other => panic!("{other:?}"),
             }
         }
     }
 
     #[test]
-    fn a_monitor_stops_the_work() {
-        struct Impatient;
-        impl Monitor for Impatient {
-            fn report(&self, _stage: Stage, done: u64, _total: u64) -> Result<()> {
-                if done > 0 { Err(Error::Invalid("enough".into())) } else { Ok(()) }
-            }
-        }
-        let jobs = OrderedJobs { monitor: &Impatient, ..jobs(1000, 3) };
+    fn a_failed_report_stops_the_work() {
         let job = |_, _: &mut (), on_progress: OnProgress<'_>| {
             thread::sleep(Duration::from_millis(5));
             on_progress(1)
         };
-        match jobs.run(job, |_, _| Ok(())) {
+        let report = &mut |done| if done > 0 { Err(Error::Invalid("enough".into())) } else { Ok(()) };
+        match run(3, job, |_, _| Ok(()), report) {
             Err(Error::Invalid(message)) => assert_eq!(message, "enough"),
             other => panic!("{other:?}"),
         }
