@@ -90,6 +90,30 @@ impl SpecialTokens {
     }
 }
 
+impl SpecialTokens {
+    /// Whether a special token spans `at`, ends there or begins there.
+    pub(crate) fn touches(&self, text: &[u8], at: usize) -> bool {
+        if self.longest == 0 {
+            return false;
+        }
+        let first = at.saturating_sub(self.longest);
+        let window = &text[first..(at + self.longest).min(text.len())];
+        let at = at - first;
+        let mut from = 0;
+        // Special tokens may overlap, so each offset where one may begin is looked at.
+        while let Some(found) = self.find(window, from) {
+            if found.start > at {
+                return false;
+            }
+            if found.end >= at {
+                return true;
+            }
+            from = found.start + 1;
+        }
+        false
+    }
+}
+
 /// The automaton that finds the leftmost literal, of several that start there the longest.
 fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
     /// Bytes of all literals times those of the longest, up to which a DFA is built. It is the fastest automaton,

@@ -14,6 +14,8 @@ use std::path::Path;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
+use crate::special::SpecialTokens;
 
 /// What happens to bytes of a file that are not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +145,9 @@ pub(crate) struct Buffers {
     replaced: Vec<Replaced>,
 }
 
+/// How far before the wished offset a cut is looked for at first.
+const FIRST_REACH_BYTES: usize = 1 << 8;
+
 const BLOCK: &str = "a block of a file";
 
 impl<'a> Utf8Reader<'a> {
@@ -177,11 +182,6 @@ impl<'a> Utf8Reader<'a> {
         matches!(self.source, Source::Text(_))
     }
 
-    /// The account that buffers are entered in.
-    pub(crate) fn budget(&self) -> &'a Budget {
-        self.budget
-    }
-
     /// The error for malformed bytes at `offset`.
     pub(crate) fn invalid_utf8(&mut self, offset: u64) -> Error {
         let path = self.source.path().map(Path::to_owned);
@@ -206,6 +206,28 @@ impl<'a> Utf8Reader<'a> {
         }
         self.read(at, n_bytes)?;
         Ok(&self.buffers.raw[..self.n_raw.min(n_bytes)])
+    }
+
+    /// The last safe cut ([`crate::pretokens::safe_cuts`]) at most `reach` bytes before `wished`, or at it.
+    pub(crate) fn safe_cut(
+        &mut self,
+        wished: u64,
+        reach: u64,
+        specials: &SpecialTokens,
+    ) -> Result<Option<u64>> {
+        let longest = specials.longest();
+        // Nearly always there is a cut nearby.
+        for reach in [FIRST_REACH_BYTES, REACH_BYTES].map(|most| reach.min(most as u64).min(wished)) {
+            // One character more, and as many bytes as a special token may have, on both sides.
+            let begin = wished - (reach + longest as u64 + 4).min(wished);
+            let index = (wished - begin) as usize;
+            let bytes = self.bytes(begin, index + longest + 4)?;
+            let first = (index + 1).saturating_sub(reach as usize).max(1);
+            if let Some(at) = last_safe_cut(bytes, first..(index + 1).min(bytes.len()), specials) {
+                return Ok(Some(begin + at as u64));
+            }
+        }
+        Ok(None)
     }
 
     /// The text from `at`, a character's first byte, on: about `n_bytes`, or what there is.

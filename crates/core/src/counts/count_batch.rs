@@ -71,7 +71,7 @@ impl Batch {
         let lines = table.lines();
         self.n_out = 0;
         for index in 0..n_keys {
-            if let Some(out) = lines[self.hashes[index] as usize & mask].add(self.keys[index], 1) {
+            if let Some(out) = lines[self.hashes[index] as usize & mask].add(self.keys[index]) {
                 self.out[self.n_out] = out;
                 self.n_out += 1;
             }
@@ -98,7 +98,7 @@ impl Batch {
         for (key, &hash) in self.keys.iter().zip(&self.hashes).take(n_keys) {
             // SAFETY: `mask` is the number of lines less one, a power of two less one.
             let line = unsafe { lines.get_unchecked_mut(hash as usize & mask) };
-            if let Some(out) = line.increment(key) {
+            if let Some(out) = line.add_avx2(key) {
                 self.out[self.n_out] = out;
                 self.n_out += 1;
             }

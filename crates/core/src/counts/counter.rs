@@ -1,22 +1,20 @@
 //! Counts texts and files, batch after batch.
 //!
-//! Each call divides its sources into jobs ([`super::jobs`]), runs them on all threads, and stitches the ranges of big
-//! sources together ([`super::stitch`]).
+//! Each call divides its sources into jobs ([`super::jobs`]) and runs them on all threads.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::jobs::{JobResult, Jobs, ThreadState};
+use super::jobs::{Jobs, ThreadState};
 use super::local_counts::LocalCounts;
 use super::range::{Plan, Totals};
 use super::shared_table::SharedTable;
-use super::stitch::{CountedRange, Stitcher};
 use super::{CountOptions, PretokenCounts};
-use crate::corpus::utf8_reader::{Buffers, Source};
+use crate::corpus::utf8_reader::Source;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::monitor::{Monitor, OnProgress, Stage, Ticker};
+use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 
 /// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
@@ -28,7 +26,6 @@ pub struct Counter {
     table: SharedTable,
     locals: Vec<LocalCounts>,
     threads: usize,
-    n_bytes: u64,
     totals: Totals,
     has_reported: bool,
     has_failed: bool,
@@ -50,7 +47,6 @@ impl Counter {
             plan,
             locals: Vec::new(),
             threads,
-            n_bytes: 0,
             totals: Totals::default(),
             has_reported: false,
             has_failed: false,
@@ -74,7 +70,7 @@ impl Counter {
         self.has_failed = true;
         let mut sources = Vec::new();
         sources.try_reserve_exact(paths.len()).map_err(Error::out_of_memory(SOURCES))?;
-        let mut total = self.n_bytes;
+        let mut total = self.totals.n_bytes;
         for path in paths {
             let metadata = fs::metadata(path).map_err(Error::io(path))?;
             if metadata.is_dir() {
@@ -109,13 +105,13 @@ impl Counter {
         let n_locals = self.locals.len();
         parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
         let mut counts = self.table.into_counts(self.threads)?;
-        counts.set_totals(self.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
+        counts.set_totals(self.totals.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
         Ok(counts)
     }
 
     /// Counts sources; `total` is what the monitor is told, where it is known.
     fn count(&mut self, sources: &[Source<'_>], total: Option<u64>, monitor: &dyn Monitor) -> Result<()> {
-        let before = self.n_bytes;
+        let before = self.totals.n_bytes;
         let report = |n_bytes: u64| {
             let done = before + n_bytes;
             monitor.report(Stage::Count, done, total.unwrap_or(0).max(done))
@@ -130,12 +126,12 @@ impl Counter {
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
         let mut states = Vec::with_room(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
-        let (mut counted, mut n_bytes, totals) = (Vec::new(), 0, &mut self.totals);
-        let collect = |result: &mut JobResult, _: OnProgress<'_>| {
-            totals.n_documents += result.totals.n_documents;
-            totals.n_special_literals += result.totals.n_special_literals;
-            n_bytes += result.totals.n_bytes;
-            result.range.take().map_or(Ok(()), |range| counted.try_push(range, SOURCES))
+        let all = &mut self.totals;
+        let collect = |totals: &mut Totals, _: OnProgress<'_>| {
+            all.n_bytes += totals.n_bytes;
+            all.n_documents += totals.n_documents;
+            all.n_special_literals += totals.n_special_literals;
+            Ok(())
         };
         let n_jobs = jobs.jobs.len();
         let run = OrderedJobs { n_jobs, max_waiting: n_jobs, thread_name: "pairloom-count" };
@@ -145,24 +141,8 @@ impl Counter {
             collect,
             &mut |n_bytes| report(n_bytes),
         )?;
-        drop(states);
-        if let Some(local) = self.locals.first_mut() {
-            let mut ticker = Ticker::start();
-            let mut stitcher = Stitcher {
-                options: &self.options,
-                plan: &jobs.plan,
-                table: &self.table,
-                local,
-                on_progress: &mut || if ticker.is_due_cheaply() { report(n_bytes) } else { Ok(()) },
-            };
-            // Jobs were collected in order, so the ranges of a source are in order.
-            for ranges in counted.chunk_by(|a: &CountedRange, b| a.source == b.source) {
-                stitcher.join(ranges, || jobs.open(sources[ranges[0].source], Buffers::default()))?;
-            }
-        }
-        self.n_bytes = before + n_bytes;
         self.has_failed = false;
-        report(n_bytes)
+        report(self.totals.n_bytes - before)
     }
 }
 

@@ -9,7 +9,6 @@ use super::cut_points;
 use super::local_counts::LocalCounts;
 use super::range::{Plan, RangeCounter, Totals};
 use super::shared_table::SharedTable;
-use super::stitch::CountedRange;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 use crate::error::Result;
@@ -29,13 +28,6 @@ pub(super) enum Job {
     Whole(Range<usize>),
     /// Counts the range of a source that begins at the cut of this number.
     Range(usize, u64),
-}
-
-/// What a job found, beside the counts.
-#[derive(Default)]
-pub(super) struct JobResult {
-    pub(super) totals: Totals,
-    pub(super) range: Option<CountedRange>,
 }
 
 /// What a thread uses for one job after another.
@@ -110,10 +102,10 @@ impl<'s> Jobs<'s> {
         &self,
         state: &mut ThreadState<'s>,
         number: usize,
-        result: &mut JobResult,
+        totals: &mut Totals,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        *result = JobResult::default();
+        *totals = Totals::default();
         let ThreadState { local, buffers, ends, open } = state;
         let mut counter = RangeCounter {
             options: self.options,
@@ -122,7 +114,7 @@ impl<'s> Jobs<'s> {
             local,
             ends,
             on_progress,
-            totals: &mut result.totals,
+            totals,
         };
         match &self.jobs[number] {
             Job::Whole(range) => {
@@ -151,8 +143,7 @@ impl<'s> Jobs<'s> {
                     }
                     next += 1;
                 };
-                let stopped = counter.count(reader, begin, end)?;
-                result.range = Some(CountedRange { source, begin, end, stopped });
+                counter.count(reader, begin, end)?;
             }
         }
         Ok(())

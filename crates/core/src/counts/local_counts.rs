@@ -8,7 +8,7 @@
 use hashbrown::HashTable;
 
 use super::count_batch::{BATCH_SIZE, Batch};
-use super::key::{LOAD, ShortKey};
+use super::key::LOAD;
 use super::local_table::LocalTable;
 use super::shared_table::{Batches, SharedTable};
 use crate::error::{Error, Result};
@@ -102,22 +102,11 @@ impl LocalCounts {
             }
             for index in 0..self.batch.long().len() {
                 let (start, end) = self.batch.long()[index];
-                self.add_long(table, &text[start..end], 1)?;
+                self.add_long(table, &text[start..end])?;
             }
             at = ends.last().copied().unwrap_or(at);
         }
         Ok(())
-    }
-
-    /// Adds `weight`, modulo 2^64, to the count of one pretoken; an empty one is nothing.
-    pub(super) fn add(&mut self, table: &SharedTable, pretoken: &[u8], weight: u64) -> Result<()> {
-        let Some(key) = ShortKey::of(pretoken) else {
-            return if pretoken.is_empty() { Ok(()) } else { self.add_long(table, pretoken, weight) };
-        };
-        match self.short_table.add(key, table.hashing.short(key), weight) {
-            Some((key, count)) => self.batches.add(table, key, count),
-            None => Ok(()),
-        }
     }
 
     /// Moves all counts to the partitions.
@@ -129,15 +118,15 @@ impl LocalCounts {
 
     #[cold]
     #[inline(never)]
-    fn add_long(&mut self, table: &SharedTable, pretoken: &[u8], weight: u64) -> Result<()> {
+    fn add_long(&mut self, table: &SharedTable, pretoken: &[u8]) -> Result<()> {
         let hash = table.hashing.long(pretoken);
         if pretoken.len() > MOST_HELD {
-            return table.add_long(hash, pretoken, weight);
+            return table.add_long(hash, pretoken, 1);
         }
         let arena = &self.arena;
         let found = self.long.find_mut(hash, |entry| entry.hash == hash && entry.bytes(arena) == pretoken);
         if let Some(entry) = found {
-            entry.count = entry.count.wrapping_add(weight);
+            entry.count += 1;
             return Ok(());
         }
         if self.long.len() == MOST_LONG || self.arena.len() + pretoken.len() > MOST_LONG_BYTES {
@@ -145,7 +134,7 @@ impl LocalCounts {
         }
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(pretoken);
-        let entry = LongEntry { hash, start, n_bytes: pretoken.len() as u32, count: weight };
+        let entry = LongEntry { hash, start, n_bytes: pretoken.len() as u32, count: 1 };
         self.long.insert_unique(hash, entry, |entry| entry.hash);
         Ok(())
     }

@@ -51,13 +51,6 @@ impl LocalTable {
         &mut self.lines
     }
 
-    /// Adds `weight` to `key`; a key that had to make room comes back with its count.
-    #[inline(always)]
-    pub(super) fn add(&mut self, key: ShortKey, hash: u64, weight: u64) -> Option<(ShortKey, u64)> {
-        let index = hash as usize & self.mask();
-        self.lines[index].add(key, weight)
-    }
-
     /// Empties the table, handing every key and its count to `sink`.
     pub(super) fn drain(&mut self, mut sink: impl FnMut(ShortKey, u64) -> Result<()>) -> Result<()> {
         for line in &mut self.lines {
@@ -75,19 +68,18 @@ impl LocalTable {
 }
 
 impl Line {
-    /// See [`LocalTable::add`].
+    /// Adds 1 to the count of `key`; a key that had to make room comes back with its count.
     #[inline(always)]
-    pub(super) fn add(&mut self, key: ShortKey, weight: u64) -> Option<(ShortKey, u64)> {
+    pub(super) fn add(&mut self, key: ShortKey) -> Option<(ShortKey, u64)> {
         let [first, second] = self.keys.map(|held| held.is(key));
         if first | second {
-            let count = &mut self.facts[3 * usize::from(second)];
-            *count = count.wrapping_add(weight);
+            self.facts[3 * usize::from(second)] += 1;
             return None;
         }
-        self.replace(key, weight)
+        self.replace(key)
     }
 
-    /// Adds 1 to `key`, as [`Line::add`] does.
+    /// The same by AVX2.
     ///
     /// Both keys are compared at once, in halves: bits 0 and 1 say whether the halves of the first are
     /// equal, bits 2 and 3 those of the second. Where a key is, its even bit is left: 1 or 4, and its
@@ -95,7 +87,7 @@ impl Line {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn increment(&mut self, key: &ShortKey) -> Option<(ShortKey, u64)> {
+    pub(super) fn add_avx2(&mut self, key: &ShortKey) -> Option<(ShortKey, u64)> {
         use std::arch::x86_64::*;
         // SAFETY: a ShortKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
         let halves = unsafe {
@@ -105,18 +97,17 @@ impl Line {
         };
         let place = halves & halves >> 1 & 0b101;
         if place == 0 {
-            return self.replace(*key, 1);
+            return self.replace(*key);
         }
         // SAFETY: the two keys of a line differ, so `place` is 1 or 4.
-        let count = unsafe { self.facts.get_unchecked_mut(place - 1) };
-        *count = count.wrapping_add(1);
+        unsafe { *self.facts.get_unchecked_mut(place - 1) += 1 };
         None
     }
 
     /// Puts `key` in the place of the key that was seen less since the last miss.
     #[cold]
     #[inline(never)]
-    fn replace(&mut self, key: ShortKey, weight: u64) -> Option<(ShortKey, u64)> {
+    fn replace(&mut self, key: ShortKey) -> Option<(ShortKey, u64)> {
         let [count_0, before_0, before_1, count_1] = self.facts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
         // An empty line is filled from the first place on: a line whose first place is empty is empty.
@@ -126,11 +117,11 @@ impl Line {
         if takes_second {
             out = (self.keys[1], count_1);
             self.keys[1] = key;
-            self.facts = [count_0, count_0, 0, weight];
+            self.facts = [count_0, count_0, 0, 1];
         } else {
             out = (self.keys[0], count_0);
             self.keys[0] = key;
-            self.facts = [weight, 0, count_1, count_1];
+            self.facts = [1, 0, count_1, count_1];
         }
         (out.0 != ShortKey::EMPTY).then_some(out)
     }

@@ -17,7 +17,6 @@ mod pretoken_counts;
 mod range;
 mod shared_table;
 mod short_key_table;
-mod stitch;
 
 #[cfg(test)]
 #[cfg(test)]

@@ -5,9 +5,6 @@
 //! that a lock is taken once for many keys; freezing is one pass, in parallel over partitions. Memory
 //! depends on the number of distinct pretokens, not on that of threads: this is why threads do not keep
 //! maps of their own, to be added at the end.
-//!
-//! Counts are added modulo 2^64. Where a seam between ranges takes pretokens back (see `seams`), a count
-//! may be "negative" for a while; the sum is exact in the end, and entries whose sum is 0 are dropped.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -70,7 +67,7 @@ impl SharedTable {
         let Partition { long, arena, .. } = &mut *part;
         let found = long.find_mut(hash, |entry| entry.hash == hash && entry.bytes(arena) == pretoken);
         if let Some(entry) = found {
-            entry.count = entry.count.wrapping_add(count);
+            entry.count += count;
             return Ok(());
         }
         reserve(long, &self.budget)?;

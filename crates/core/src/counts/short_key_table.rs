@@ -33,7 +33,7 @@ pub(super) struct ShortKeyTable {
 const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
-    /// Adds counts to keys, modulo 2^64.
+    /// Adds counts to keys.
     pub(super) fn add(&mut self, batch: &[Addend], hashing: &Hashing, budget: &Budget) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
@@ -47,7 +47,7 @@ impl ShortKeyTable {
             let slot = self.slot_of(addend.key, addend.hash);
             let is_new = slot.0.is(ShortKey::EMPTY);
             slot.0 = addend.key;
-            slot.1 = slot.1.wrapping_add(addend.count);
+            slot.1 += addend.count;
             self.n_taken += usize::from(is_new);
         }
         Ok(())

@@ -106,7 +106,6 @@ impl Random {
         Plan {
             range_bytes: self.pick(&[1, 2, 3, 5, 8, 16, 40, 100, 1000]),
             block_bytes: self.pick(&[1, 2, 3, 7, 16, 64, 500]),
-            beyond_bytes: self.pick(&[0, 1, 4, 32]),
         }
     }
 }
@@ -387,7 +386,7 @@ fn a_monitor_stops_the_work() {
 
 #[test]
 fn a_pretoken_that_spans_all_cuts_is_counted_once() {
-    let plan = Plan { range_bytes: 1 << 12, block_bytes: 1 << 10, beyond_bytes: 64 };
+    let plan = Plan { range_bytes: 1 << 12, block_bytes: 1 << 10 };
     let options = options(GPT2_PATTERN, &[]);
     let text = "x".repeat(1 << 20);
     let counts = count_files(&options, plan, &[TempFile::new(text.as_bytes())]).unwrap();

@@ -1,29 +1,17 @@
 //! Encodes a whole file on all threads.
 //!
-//! The file is divided at equal distances, wherever those fall; each part is one job ([`crate::parallel`]). A job that
-//! begins in the middle of a pretoken or of a special token may give wrong ids at first. It is repaired as follows:
+//! The file is divided near multiples of [`PART_BYTES`], at safe cuts ([`crate::pretokens::safe_cuts`]): a cut is a
+//! function of the file alone, so the jobs on both of its sides find the same one. Where there is none, the part before
+//! it goes on. Each part is one job ([`crate::parallel`]); the ids of the parts are joined in order. Patterns that are
+//! not memoryless allow no cuts: the file is one part.
 //!
-//! ```text
-//! file      |......................|......................|
-//! part 0    ^-------------------------->e                      encoded from 0 to the first boundary e past its end
-//! part 1                           ^..b.b.b------------------->  notes its first boundaries b with the ids before each
-//! joining   part 0's ids, then part 1's ids from the boundary b == e on
-//! ```
-//!
-//! Why that is exact: for a pattern that looks at nothing before a pretoken
-//! ([`Pretokenizer::is_memoryless`](crate::pretokens::Pretokenizer::is_memoryless)) the boundaries after a boundary are
-//! a function of the text after it. So two scans that share one boundary share all later ones. Where part 0 ends at
-//! none of part 1's boundaries, the text between is encoded again until the two meet. Special tokens change nothing:
-//! none reaches across a boundary of both scans, and from there on both look for the leftmost one.
-//!
-//! Other patterns are encoded as one part. Cost: each byte is read, checked and encoded once, but for the overlap of two
-//! parts. Memory: the ids, and a block of text for each thread.
+//! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 
 use std::fs::File;
 use std::path::Path;
 
 use super::output::Ids;
-use super::worker::{Boundaries, OpenText};
+use super::worker::OpenText;
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
 use crate::corpus::InputErrors;
@@ -36,10 +24,6 @@ use crate::pages;
 
 /// Bytes of a part.
 const PART_BYTES: u64 = 4 << 20;
-/// Bytes that a part is encoded past its end, at most, in search of a boundary.
-const MAX_OVERLAP_BYTES: u64 = 1 << 20;
-/// Boundaries that a part notes. Two scans nearly always meet at the second or third.
-const N_BOUNDARIES: usize = 256;
 /// Bytes of the first block of a part: it may be all that is needed.
 const FIRST_BLOCK_BYTES: usize = 1 << 14;
 /// Bytes of later blocks: they stay in the second-level cache until they are encoded.
@@ -54,13 +38,10 @@ pub(super) struct Division {
     pub(super) is_memoryless: bool,
 }
 
-/// A part of a file, encoded.
+/// The ids of a part of a file, and memory to read it.
 #[derive(Default)]
 struct FilePart<I> {
     ids: Vec<I>,
-    boundaries: Boundaries,
-    /// Where the last pretoken ends: the ids are those from any of the boundaries up to here.
-    end: u64,
     buffers: Buffers,
 }
 
@@ -98,35 +79,34 @@ impl Encoder {
         let n_parts = usize::try_from(n_parts).map_err(Error::out_of_memory("the parts of a file"))?;
         let budget = Budget::new(None);
         let source = Source::Open(path, &file, size);
-        let scan = FileScan { encoder: self, path, source, budget: &budget, is_memoryless, specials };
+        let scan = FileScan {
+            encoder: self,
+            source,
+            budget: &budget,
+            part_bytes,
+            n_parts: n_parts as u64,
+            is_memoryless,
+            specials,
+        };
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let job = |number: usize, part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
             if n_parts == 1 {
                 pages::reserve(&mut part.ids, n_ids);
             }
-            let begin = number as u64 * part_bytes;
-            let until = if number + 1 == n_parts { u64::MAX } else { begin + part_bytes };
-            scan.encode_part(begin, until, part, on_progress)
+            let done = scan.encode_part(number as u64, part, on_progress);
+            done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
-        let (mut all, mut end) = (Vec::new(), None);
+        let mut all = Vec::new();
         if n_parts > 1 {
             pages::reserve(&mut all, n_ids);
         }
-        let mut between = FilePart::default();
-        let collect = |part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
-            end = Some(match end {
-                None if n_parts == 1 => {
-                    std::mem::swap(&mut all, &mut part.ids);
-                    part.end
-                }
-                None => {
-                    all.try_extend(&part.ids, "ids")?;
-                    part.end
-                }
-                Some(at) => scan.join(&mut all, at, part, &mut between, on_progress)?,
-            });
-            Ok(())
+        let collect = |part: &mut FilePart<I>, _: OnProgress<'_>| {
+            if n_parts == 1 {
+                std::mem::swap(&mut all, &mut part.ids);
+                return Ok(());
+            }
+            all.try_extend(&part.ids, "ids")
         };
         encode_jobs(n_parts, threads, size.unwrap_or(0), monitor, job, collect)?;
         all.shrink_to_fit();
@@ -137,125 +117,82 @@ impl Encoder {
 /// What all threads need to know.
 struct FileScan<'a> {
     encoder: &'a Encoder,
-    path: &'a Path,
     source: Source<'a>,
     budget: &'a Budget,
+    part_bytes: u64,
+    n_parts: u64,
     is_memoryless: bool,
     specials: Specials,
 }
 
-/// From where a file is encoded and how far.
-#[derive(Clone, Copy)]
-struct PartRange {
-    begin: u64,
-    /// The part ends at the first boundary that is not before this offset.
-    until: u64,
-    /// If there is no boundary in this many bytes after `until`, the part ends before it.
-    max_overlap: u64,
-    /// Boundaries to note. If there are any, `begin` may be within a character.
-    n_boundaries: usize,
-}
-
 impl FileScan<'_> {
-    /// Encodes the part of a file from `begin` on.
+    /// Encodes the part of this number, up to the next cut that there is. Empty if it begins at no cut.
     fn encode_part<I: Id>(
         &self,
-        begin: u64,
-        until: u64,
+        number: u64,
         part: &mut FilePart<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let n_boundaries = if begin > 0 { N_BOUNDARIES } else { 0 };
-        let range = PartRange { begin, until, max_overlap: MAX_OVERLAP_BYTES, n_boundaries };
-        match self.encode(range, part, on_progress) {
-            // A scan that begins within a pretoken may meet an error that the whole text does not have. `join` encodes
-            // this text again from a boundary, and meets the error if it is real.
-            Err(Error::MissingByte { .. } | Error::Pattern { .. }) if begin > 0 => {
-                part.boundaries.ends.clear();
-                part.end = until;
-                Ok(())
-            }
-            done => done.map_err(|error| error.in_data(|| self.path.display().to_string())),
-        }
-    }
-
-    fn encode<I: Id>(
-        &self,
-        range: PartRange,
-        part: &mut FilePart<I>,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        let PartRange { begin, until, max_overlap, n_boundaries } = range;
-        let FilePart { ids, boundaries, end, buffers } = part;
-        let mut reader =
-            Utf8Reader::open(self.source, InputErrors::Strict, self.budget, std::mem::take(buffers))?;
-        let mut at = begin;
-        if n_boundaries > 0 {
-            // The first character that begins here or after.
-            let first = reader.bytes(begin, 3)?;
-            at += first.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count() as u64;
-        }
-        ids.clear();
-        boundaries.begin(at, n_boundaries)?;
-        self.encoder.with_worker(|worker| {
-            let mut n_bytes = FIRST_BLOCK_BYTES;
-            loop {
-                let window = reader.window(at, n_bytes)?;
-                if let Some(offset) = window.invalid {
-                    return Err(reader.invalid_utf8(offset));
+        part.ids.clear();
+        let buffers = std::mem::take(&mut part.buffers);
+        let mut reader = Utf8Reader::open(self.source, InputErrors::Strict, self.budget, buffers)?;
+        if let Some(begin) = self.cut(&mut reader, number)? {
+            let mut next = number + 1;
+            let end = loop {
+                if let Some(end) = self.cut(&mut reader, next)? {
+                    break end;
                 }
-                let is_last = !window.more;
-                let text = OpenText {
-                    text: window.text,
-                    is_last,
-                    until: usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX),
-                    is_memoryless: self.is_memoryless,
-                    specials: self.specials,
-                };
-                let n_used =
-                    worker.encode_open_text(self.encoder, text, boundaries, &mut Ids(ids), on_progress)?;
-                on_progress(n_used)?;
-                let seen = at + window.text.len() as u64;
-                at += n_used as u64;
-                *end = at;
-                if is_last || at >= until || seen > until.saturating_add(max_overlap) {
-                    return Ok(());
-                }
-                boundaries.base = at;
-                // If nothing was certain, look at twice as much: a long pretoken is scanned a few times, not often.
-                n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES.min(n_bytes * 4) };
-            }
-        })?;
-        *buffers = reader.close();
+                next += 1;
+            };
+            self.encode(&mut reader, begin, end, &mut part.ids, on_progress)?;
+        }
+        part.buffers = reader.close();
         Ok(())
     }
 
-    /// Appends the ids of `part` to `all`, the ids of the text up to `at`. Returns how far `all` goes then.
-    fn join<I: Id>(
-        &self,
-        all: &mut Vec<I>,
-        mut at: u64,
-        part: &FilePart<I>,
-        between: &mut FilePart<I>,
-        on_progress: OnProgress<'_>,
-    ) -> Result<u64> {
-        let boundaries = &part.boundaries.ends;
-        while at < part.end {
-            let next = boundaries.get(boundaries.partition_point(|&(boundary, _)| boundary < at));
-            if let Some(&(boundary, n_ids)) = next
-                && boundary == at
-            {
-                all.try_extend(&part.ids[n_ids..], "ids")?;
-                return Ok(part.end);
-            }
-            // The two scans have not met yet: go on from `at` to the next boundary of the part.
-            let until = next.map_or(part.end, |&(boundary, _)| boundary);
-            let range = PartRange { begin: at, until, max_overlap: u64::MAX, n_boundaries: 0 };
-            // These bytes were reported before.
-            self.encode(range, between, &mut |_| on_progress(0))?;
-            all.try_extend(&between.ids, "ids")?;
-            at = between.end;
+    /// The cut of this number: the first is the file's begin, the last its end.
+    fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
+        match number {
+            0 => Ok(Some(0)),
+            _ if number == self.n_parts => Ok(Some(u64::MAX)),
+            _ => reader.safe_cut(number * self.part_bytes, self.part_bytes, &self.encoder.specials),
         }
-        Ok(at)
+    }
+
+    /// Appends the ids of the text from `begin` to `end`.
+    fn encode<I: Id>(
+        &self,
+        reader: &mut Utf8Reader<'_>,
+        begin: u64,
+        end: u64,
+        ids: &mut Vec<I>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let (mut at, mut n_bytes) = (begin, FIRST_BLOCK_BYTES);
+        self.encoder.with_worker(|worker| {
+            loop {
+                let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+                let window = reader.window(at, n_bytes.min(left))?;
+                if let Some(offset) = window.invalid {
+                    return Err(reader.invalid_utf8(offset));
+                }
+                let is_last = !window.more || at + window.text.len() as u64 >= end;
+                let text = OpenText {
+                    text: window.text,
+                    offset: at,
+                    is_last,
+                    is_memoryless: self.is_memoryless,
+                    specials: self.specials,
+                };
+                let n_used = worker.encode_open_text(self.encoder, text, &mut Ids(ids), on_progress)?;
+                on_progress(n_used)?;
+                if is_last {
+                    return Ok(());
+                }
+                at += n_used as u64;
+                // If nothing was certain, look at twice as much: a long pretoken is scanned a few times, not often.
+                n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES.min(n_bytes * 4) };
+            }
+        })
     }
 }

@@ -41,9 +41,6 @@ pub(super) trait Output {
         self.extend([id].into_iter())
     }
 
-    /// How many ids there are.
-    fn n_ids(&self) -> usize;
-
     /// Whether nothing more is wanted.
     fn is_full(&self) -> bool {
         false
@@ -121,10 +118,6 @@ impl<I: Id> Output for Ids<'_, I> {
         }
         Ok(())
     }
-
-    fn n_ids(&self) -> usize {
-        self.0.len()
-    }
 }
 
 /// Counts the ids, up to a limit.
@@ -160,10 +153,6 @@ impl Output for Counter {
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
         self.n += ids.len();
         Ok(())
-    }
-
-    fn n_ids(&self) -> usize {
-        self.n
     }
 
     fn is_full(&self) -> bool {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::output::Ids;
-use super::worker::{Boundaries, OpenText};
+use super::worker::OpenText;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -65,15 +65,14 @@ impl StreamEncoder {
         let text = OpenText {
             text: &self.held,
             is_last,
-            until: usize::MAX,
+            offset: self.n_taken,
             is_memoryless: self.is_memoryless,
             specials: self.specials,
         };
-        let mut boundaries = Boundaries { base: self.n_taken, ..Boundaries::default() };
         let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder
             .with_worker(|worker| {
-                worker.encode_open_text(&self.encoder, text, &mut boundaries, &mut Ids(out), &mut on_progress)
+                worker.encode_open_text(&self.encoder, text, &mut Ids(out), &mut on_progress)
             })
             .map_err(|error| error.in_data(String::new))
     }

@@ -464,14 +464,17 @@ fn long_files_are_joined_where_the_pieces_meet() {
 
 #[test]
 fn a_file_that_becomes_shorter_while_it_is_read_is_an_error() {
-    use super::file_blocks::{Blocks, Source};
+    use crate::budget::Budget;
+    use crate::corpus::InputErrors;
+    use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 
     let path = std::env::temp_dir().join(format!("pairloom-shorter-{}.txt", std::process::id()));
     std::fs::write(&path, "a text").unwrap();
     let file = std::fs::File::open(&path).unwrap();
     // The size as it was when the file was opened.
-    let source = Source { path: &path, file: &file, n_bytes: Some(100) };
-    let error = Blocks::new(source, 0, false, Vec::new()).advance(0).unwrap_err();
+    let (source, budget) = (Source::Open(&path, &file, Some(100)), Budget::new(None));
+    let mut reader = Utf8Reader::open(source, InputErrors::Strict, &budget, Buffers::default()).unwrap();
+    let error = reader.window(0, 100).map(|window| window.text.len()).unwrap_err();
     let Error::Io { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), std::io::ErrorKind::UnexpectedEof);
     assert!(source.to_string().contains("became shorter"), "{source}");

@@ -6,6 +6,7 @@ use super::output::Output;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::monitor::OnProgress;
+use crate::pretokens::safe_cuts::N_UNSETTLED;
 use crate::special::SpecialTokens;
 
 /// A text of more bytes takes so long that `on_progress` is called within it.
@@ -24,38 +25,12 @@ pub(super) struct OpenText<'a> {
     pub(super) text: &'a str,
     /// Whether that is all.
     pub(super) is_last: bool,
-    /// Encoding may stop at the first end of a pretoken or a special token from here on.
-    pub(super) until: usize,
+    /// Where the text begins in the file or the stream, for errors.
+    pub(super) offset: u64,
     /// Whether the pattern lets a document be encoded before all of it is there.
     pub(super) is_memoryless: bool,
     /// What literals of special tokens in it are.
     pub(super) specials: Specials,
-}
-
-/// Where pretokens ended, and how many ids there were by then: the first ones, as many as there is room for.
-#[derive(Default)]
-pub(super) struct Boundaries {
-    pub(super) ends: Vec<(u64, usize)>,
-    /// How many more are wanted.
-    pub(super) n_wanted: usize,
-    /// The offset of the text in the file or the stream.
-    pub(super) base: u64,
-}
-
-impl Boundaries {
-    /// Starts anew for a text that begins at `base`: an end of nothing, but as good as one.
-    pub(super) fn begin(&mut self, base: u64, n_wanted: usize) -> Result<()> {
-        self.ends.clear();
-        (self.base, self.n_wanted) = (base, n_wanted);
-        if n_wanted > 0 { self.add(0, 0) } else { Ok(()) }
-    }
-
-    fn add(&mut self, at: usize, n_ids: usize) -> Result<()> {
-        self.ends.try_reserve(1).map_err(Error::out_of_memory("the ends of pretokens"))?;
-        self.ends.push((self.base + at as u64, n_ids));
-        self.n_wanted -= 1;
-        Ok(())
-    }
 }
 
 impl Worker {
@@ -121,11 +96,10 @@ impl Worker {
         &mut self,
         encoder: &Encoder,
         open: OpenText<'_>,
-        boundaries: &mut Boundaries,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
-        let OpenText { text, is_last, until, is_memoryless, .. } = open;
+        let OpenText { text, is_last, is_memoryless, .. } = open;
         let specials = match open.specials {
             Specials::Ordinary => None,
             Specials::Recognise | Specials::Error => Some(&encoder.specials),
@@ -137,7 +111,7 @@ impl Worker {
             _ => text.len(),
         };
         let mut done = 0;
-        while done < until {
+        loop {
             let found = specials
                 .and_then(|specials| Some((specials, specials.find(text.as_bytes(), done)?)))
                 .filter(|(_, found)| found.start < visible);
@@ -147,41 +121,33 @@ impl Worker {
                 break;
             }
             if end > done {
-                let document =
-                    OpenText { text: &text[done..end], is_last: is_whole, until: until - done, ..open };
-                done +=
-                    self.encode_open_document(encoder, document, done, boundaries, output, on_progress)?;
+                let document = OpenText { text: &text[done..end], is_last: is_whole, ..open };
+                done += self.encode_open_document(encoder, document, output, on_progress)?;
             }
-            let Some((specials, found)) = found.filter(|_| done == end && done < until) else { break };
+            let Some((specials, found)) = found.filter(|_| done == end) else { break };
             if open.specials == Specials::Error {
                 let token = specials.tokens()[found.index].0.clone();
-                let offset =
-                    usize::try_from(boundaries.base).unwrap_or(usize::MAX).saturating_add(found.start);
+                let offset = usize::try_from(open.offset).unwrap_or(usize::MAX).saturating_add(found.start);
                 return Err(Error::DisallowedSpecial { token, offset });
             }
             output.put(specials.tokens()[found.index].1)?;
             done = found.end;
-            if boundaries.n_wanted > 0 {
-                boundaries.add(done, output.n_ids())?;
-            }
         }
         Ok(done)
     }
 
-    /// The same for a document, which lies `base` bytes into the text.
+    /// The same for a document of the text, or what there is of it.
     fn encode_open_document<S: Output>(
         &mut self,
         encoder: &Encoder,
         open: OpenText<'_>,
-        base: usize,
-        boundaries: &mut Boundaries,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
-        let OpenText { text, is_last, until, .. } = open;
+        let OpenText { text, is_last, .. } = open;
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);
-        while scanned < text.len() && encoded < until {
+        while scanned < text.len() {
             if text.len() > LONG {
                 on_progress(0)?;
             }
@@ -192,26 +158,14 @@ impl Worker {
             let n_held = match is_last {
                 true => 0,
                 false if end < text.len() => 1.min(n_ends.saturating_sub(1)),
-                false => 2,
+                false => N_UNSETTLED,
             };
             let n_certain = n_ends.saturating_sub(n_held);
             let mut certain = &self.ends[..n_certain];
             if !is_last && end > unspaced {
                 certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
             }
-            if end > until {
-                let n_until = certain.partition_point(|&end| end < until) + 1;
-                certain = certain.get(..n_until).unwrap_or(certain);
-            }
             let is_short = certain.len() < n_certain;
-            while boundaries.n_wanted > 0
-                && let Some((end, rest)) = certain.split_first()
-            {
-                let one = std::slice::from_ref(end);
-                self.pretokens.encode(encoder, text.as_bytes(), encoded, one, output, on_progress)?;
-                (encoded, certain) = (*end, rest);
-                boundaries.add(base + encoded, output.n_ids())?;
-            }
             self.pretokens.encode(encoder, text.as_bytes(), encoded, certain, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {

@@ -33,7 +33,6 @@ use families::Family;
 pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 use sequence::Sequence;
-pub(crate) use unicode::is_letter;
 pub use unicode_tables::UNICODE_VERSION;
 
 /// How many ends one call of [`Pretokenizer::fill`] gives at most; only a sequence of several patterns that

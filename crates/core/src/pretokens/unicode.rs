@@ -13,9 +13,9 @@ pub(super) fn class_of_code(code: u32) -> u8 {
     if code < DIRECT { class_direct(code) } else { class_in_ranges(code) }
 }
 
-/// Whether a character is of `\p{L}`.
-pub fn is_letter(character: char) -> bool {
-    class_of_code(u32::from(character)) & LETTER != 0
+/// Whether a character is of `\p{L}` or `\p{N}`.
+pub(super) fn is_letter_or_number(character: char) -> bool {
+    class_of_code(u32::from(character)) & (LETTER | NUMBER) != 0
 }
 
 /// The class bits of a code point below [`DIRECT`]; of any other, something meaningless.
