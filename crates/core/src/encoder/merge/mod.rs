@@ -12,4 +12,5 @@ pub(super) mod by_rank;
 pub(super) mod heap;
 pub mod naive;
 pub(super) mod short;
+mod spans;
 mod symbols;

@@ -1,0 +1,102 @@
+//! The symbols of a very long pretoken while it is merged, in four bytes for each byte of it.
+//!
+//! A symbol that covers the bytes `at..end` has its id in slot `at`; if it is longer than a byte, slot `end - 1` holds
+//! its length with the mark [`NOT_A_START`]. So the symbol that follows begins at `at` plus the length of its token, and
+//! the one before is found from slot `at - 1`. Slots between the two are never read, but by candidates that were
+//! overtaken: all of them where a symbol once began have the mark. The rank of a pair is looked up anew when its turn
+//! comes, which costs less than the memory to keep it.
+
+use super::symbols::WHAT;
+use crate::error::{Error, Result};
+use crate::pages;
+use crate::vocabulary::{NONE, Vocabulary};
+
+/// The mark of a slot where no symbol begins; ids and lengths are smaller.
+const NOT_A_START: u32 = 1 << 31;
+
+/// The symbols of a pretoken.
+pub(super) struct Spans<'v> {
+    vocabulary: &'v Vocabulary,
+    slots: Vec<u32>,
+}
+
+impl<'v> Spans<'v> {
+    /// A symbol for each byte; gives all candidates (rank, offset) to `add`, from left to right.
+    pub(super) fn new(
+        vocabulary: &'v Vocabulary,
+        pretoken: &[u8],
+        mut add: impl FnMut(u32, u32) -> Result<()>,
+    ) -> Result<Self> {
+        let n = u32::try_from(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+        if n >= NOT_A_START {
+            return Err(Error::OutOfMemory { what: WHAT });
+        }
+        let mut slots = Vec::new();
+        pages::reserve(&mut slots, pretoken.len());
+        slots.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+        for (at, &byte) in (0..n).zip(pretoken) {
+            slots.push(vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?);
+            let following = pretoken.get(at as usize + 1);
+            let rank = following.map_or(NONE, |&right| vocabulary.byte_pair_rank(byte, right));
+            if rank != NONE {
+                add(rank, at)?;
+            }
+        }
+        Ok(Spans { vocabulary, slots })
+    }
+
+    /// Merges the pair of rank `rank` at `at`, unless it was overtaken; gives the candidates that arise to `add`.
+    #[inline(always)]
+    pub(super) fn merge(
+        &mut self,
+        rank: u32,
+        at: u32,
+        mut add: impl FnMut(u32, u32) -> Result<()>,
+    ) -> Result<()> {
+        let Spans { vocabulary, slots } = self;
+        let left = slots[at as usize];
+        if left & NOT_A_START != 0 {
+            return Ok(());
+        }
+        let middle = at + n_bytes(vocabulary, left);
+        let Some(&right) = slots.get(middle as usize) else { return Ok(()) };
+        if vocabulary.pair_rank(left, right) != rank {
+            return Ok(());
+        }
+        let end = middle + n_bytes(vocabulary, right);
+        let id = vocabulary.merged_id(rank);
+        slots[middle as usize] = NOT_A_START;
+        slots[end as usize - 1] = NOT_A_START | (end - at);
+        slots[at as usize] = id;
+        if let Some(&following) = slots.get(end as usize) {
+            let own = vocabulary.pair_rank(id, following);
+            if own != NONE {
+                add(own, at)?;
+            }
+        }
+        if let Some(last) = at.checked_sub(1) {
+            let slot = slots[last as usize];
+            let before = if slot & NOT_A_START == 0 { last } else { at - (slot & !NOT_A_START) };
+            let rank = vocabulary.pair_rank(slots[before as usize], id);
+            if rank != NONE {
+                add(rank, before)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the ids to `put`.
+    pub(super) fn put_all(&self, mut put: impl FnMut(u32) -> Result<()>) -> Result<()> {
+        let mut at = 0;
+        while let Some(&id) = self.slots.get(at as usize) {
+            put(id)?;
+            at += n_bytes(self.vocabulary, id);
+        }
+        Ok(())
+    }
+}
+
+/// The length of a token; merges make tokens of just the bytes of both parts.
+fn n_bytes(vocabulary: &Vocabulary, id: u32) -> u32 {
+    vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
+}
