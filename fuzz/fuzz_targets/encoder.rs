@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, naive};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
+use pairloom_core::pretokens::{gpt2_pattern, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
@@ -35,7 +35,7 @@ fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
 fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8)| {
     let (pairs, text, cut) = input;
     let vocabulary = Arc::new(vocabulary(&pairs));
-    let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN).unwrap());
+    let pretokenizer = Arc::new(Pretokenizer::new(gpt2_pattern()).unwrap());
     let specials = SpecialTokens::new(vec![("<|x|>".into(), 1000), ("ab".into(), 1001)]).unwrap();
     let decoder = Decoder::new(&vocabulary, &specials).unwrap();
     let encoder = Encoder::new(vocabulary.clone(), pretokenizer.clone(), specials, EncoderOptions::default());

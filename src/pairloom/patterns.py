@@ -1,132 +1,47 @@
-"""The named patterns, as text.
+"""The named patterns.
 
-Enters: a name ("gpt2") or a regular expression. Leaves: the text of a regular expression, or several that split one
-after the other, each what the one before left.
-
-A pattern's matches are the pretokens. Each text is written without possessive quantifiers and
-without `$`, because these two mean different things to different engines; it matches exactly what
-the owner's own text matches, which the tests check against that text.
+The texts are in named_patterns.json, which the core reads too: for each name a description and its spellings. A
+spelling is a regular expression, or several that split one after the other, each what the one before left; its matches
+are the pretokens. The first spelling is what the name means. It is written without possessive quantifiers and without `$`,
+because these mean different things to different engines, and matches exactly what the owner's own text matches, which
+the tests check. The other spellings are published ones that give the same pretokens.
 Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base); the tokenizer.json, tekken.json and Python
 files that the other models are published with.
 """
 
+import json
 import re
 from collections.abc import Mapping
+from importlib import resources
 from types import MappingProxyType
 from typing import Final, Literal, overload
 
 from pairloom.arguments import shown
 
-GPT2: Final = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""GPT-2, GPT-3: a contraction, letters, digits, other characters, or white space."""
-
-CL100K: Final = "|".join(
-    [
-        r"'(?i:[sdmt]|ll|ve|re)",
-        r"[^\r\n\p{L}\p{N}]?\p{L}+",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        # White space up to the end of the text is one pretoken, newlines included; `(?![\s\S])` is
-        # the end of the text in every engine. The first published text lacked this alternative.
-        r"\s+(?![\s\S])",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
+_NAMED: Final[list[tuple[str, str, list[list[str]]]]] = json.loads(
+    resources.files("pairloom").joinpath("named_patterns.json").read_bytes()
 )
-"""GPT-3.5 and GPT-4: any case of contraction, digits in threes, newlines kept together."""
 
-_UPPER: Final = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
-_LOWER: Final = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-_CONTRACTION: Final = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
-O200K: Final = "|".join(
-    [
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
+def _text(steps: list[str]) -> str | tuple[str, ...]:
+    return steps[0] if len(steps) == 1 else tuple(steps)
+
+
+SPELLINGS: Final[Mapping[str, tuple[str | tuple[str, ...], ...]]] = MappingProxyType(
+    {name: tuple(map(_text, spellings)) for name, _, spellings in _NAMED}
 )
-"""GPT-4o and later: words also break where lower case turns to upper case."""
-
-LLAMA3: Final = "|".join(
-    [
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
-        r"[^\r\n\p{L}\p{N}]?\p{L}+",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)
-"""Llama 3, GLM 4 and 5: the first published text of cl100k, where a text's last white space is cut like any other."""
-
-QWEN2: Final = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
-"""Qwen 1 to 3: as Llama 3, numbers one by one."""
-
-QWEN35: Final = QWEN2.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
-"""Qwen 3.5: as Qwen 2, combining marks belong to words."""
-
-NANOCHAT: Final = LLAMA3.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'(?i:[sdmt]|ll|ve|re)").replace("{1,3}", "{1,2}")
-"""nanochat: as Llama 3, digits in twos."""
-
-TEKKEN: Final = O200K.replace(_CONTRACTION, "").replace(r"\p{N}{1,3}", r"\p{N}")
-"""Mistral's Tekken: as o200k, without contractions, numbers one by one."""
-
-KIMI: Final = "|".join(
-    [
-        r"[\p{Han}]+",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER[:-1]}&&[^\p{{Han}}]]*{_LOWER[:-1]}&&[^\p{{Han}}]]+{_CONTRACTION}",
-        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER[:-1]}&&[^\p{{Han}}]]+{_LOWER[:-1]}&&[^\p{{Han}}]]*{_CONTRACTION}",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)
-"""Kimi: as o200k, runs of Han characters apart from other letters."""
-
-DEEPSEEK: Final = (
-    r"\p{N}{1,3}",
-    "[一-龥\u3040-ゟ゠-ヿ]+",
-    "|".join(
-        [
-            r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+""",
-            r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+",
-            r" ?[\p{P}\p{S}]+[\r\n]*",
-            r"\s*[\r\n]+",
-            r"\s+(?!\S)",
-            r"\s+",
-        ]
-    ),
-)
-"""DeepSeek V3 and later: digits in threes, then runs of Chinese and Japanese, then words."""
-
-STARCODER: Final = (r"\p{N}", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
-"""StarCoder, SmolLM: numbers one by one, then GPT-2 as it was first written."""
+"""All spellings of each named pattern that give the same pretokens; the first is what the name means."""
 
 PATTERNS: Final[Mapping[str, str | tuple[str, ...]]] = MappingProxyType(
-    {
-        "gpt2": GPT2,
-        "cl100k": CL100K,
-        "o200k": O200K,
-        "llama3": LLAMA3,
-        "qwen2": QWEN2,
-        "qwen3.5": QWEN35,
-        "nanochat": NANOCHAT,
-        "tekken": TEKKEN,
-        "kimi": KIMI,
-        "deepseek": DEEPSEEK,
-        "starcoder": STARCODER,
-    }
+    {name: spellings[0] for name, spellings in SPELLINGS.items()}
 )
 """Every name that can be given where a pattern is asked for; several texts split one after the other."""
+
+DESCRIPTIONS: Final[Mapping[str, str]] = MappingProxyType({name: about for name, about, _ in _NAMED})
+"""What models use each named pattern, and what it does, in a sentence."""
+
+GPT2: Final = str(PATTERNS["gpt2"])
+"""The text of the pattern "gpt2"."""
 
 
 @overload

@@ -17,9 +17,12 @@ from pairloom.errors import FormatError
 from pairloom.formats import huggingface
 from pairloom.formats.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.model import Model
-from pairloom.patterns import CL100K, GPT2, O200K
+from pairloom.patterns import GPT2, PATTERNS
 
 from .models import ENDOFTEXT, trained
+
+CL100K = str(PATTERNS["cl100k"])
+O200K = str(PATTERNS["o200k"])
 
 MODEL = trained([(97, 98), (32, 256), (99, 100)], decode_errors="replace")
 DEEPSEEK_LIKE = (r"\p{N}{1,3}", "[一-龥]+", GPT2)

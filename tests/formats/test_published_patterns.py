@@ -12,8 +12,12 @@ from pairloom.errors import FormatError
 from pairloom.formats import huggingface, tiktoken
 from pairloom.formats.published import named_of, published_of
 from pairloom.model import Model
-from pairloom.patterns import CL100K, GPT2, LLAMA3, NANOCHAT, PATTERNS
+from pairloom.patterns import GPT2, PATTERNS
 from tests.formats.models import trained
+
+CL100K = str(PATTERNS["cl100k"])
+LLAMA3 = str(PATTERNS["llama3"])
+NANOCHAT = str(PATTERNS["nanochat"])
 
 R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 CL100K_PUBLISHED = (

@@ -11,13 +11,13 @@ use pairloom_core::Result;
 use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
+use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::special::SpecialTokens;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let mut threads = 0;
-    let mut pattern = GPT2_PATTERN.to_owned();
+    let mut pattern = gpt2_pattern().to_owned();
     let mut literals = Vec::new();
     let mut paths = Vec::new();
     while let Some(argument) = arguments.next() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
+use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
@@ -128,7 +128,7 @@ fn main() -> Result<(), Failure> {
         Ok(Vocabulary::from_merges(tokens, list, false)?)
     })?;
     let vocabulary = Arc::new(Vocabulary::from_merges(tokens, list, false)?);
-    let pretokenizer = Arc::new(Pretokenizer::new(GPT2_PATTERN)?);
+    let pretokenizer = Arc::new(Pretokenizer::new(gpt2_pattern())?);
     let specials = SpecialTokens::new(vec![("<|endoftext|>".into(), 50256)])?;
     let encoder = || {
         let options = EncoderOptions { cache_bytes };

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{GPT2_PATTERN, Pretokenizer};
+use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::train::{MergeOptions, TieBreak, WeightedPretokens, train};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The pretokens of a text with their counts.
 fn count(text: &str) -> pairloom_core::Result<HashMap<&str, u64>> {
-    let pretokenizer = Pretokenizer::new(GPT2_PATTERN)?;
+    let pretokenizer = Pretokenizer::new(gpt2_pattern())?;
     let mut counts = HashMap::new();
     let (mut from, mut ends) = (0, Vec::new());
     while from < text.len() {

@@ -67,7 +67,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("UNICODE_VERSION", "16.0.0")?;
+        module.add("UNICODE_VERSION", pairloom_core::pretokens::UNICODE_VERSION)?;
         module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))
     }
 }

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._core import UNICODE_VERSION
 from pairloom.model import Model
 
 __all__ = ["KEYS", "LONGEST_DERIVED", "OPTIONAL_KEYS", "UNICODE_VERSION", "write"]
@@ -38,7 +39,6 @@ KEYS = frozenset(
     )
 )
 OPTIONAL_KEYS = frozenset(("post_processor",))
-UNICODE_VERSION = "16.0.0"
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
 

@@ -2,6 +2,7 @@
 
 use super::buffers::Buffer;
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// What is reserved when a block grows; named in [`Error::OutOfMemory`].
 pub(super) const BLOCK: &str = "a block of documents";
@@ -117,8 +118,7 @@ impl Documents {
 
     /// Ends the document that is open, which may be empty.
     pub(super) fn end(&mut self) -> Result<()> {
-        self.ends.try_reserve(1).map_err(Error::out_of_memory(BLOCK))?;
-        self.ends.push(self.text.len());
+        self.ends.try_push(self.text.len(), BLOCK)?;
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// How many messages of records that were left out are kept.
 const N_MESSAGES: usize = 5;
@@ -143,8 +144,7 @@ impl JsonLines {
 }
 
 fn hold(held: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    held.try_reserve(bytes.len()).map_err(Error::out_of_memory("a line of a file"))?;
-    held.extend_from_slice(bytes);
+    held.try_extend(bytes, "a line of a file")?;
     Ok(())
 }
 
@@ -156,8 +156,7 @@ fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     // Three bytes at most stand for one that is malformed; an escape of six becomes three.
     replaced.try_reserve_exact(line.len()).map_err(Error::out_of_memory("a line of a file"))?;
     let mut put = |bytes: &[u8]| {
-        replaced.try_reserve(bytes.len()).map_err(Error::out_of_memory("a line of a file"))?;
-        replaced.extend_from_slice(bytes);
+        replaced.try_extend(bytes, "a line of a file")?;
         Ok(())
     };
     for chunk in line.utf8_chunks() {

@@ -10,6 +10,7 @@ use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
 use super::utf8_reader::{HINT_BYTES, likely_cause};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// How many bytes a character has after its first, at most.
 const MOST_CONTINUED: usize = 3;
@@ -89,8 +90,7 @@ impl PlainText {
             self.offset += joined.len() as u64;
             bytes = &bytes[n_more..];
         } else if !joined.is_empty() {
-            joined.try_reserve(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
-            joined.extend_from_slice(bytes);
+            joined.try_extend(bytes, BLOCK)?;
             bytes = &joined;
         }
         let mut start = 0;

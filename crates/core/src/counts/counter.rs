@@ -55,8 +55,7 @@ impl Counter {
 
     /// Counts texts, each a document of its own, or several where special literals split it.
     pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
-        let mut sources = Vec::new();
-        sources.try_reserve_exact(texts.len()).map_err(Error::out_of_memory(SOURCES))?;
+        let mut sources = Vec::with_room(texts.len(), SOURCES)?;
         sources.extend(texts.iter().map(|text| Source::Text(text)));
         let total = self.options.total_hint;
         self.count(&sources, total, monitor)
@@ -68,8 +67,7 @@ impl Counter {
     /// `paths` that has one.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.has_failed = true;
-        let mut sources = Vec::new();
-        sources.try_reserve_exact(paths.len()).map_err(Error::out_of_memory(SOURCES))?;
+        let mut sources = Vec::with_room(paths.len(), SOURCES)?;
         let mut total = self.totals.n_bytes;
         for path in paths {
             let metadata = fs::metadata(path).map_err(Error::io(path))?;

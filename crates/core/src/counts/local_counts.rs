@@ -12,6 +12,7 @@ use super::key::LOAD;
 use super::local_table::LocalTable;
 use super::shared_table::{Batches, SharedTable};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// Bytes of a thread's table of short pretokens.
 const LOCAL_TABLE_BYTES: usize = 2 << 20;
@@ -47,8 +48,7 @@ impl LocalCounts {
         let batches = Batches::new(table)?;
         let mut long = HashTable::new();
         long.try_reserve(MOST_LONG, |entry: &LongEntry| entry.hash).map_err(Error::out_of_memory(WHAT))?;
-        let mut arena = Vec::new();
-        arena.try_reserve_exact(MOST_LONG_BYTES).map_err(Error::out_of_memory(WHAT))?;
+        let arena = Vec::with_room(MOST_LONG_BYTES, WHAT)?;
         Ok(LocalCounts { short_table, batch: Batch::new(), batches, long, arena })
     }
 

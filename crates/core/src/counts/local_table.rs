@@ -11,7 +11,8 @@
 
 use super::key::ShortKey;
 use crate::budget::Budget;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::filled;
 
 /// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had
 /// at the last miss, and the count of the second: see [`Line::increment`] for why.
@@ -33,9 +34,7 @@ impl LocalTable {
         const WHAT: &str = "the counting table of a thread";
         let n_lines = (n_bytes / size_of::<Line>()).next_power_of_two();
         budget.take(n_lines * size_of::<Line>(), WHAT)?;
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(n_lines).map_err(Error::out_of_memory(WHAT))?;
-        lines.resize(n_lines, Line::default());
+        let lines = filled(n_lines, Line::default(), WHAT)?;
         Ok(LocalTable { lines })
     }
 

@@ -8,6 +8,7 @@
 use super::key::ShortKey;
 use super::shared_table::{Batches, SharedTable};
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
 use crate::parallel;
 use crate::train::WeightedPretokens;
 
@@ -151,8 +152,7 @@ impl PretokenCounts {
 
     /// The same counts ordered by the bytes of the pretokens: the canonical order of files and listings.
     pub fn sorted(&self) -> Result<PretokenCounts> {
-        let mut order: Vec<(u64, usize)> = Vec::new();
-        order.try_reserve_exact(self.len()).map_err(Error::out_of_memory("the order of the counts"))?;
+        let mut order: Vec<(u64, usize)> = Vec::with_room(self.len(), "the order of the counts")?;
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
         // Equal prefixes are equal bytes or differ after them or in length: then all bytes decide.
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.pretoken(a.1).cmp(self.pretoken(b.1))));
@@ -188,8 +188,7 @@ impl PretokenCounts {
             counts: &mut merged_id.counts,
             end: 0,
         };
-        let mut jobs = Vec::new();
-        jobs.try_reserve_exact(parts.len()).map_err(Error::out_of_memory(COLUMNS))?;
+        let mut jobs = Vec::with_room(parts.len(), COLUMNS)?;
         for (part, &size) in parts.into_iter().zip(sizes) {
             let (columns, after) = rest.split(size);
             jobs.push((part, columns));
@@ -257,9 +256,7 @@ impl<'c> Columns<'c> {
 }
 
 fn zeros<T: Copy + Default>(n: usize) -> Result<Vec<T>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(n).map_err(Error::out_of_memory(COLUMNS))?;
-    zeros.resize(n, T::default());
+    let zeros = filled(n, T::default(), COLUMNS)?;
     Ok(zeros)
 }
 

@@ -15,6 +15,7 @@ use super::pretoken_counts::PretokenCounts;
 use super::short_key_table::{Addend, ShortKeyTable};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
 
 /// How many partitions there are: enough that threads seldom meet at a lock.
 const N_PARTITIONS: usize = 64;
@@ -55,8 +56,7 @@ fn partition_of(hash: u64) -> usize {
 impl SharedTable {
     /// Empty partitions with an account of memory that starts at nothing.
     pub(super) fn new(max_memory: Option<u64>) -> Result<Self> {
-        let mut parts = Vec::new();
-        parts.try_reserve_exact(N_PARTITIONS).map_err(Error::out_of_memory(TABLE))?;
+        let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
         Ok(SharedTable { parts, hashing: Hashing::new(), budget: Budget::new(max_memory) })
     }
@@ -81,8 +81,7 @@ impl SharedTable {
     /// The columns, their totals at nothing yet, made by up to `threads` threads. SharedTable are given up
     /// as they are read.
     pub(super) fn into_counts(self, threads: usize) -> Result<PretokenCounts> {
-        let mut parts = Vec::new();
-        parts.try_reserve_exact(N_PARTITIONS).map_err(Error::out_of_memory(TABLE))?;
+        let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.extend(
             self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner)),
         );
@@ -132,9 +131,7 @@ impl Batches {
     pub(super) fn new(table: &SharedTable) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
         table.budget.take(N_PARTITIONS * BATCH * size_of::<Addend>(), WHAT)?;
-        let mut places = Vec::new();
-        places.try_reserve_exact(N_PARTITIONS * BATCH).map_err(Error::out_of_memory(WHAT))?;
-        places.resize(N_PARTITIONS * BATCH, Addend { key: ShortKey::EMPTY, hash: 0, count: 0 });
+        let places = filled(N_PARTITIONS * BATCH, Addend { key: ShortKey::EMPTY, hash: 0, count: 0 }, WHAT)?;
         Ok(Batches { places, n_taken: [0; N_PARTITIONS] })
     }
 

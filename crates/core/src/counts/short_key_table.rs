@@ -9,7 +9,8 @@
 
 use super::key::{Hashing, ShortKey};
 use crate::budget::Budget;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::filled;
 use crate::prefetch::prefetch;
 
 /// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
@@ -77,9 +78,7 @@ impl ShortKeyTable {
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(64);
         budget.take(n_slots.saturating_mul(size_of::<Slot>()), TABLE)?;
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n_slots).map_err(Error::out_of_memory(TABLE))?;
-        slots.resize(n_slots, (ShortKey::EMPTY, 0));
+        let slots = filled(n_slots, (ShortKey::EMPTY, 0), TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
         for &slot in old.iter().filter(|slot| slot.0 != ShortKey::EMPTY) {
             *self.slot_of(slot.0, hashing.short(slot.0)) = slot;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Silent, Stage};
-use crate::pretokens::{GPT2_PATTERN, named_patterns, names};
+use crate::pretokens::{gpt2_pattern, named_patterns, names};
 
 /// The same numbers on every run.
 struct Random(u64);
@@ -206,7 +206,7 @@ fn agrees_with_the_definition(seed: u64, n_cases: usize) {
     let mut random = Random(seed);
     let pretokenizers = pretokenizers();
     for case in 0..n_cases {
-        let mut options = options(GPT2_PATTERN, random.pick(LITERALS));
+        let mut options = options(gpt2_pattern(), random.pick(LITERALS));
         options.pretokenizer = Arc::clone(&pretokenizers[random.below(pretokenizers.len())]);
         options.corpus_specials = random.pick(&[CorpusSpecials::Text, CorpusSpecials::Split]);
         options.threads = random.pick(&[1, 2, 3, 7]);
@@ -240,7 +240,7 @@ fn cut_anywhere_many_times() {
 fn malformed_bytes_are_replaced_as_a_lossy_conversion_does() {
     let mut random = Random(77);
     for case in 0..300 {
-        let mut options = options(GPT2_PATTERN, random.pick(LITERALS));
+        let mut options = options(gpt2_pattern(), random.pick(LITERALS));
         options.corpus_specials = random.pick(&[CorpusSpecials::Text, CorpusSpecials::Split]);
         options.input_errors = InputErrors::Replace;
         options.threads = random.pick(&[1, 3]);
@@ -258,7 +258,7 @@ fn malformed_bytes_are_replaced_as_a_lossy_conversion_does() {
 fn the_first_malformed_byte_of_the_first_file_is_named() {
     let mut random = Random(4242);
     for case in 0..300 {
-        let mut options = options(GPT2_PATTERN, random.pick(LITERALS));
+        let mut options = options(gpt2_pattern(), random.pick(LITERALS));
         options.corpus_specials = random.pick(&[CorpusSpecials::Text, CorpusSpecials::Split]);
         options.threads = random.pick(&[1, 2, 3]);
         let contents: Vec<Vec<u8>> = (0..3).map(|_| random.bytes(60)).collect();
@@ -280,7 +280,7 @@ fn the_first_malformed_byte_of_the_first_file_is_named() {
 #[test]
 fn the_hint_says_what_the_file_is() {
     let hint_for = |bytes: &[u8]| match count_files(
-        &options(GPT2_PATTERN, &[]),
+        &options(gpt2_pattern(), &[]),
         Plan { block_bytes: 8, ..Plan::default() },
         &[TempFile::new(bytes)],
     ) {
@@ -295,7 +295,7 @@ fn the_hint_says_what_the_file_is() {
 
 #[test]
 fn what_is_not_a_readable_file_is_named() {
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     for path in [PathBuf::from("/nonexistent/corpus.txt"), std::env::temp_dir()] {
         let mut counter = Counter::new(options.clone()).unwrap();
         match counter.count_files(std::slice::from_ref(&path), &Silent) {
@@ -308,7 +308,7 @@ fn what_is_not_a_readable_file_is_named() {
 
 #[test]
 fn nothing_counts_as_nothing() {
-    let options = options(GPT2_PATTERN, &["<|e|>"]);
+    let options = options(gpt2_pattern(), &["<|e|>"]);
     assert!(count_texts(&options, Plan::default(), &[]).unwrap().is_empty());
     assert!(count_texts(&options, Plan::default(), &["", ""]).unwrap().is_empty());
     let counts = count_files(&options, Plan::default(), &[TempFile::new(b""), TempFile::new(b"")]).unwrap();
@@ -317,7 +317,7 @@ fn nothing_counts_as_nothing() {
 
 #[test]
 fn batches_add_up() {
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     let mut counter = Counter::new(options.clone()).unwrap();
     for _ in 0..100 {
         counter.count_texts(&["ab ab ab", "c"], &Silent).unwrap();
@@ -330,7 +330,7 @@ fn batches_add_up() {
 #[test]
 fn many_distinct_pretokens_pass_through_a_small_table() {
     let text: String = (0..200_000).map(|n| format!(" w{} {:032}", n % 150_000, n % 5000)).collect();
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     let counts = count_texts(&options, Plan::default(), &[&text]).unwrap();
     assert_eq!(found(&counts), define(&options, &[&text]));
 }
@@ -338,7 +338,7 @@ fn many_distinct_pretokens_pass_through_a_small_table() {
 #[test]
 fn a_memory_limit_is_an_error_before_it_is_exceeded() {
     let text: String = (0..200_000).map(|n| format!(" word{n}")).collect();
-    let mut options = options(GPT2_PATTERN, &[]);
+    let mut options = options(gpt2_pattern(), &[]);
     options.max_memory = Some(8_000_000);
     match count_texts(&options, Plan::default(), &[&text]) {
         Err(Error::MemoryLimit { limit: 8_000_000, .. }) => {}
@@ -361,7 +361,7 @@ impl Monitor for Stopping {
 
 #[test]
 fn progress_starts_at_nothing_and_ends_at_all() {
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     let monitor = Stopping(Default::default(), usize::MAX);
     let mut counter = Counter::new(options.clone()).unwrap();
     let file = TempFile::new(&b"some text ".repeat(1000));
@@ -387,7 +387,7 @@ fn a_monitor_stops_the_work() {
 #[test]
 fn a_pretoken_that_spans_all_cuts_is_counted_once() {
     let plan = Plan { range_bytes: 1 << 12, block_bytes: 1 << 10 };
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     let text = "x".repeat(1 << 20);
     let counts = count_files(&options, plan, &[TempFile::new(text.as_bytes())]).unwrap();
     assert_eq!(counts.iter().collect::<Vec<_>>(), [(text.as_bytes(), 1)]);
@@ -395,7 +395,7 @@ fn a_pretoken_that_spans_all_cuts_is_counted_once() {
 
 #[test]
 fn counts_are_a_commutative_monoid() {
-    let options = options(GPT2_PATTERN, &["<|e|>"]);
+    let options = options(gpt2_pattern(), &["<|e|>"]);
     let mut random = Random(9);
     for _ in 0..50 {
         let texts: Vec<String> = (0..3).map(|_| random.text(80)).collect();
@@ -413,7 +413,7 @@ fn counts_are_a_commutative_monoid() {
 
 #[test]
 fn sorted_counts_are_canonical() {
-    let options = options(GPT2_PATTERN, &[]);
+    let options = options(gpt2_pattern(), &[]);
     let text = "b a\0 a\0\0 a ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n ".repeat(3);
     let sorted = count_texts(&options, Plan::default(), &[&text]).unwrap().sorted().unwrap();
     assert!(sorted.iter().map(|(pretoken, _)| pretoken).is_sorted());

@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
+use crate::memory::{TryReserve, filled};
 use crate::pages;
 use crate::special::SpecialTokens;
 use crate::vocabulary::{Vocabulary, n_dense};
@@ -44,9 +45,7 @@ impl Decoder {
         const WHAT: &str = "a decoder";
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
         let n_slots = n_dense(n_ids, vocabulary.n_tokens() + specials.tokens().len());
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n_slots).map_err(Error::out_of_memory(WHAT))?;
-        slots.resize(n_slots, slot(&[], UNKNOWN));
+        let slots = filled(n_slots, slot(&[], UNKNOWN), WHAT)?;
         let mut decoder = Decoder { slots, long: Vec::new(), far: HashMap::new() };
         for (id, token) in vocabulary.tokens() {
             decoder.set(id, token)?;
@@ -64,8 +63,7 @@ impl Decoder {
             let mut place = [0; 12];
             place[..8].copy_from_slice(&(self.long.len() as u64).to_le_bytes());
             place[8..].copy_from_slice(&(token.len() as u32).to_le_bytes());
-            self.long.try_reserve(token.len()).map_err(Error::out_of_memory("a decoder"))?;
-            self.long.extend_from_slice(token);
+            self.long.try_extend(token, "a decoder")?;
             slot(&place, LONG)
         };
         match self.slots.get_mut(id as usize) {
@@ -131,8 +129,7 @@ impl Decoder {
     #[cold]
     fn decode_one<I: AnyId>(&self, id: I, out: &mut Vec<u8>) -> Result<()> {
         let token = self.token(id)?;
-        out.try_reserve(token.len()).map_err(Error::out_of_memory("decoded text"))?;
-        out.extend_from_slice(token);
+        out.try_extend(token, "decoded text")?;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Decoder;
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
+use crate::memory::TryReserve;
 
 /// What becomes of bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,7 @@ impl DecodeStream {
     pub fn push<I: AnyId>(&mut self, id: I) -> Result<String> {
         let token = self.decoder.token(id)?;
         let n_held = self.held.len();
-        self.held.try_reserve(token.len()).map_err(Error::out_of_memory("decoded text"))?;
-        self.held.extend_from_slice(token);
+        self.held.try_extend(token, "decoded text")?;
         self.take(false).inspect_err(|_| self.held.truncate(n_held))
     }
 

@@ -6,6 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::special::SpecialTokens;
 
 /// What the literal of a special token is in a file, a stream or a corpus.
@@ -56,8 +57,10 @@ impl<'a> LiteralCounts<'a> {
             match counts.iter_mut().find(|count| count.token == found.index) {
                 Some(count) => count.n += 1,
                 None => {
-                    counts.try_reserve(1).map_err(Error::out_of_memory("special token counts"))?;
-                    counts.push(LiteralCount { text: number, token: found.index, n: 1 });
+                    counts.try_push(
+                        LiteralCount { text: number, token: found.index, n: 1 },
+                        "special token counts",
+                    )?;
                 }
             }
             if self.is_error {
@@ -71,8 +74,7 @@ impl<'a> LiteralCounts<'a> {
 
     fn add(&self, counts: &[LiteralCount]) -> Result<()> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.try_reserve(counts.len()).map_err(Error::out_of_memory("special token counts"))?;
-        found.extend_from_slice(counts);
+        found.try_extend(counts, "special token counts")?;
         Ok(())
     }
 

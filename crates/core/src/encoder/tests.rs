@@ -2,7 +2,7 @@
 
 mod random;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::file::Division;
 use super::*;
@@ -12,7 +12,7 @@ use random::{Random, Setting, handmade};
 
 const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const PATTERNS: [&str; 3] = [crate::pretokens::GPT2_PATTERN, CL100K, O200K];
+static PATTERNS: LazyLock<[&str; 3]> = LazyLock::new(|| [crate::pretokens::gpt2_pattern(), CL100K, O200K]);
 
 /// The definition: specials first, then pretokens, each merged naively.
 fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {

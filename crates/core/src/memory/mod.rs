@@ -82,6 +82,13 @@ impl<T> TryReserve for Vec<T> {
     }
 }
 
+/// A vector of `n` copies of `item`.
+pub fn filled<T: Copy>(n: usize, item: T, what: &'static str) -> Result<Vec<T>> {
+    let mut items = Vec::with_room(n, what)?;
+    items.resize(n, item);
+    Ok(items)
+}
+
 /// A vector with the items of `items`.
 pub fn copied<T: Copy>(items: &[T], what: &'static str) -> Result<Vec<T>> {
     let mut copy = Vec::with_room(items.len(), what)?;

@@ -4,7 +4,8 @@
 //! caller asks for it, so that it can be converted.
 
 use crate::error::{Error, Result};
-use crate::pretokens::GPT2_PATTERN;
+use crate::memory::TryReserve;
+use crate::pretokens::gpt2_pattern;
 
 use super::json::{Json, Within};
 use super::{DecodeErrors, File, ModelColumns, PatternText, Tokens, push, read_id, read_specials, shown};
@@ -27,7 +28,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         )));
     }
     let pattern = file.value("pretokenizer_pattern", |json| Ok(json.string()?.into_owned()))?;
-    if pattern != GPT2_PATTERN {
+    if pattern != gpt2_pattern() {
         return Err(Error::Model(
             "pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2".into(),
         ));
@@ -124,8 +125,7 @@ fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
     const ABSENT: (usize, usize) = (0, 0);
     let n_entries = n + 1;
     let mut tokens = Tokens::default();
-    tokens.spans.try_reserve_exact(n_entries).map_err(Error::out_of_memory("vocabulary"))?;
-    tokens.spans.resize(n_entries, ABSENT);
+    tokens.spans.try_resize(n_entries, ABSENT, "vocabulary")?;
     json.object(|json, key| {
         let place = || format!("['{}']", shown(&key));
         let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {

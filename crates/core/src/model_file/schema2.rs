@@ -3,6 +3,8 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
+use crate::pretokens::UNICODE_VERSION;
 
 use super::json::{Json, Within};
 use super::{
@@ -26,7 +28,6 @@ const KEYS: [&str; 13] = [
     "whole_first",
 ];
 const OPTIONAL: [&str; 1] = ["post_processor"];
-const UNICODE_VERSION: &str = "16.0.0";
 
 /// A longer token is listed though a merge makes it: else forty doublings would ask for a terabyte.
 const LONGEST_DERIVED: usize = 256;
@@ -97,8 +98,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     }
     check_plain(&plain_specials, &special_tokens)?;
     let merges = rows(&flat, &merged_id)?;
-    let mut order: Vec<usize> = Vec::new();
-    order.try_reserve_exact(tokens.ids.len()).map_err(Error::out_of_memory("token order"))?;
+    let mut order: Vec<usize> = Vec::with_room(tokens.ids.len(), "token order")?;
     order.extend(0..tokens.ids.len());
     order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
     let (token_ids, token_bytes, token_ends) = tokens.into_columns(order.into_iter())?;
@@ -188,8 +188,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     if n_left > 0 {
         return Err(Error::Model(format!("the runs hold {} ids where {n} are needed", n - n_left)));
     }
-    let mut ids = Vec::new();
-    ids.try_reserve_exact(n).map_err(Error::out_of_memory("ids"))?;
+    let mut ids = Vec::with_room(n, "ids")?;
     for run in runs.chunks_exact(2) {
         let &[first, count] = run else { continue };
         ids.extend(first..=first + (count - 1));
@@ -242,9 +241,7 @@ impl Index {
             map.try_reserve(n_tokens).map_err(Error::out_of_memory("token index"))?;
             return Ok(Index::Sparse(map));
         }
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n_slots).map_err(Error::out_of_memory("token index"))?;
-        slots.resize(n_slots, usize::MAX);
+        let slots = filled(n_slots, usize::MAX, "token index")?;
         Ok(Index::Dense(slots))
     }
 
@@ -347,8 +344,7 @@ fn check_pairs_distinct(flat: &[u32]) -> Result<()> {
 
 /// Rows of left, right, made.
 fn rows(flat: &[u32], merged_id: &[u32]) -> Result<Vec<u32>> {
-    let mut rows = Vec::new();
-    rows.try_reserve_exact(merged_id.len() * 3).map_err(Error::out_of_memory("merges"))?;
+    let mut rows = Vec::with_room(merged_id.len() * 3, "merges")?;
     for (pair, &merged_id) in flat.chunks_exact(2).zip(merged_id) {
         rows.extend_from_slice(pair);
         rows.push(merged_id);

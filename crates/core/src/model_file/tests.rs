@@ -19,7 +19,7 @@ fn schema1(merges: &[(u32, u32)]) -> String {
         "{{\"mergeable_vocab_size\":{n},\"merges\":[{}],\"pretokenizer_pattern\":{},\"schema_version\":1,\
          \"special_tokens\":{{\"<|endoftext|>\":{n}}},\"vocab\":{{{}}}}}",
         pairs.join(","),
-        serde_json::to_string(crate::pretokens::GPT2_PATTERN).unwrap(),
+        serde_json::to_string(crate::pretokens::gpt2_pattern()).unwrap(),
         entries.join(",")
     )
 }

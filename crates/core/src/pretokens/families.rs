@@ -36,6 +36,24 @@ pub(super) enum Family {
 }
 
 impl Family {
+    /// The scanner of a named pattern.
+    pub fn of(name: &str) -> Option<Family> {
+        Some(match name {
+            "gpt2" => Family::Gpt2,
+            "starcoder" => Family::Gpt2Digits,
+            "cl100k" => Family::Cl100k,
+            "llama3" => Family::Llama3,
+            "qwen2" => Family::Qwen2,
+            "qwen3.5" => Family::Qwen35,
+            "nanochat" => Family::Nanochat,
+            "o200k" => Family::O200k,
+            "tekken" => Family::Tekken,
+            "kimi" => Family::Kimi,
+            "deepseek" => Family::DeepSeek,
+            _ => return None,
+        })
+    }
+
     /// [`super::Pretokenizer::fill`] by the instructions of `level`, which this processor must have.
     pub fn fill(self, level: Level, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         match self {

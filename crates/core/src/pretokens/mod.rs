@@ -30,7 +30,7 @@ use crate::monitor::OnProgress;
 
 pub use byte_block::Level;
 use families::Family;
-pub use patterns::{GPT2 as GPT2_PATTERN, named_pattern, named_patterns, names};
+pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 use sequence::Sequence;
 pub use unicode_tables::UNICODE_VERSION;

@@ -16,6 +16,7 @@ use std::ops::Range;
 use super::atomic_array::AtomicCell;
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::prefetch::prefetch;
 
 /// The pair that a step merges.
@@ -109,8 +110,7 @@ impl ThreadState {
     pub fn prepare_count(&mut self, positions: Range<usize>) -> Result<()> {
         self.slots = positions;
         let what = "the table of byte pairs";
-        self.byte_pairs.try_reserve_exact(WIDTH * WIDTH).map_err(Error::out_of_memory(what))?;
-        self.byte_pairs.resize(WIDTH * WIDTH, PairDelta::default());
+        self.byte_pairs.try_resize(WIDTH * WIDTH, PairDelta::default(), what)?;
         Ok(())
     }
 

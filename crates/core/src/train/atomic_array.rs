@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use memmap2::MmapMut;
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// An integer in memory that threads share; an all-zero bit pattern is the value 0.
 ///
@@ -74,8 +75,7 @@ impl<T: AtomicCell> AtomicArray<T> {
         let n_bytes = len.checked_mul(size_of::<T>()).ok_or(Error::OutOfMemory { what })?;
         let memory = if n_bytes < LARGE {
             let n_words = n_bytes.div_ceil(size_of::<u64>());
-            let mut words = Vec::new();
-            words.try_reserve_exact(n_words).map_err(Error::out_of_memory(what))?;
+            let mut words = Vec::with_room(n_words, what)?;
             words.resize_with(n_words, AtomicU64::default);
             Memory::Heap(words)
         } else {

@@ -10,7 +10,8 @@ use super::pair_index::{PairIndex, assign_offsets};
 use super::pair_table::{PairTable, key_of, pair_of};
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use super::workers::{PoolHandle, Task};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::filled;
 
 /// A census of single bytes, by a square table instead of a hash. The ledger, which is empty, learns
 /// all pairs and says where the lists of those that it keeps start in the arena.
@@ -85,9 +86,7 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     pair_index: &mut PairIndex<'_, P>,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let mut frequencies: Vec<u64> = Vec::new();
-    frequencies.try_reserve_exact(n_symbols).map_err(Error::out_of_memory("the counts of the tokens"))?;
-    frequencies.resize(n_symbols, 0);
+    let mut frequencies = filled(n_symbols, 0, "the counts of the tokens")?;
     for_each_pair(array, on_progress, |_, left, right, count| {
         frequencies[left] += count;
         frequencies[right] += count;

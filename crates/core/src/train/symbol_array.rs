@@ -18,6 +18,7 @@ use std::ops::Range;
 use super::atomic_array::{AtomicArray, AtomicCell};
 use super::{MergeOptions, WeightedPretokens};
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
 
 /// The symbol between pretokens, and of a swallowed start. Bytes come before it, merges after it.
 pub(super) const SEPARATOR: usize = 256;
@@ -51,9 +52,7 @@ impl Layout {
                 counts.len()
             )));
         }
-        let mut small = Vec::new();
-        small.try_reserve_exact(N_SMALL).map_err(Error::out_of_memory("the counts of counts"))?;
-        small.resize(N_SMALL, (0, 0));
+        let small = filled(N_SMALL, (0, 0), "the counts of counts")?;
         let mut layout = Layout { n_positions: 1, n_tokens: 0, large: Vec::new(), small };
         let mut weight = 0u128;
         let mut start = 0;
@@ -78,8 +77,7 @@ impl Layout {
                     *n_positions += n_bytes + 1;
                 }
                 _ => {
-                    layout.large.try_reserve(1).map_err(Error::out_of_memory("frequent pretokens"))?;
-                    layout.large.push((count, index));
+                    layout.large.try_push((count, index), "frequent pretokens")?;
                 }
             }
         }

@@ -24,7 +24,8 @@ use super::progress::ProgressReporter;
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use super::workers::{PoolHandle, Task};
 use super::{MergeOptions, Shortage, Trained, Tuning};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::TryReserve;
 
 /// By how much the threshold falls when there is nothing to tell by.
 const FALL: u64 = 8;
@@ -87,8 +88,7 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
         self.recount_pairs()?;
         while self.progress.merges.len() < self.n_merges {
             if let Some((key, count)) = self.pair_index.best() {
-                self.counts.try_reserve(1).map_err(Error::out_of_memory("the counts of the merges"))?;
-                self.counts.push(count);
+                self.counts.try_push(count, "the counts of the merges")?;
                 self.step(key)?;
             } else if self.pair_index.most_skipped >= self.min_frequency {
                 self.pair_index.threshold = self.next_threshold();

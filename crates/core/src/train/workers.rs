@@ -19,6 +19,7 @@ use super::atomic_array::AtomicCell;
 use super::count_pairs::{count_byte_pairs, list_byte_pairs};
 use super::symbol_array::SymbolArray;
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::parallel;
 
 /// How often a worker looks for a task before it sleeps.
@@ -226,8 +227,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
 
     /// The lanes of this step.
     pub fn states(&self) -> Result<Vec<MutexGuard<'_, ThreadState>>> {
-        let mut states = Vec::new();
-        states.try_reserve_exact(self.n_open).map_err(Error::out_of_memory("the hold on the lanes"))?;
+        let mut states = Vec::with_room(self.n_open, "the hold on the lanes")?;
         states.extend(self.pool.states[..self.n_open].iter().map(lock));
         Ok(states)
     }

@@ -3,7 +3,7 @@
 //! Such a file lists no merges. Two neighbours merge when their joined bytes are a token, and that token's
 //! id is the rank, for every way of cutting the token in two, not only for the one it was once learned by.
 
-use super::{NONE, Vocabulary};
+use super::{Vocabulary, rank_merges};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
@@ -24,35 +24,26 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     Ok(found)
 }
 
-/// For each token that merges of smaller rank bring down to two parts: those two parts and the token.
+/// For each token that merging can reach: the two tokens it is made of, and the token ([`rank_merges`]).
 pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
-    let mut merges = Vec::new();
-    let mut parts = Vec::new();
+    let mut ids = Vec::with_room(vocabulary.n_tokens(), MERGES)?;
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(vocabulary.n_tokens(), MERGES)?);
     for (id, token) in vocabulary.tokens() {
-        parts.clear();
-        parts.grow(token.len(), MERGES)?;
-        parts.extend(token.iter().map_while(|&byte| vocabulary.id_of_byte(byte)));
-        if token.len() < 2 || parts.len() < token.len() {
-            continue;
-        }
-        merge_below(vocabulary, &mut parts, id);
-        if let &[left, right] = parts.as_slice() {
-            merges.try_push([left, right, id], MERGES)?;
-        }
+        ids.push(id);
+        bytes.try_extend(token, MERGES)?;
+        ends.push(bytes.len() as u64);
     }
+    // Tokens come in the order of their ids, which are their ranks.
+    let mut merges = rank_merges::pairs(&bytes, &ends)?.rows;
+    for merge in &mut merges {
+        *merge = merge.map(|token| ids[token as usize]);
+    }
+    // A token that holds a byte without a token of its own cannot be reached from bytes.
+    let has_bytes = |id: u32| {
+        vocabulary
+            .token(id)
+            .is_some_and(|token| token.iter().all(|&byte| vocabulary.id_of_byte(byte).is_some()))
+    };
+    merges.retain(|merge| has_bytes(merge[2]));
     Ok(merges)
-}
-
-/// Merges `parts` as far as ranks below `limit` go.
-fn merge_below(vocabulary: &Vocabulary, parts: &mut Vec<u32>, limit: u32) {
-    loop {
-        let ranks = parts.windows(2).map(|pair| vocabulary.pair_rank(pair[0], pair[1]));
-        match ranks.enumerate().min_by_key(|&(at, rank)| (rank, at)) {
-            Some((at, rank)) if rank != NONE && rank < limit => {
-                parts[at] = vocabulary.merged_id(rank);
-                parts.remove(at + 1);
-            }
-            _ => return,
-        }
-    }
 }

@@ -14,6 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::NONE;
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
 
 /// Entries of a bucket.
 const LANES: usize = 8;
@@ -52,12 +53,9 @@ impl MergeTable {
             )));
         }
         let n_buckets = n_pairs.div_ceil(LANES * 3 / 4).next_power_of_two();
-        let mut buckets = Vec::new();
-        buckets.try_reserve_exact(n_buckets).map_err(Error::out_of_memory(WHAT))?;
+        let mut buckets = Vec::with_room(n_buckets, WHAT)?;
         buckets.resize(n_buckets, Bucket([EMPTY; LANES]));
-        let mut by_bytes = Vec::new();
-        by_bytes.try_reserve_exact(1 << 16).map_err(Error::out_of_memory(WHAT))?;
-        by_bytes.resize(1 << 16, NONE);
+        let by_bytes = filled(1 << 16, NONE, WHAT)?;
         let state = RandomState::new();
         let seeds = [state.hash_one(0u8), state.hash_one(1u8) | 1];
         Ok(MergeTable { buckets, id_bits, rank_bits, seeds, by_bytes })

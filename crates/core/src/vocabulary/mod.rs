@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use byte_adjacency::ByteAdjacency;
 use merge_table::MergeTable;
 
@@ -117,8 +118,7 @@ impl Slots {
     fn new(n_ids: usize, n_tokens: usize) -> Result<Self> {
         let mut slots = Slots { n_ids, ..Slots::default() };
         let n_near = n_dense(n_ids, n_tokens);
-        slots.near.try_reserve_exact(n_near).map_err(Error::out_of_memory("a vocabulary"))?;
-        slots.near.resize(n_near, Slot { start: 0, len: NONE });
+        slots.near.try_resize(n_near, Slot { start: 0, len: NONE }, "a vocabulary")?;
         Ok(slots)
     }
 
@@ -420,8 +420,7 @@ impl MergedIds {
         if (first..).zip(merges).all(|(id, merge)| merge[2] == id) {
             return Ok(MergedIds::From(first));
         }
-        let mut ids = Vec::new();
-        ids.try_reserve_exact(merges.len()).map_err(Error::out_of_memory("a vocabulary"))?;
+        let mut ids = Vec::with_room(merges.len(), "a vocabulary")?;
         ids.extend(merges.iter().map(|merge| merge[2]));
         Ok(MergedIds::Listed(ids))
     }

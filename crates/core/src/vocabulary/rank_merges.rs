@@ -22,6 +22,7 @@ use std::collections::BinaryHeap;
 use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 /// What a rank vocabulary is as a list of pairs. Tokens go by their place in rank order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -180,8 +181,7 @@ impl<'a> Encoder<'a> {
             None => {
                 self.joined_bytes.clear();
                 for part in [self.bytes(left), self.bytes(right)] {
-                    self.joined_bytes.try_reserve(part.len()).map_err(Error::out_of_memory("token"))?;
-                    self.joined_bytes.extend_from_slice(part);
+                    self.joined_bytes.try_extend(part, "token")?;
                 }
                 let merged_id = self.place_of.get(self.joined_bytes.as_slice()).copied().unwrap_or(NO_TOKEN);
                 self.joined.try_reserve(1).map_err(Error::out_of_memory("pair map"))?;
