@@ -1,21 +1,45 @@
-//! One merge, over one stretch of the pair's positions.
+//! One training step: merging the pair (a, b) into the new symbol m, at the positions in its list.
 //!
-//! A step has two sweeps with a settlement between them. [`replace_pair`] rewrites every position where the
-//! pair still stands, and sums what the neighbours lose and gain into arrays indexed by neighbour: an
-//! addition an occurrence, so that the settlement needs one look into the table of pairs a distinct
-//! neighbour. The settlement decides which of the new pairs are worth a list, and where in the arena it
-//! lies. [`collect_positions`] then writes those lists. It must come second: in "abab" the pair (ab, a) is born
-//! and dies within the step.
+//! Only pairs next to an occurrence change. Where x and y are the neighbouring tokens,
 //!
-//! Runs need no special case. Positions are visited left to right, so a merge that has just been made
-//! is seen as a left neighbour, never as a right one: `left[merged]` holds the weight of adjacent merges,
-//! and just as much of `right[a]` was gained by (made, a) only for a moment.
+//! ```text
+//!     ... x a b y ...    becomes    ... x m y ...
+//! ```
+//!
+//! so (x, a) and (b, y) lose the occurrence's weight, and (x, m) and (m, y) gain it. A step has three passes:
+//!
+//! ```text
+//! replace_pair:                                       # threads share the list
+//!     for p in the list of (a, b), ascending:
+//!         if symbols[p] != a or symbols[p + len(a)] != b:
+//!             continue                                # an earlier merge took this occurrence
+//!         left[symbols[p - 1]]       += weight(p)     # x
+//!         right[symbols[p + len(m)]] += weight(p)     # y
+//!         write m over the occurrence; keep p
+//!
+//! apply_deltas (pair_index.rs):                       # one thread, one table lookup a distinct neighbour
+//!     for y in right: count(b, y) -= right[y];  if (m, y) is frequent: insert it, assign list slots
+//!     for x in left:  count(x, a) -= left[x];   if (x, m) is frequent: insert it, assign list slots
+//!
+//! collect_positions:                                  # threads share the kept positions
+//!     for p in the kept positions:
+//!         append p - len(x) to the list of (x, m) and p to the list of (m, y), where they have one
+//! ```
+//!
+//! The lists are written in a pass of their own because a pair may appear and disappear within the step: in "abab"
+//! the pair (m, a) exists only until the second "ab" is merged.
+//!
+//! Runs such as "aaaa" need no special case. Positions are visited left to right, so an m written in this step is
+//! seen as a left neighbour, never as a right one. `left[m]` is thus the weight of adjacent merges (m, m), and
+//! `right[a]` holds the same weight too much for (m, a); [`PairIndex::apply_deltas`] subtracts it.
+//!
+//! [`PairIndex::apply_deltas`]: super::pair_index::PairIndex::apply_deltas
 
 use std::ops::Range;
 
 use super::atomic_array::AtomicCell;
 use super::symbol_array::{SEPARATOR, SymbolArray};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::prefetch::prefetch;
 
@@ -26,41 +50,39 @@ pub(super) struct MergeStep {
     pub a: usize,
     /// The right symbol.
     pub b: usize,
-    /// The symbol that the two make.
+    /// The new symbol.
     pub merged: usize,
-    /// Bytes in `a`.
+    /// Bytes of `a`.
     pub a_len: usize,
-    /// Bytes in `a` and `b`.
+    /// Bytes of `merged`.
     pub merged_len: usize,
 }
 
-/// What a step has seen of one neighbour.
+/// The change of one pair in one step.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PairDelta {
-    /// The weight of its occurrences.
+    /// The summed weight of its occurrences.
     pub weight: u64,
-    /// The number of its occurrences; after the settlement the next slot to write, or 0 for no list.
+    /// The number of its occurrences; once slots are assigned, the next slot to write, or 0 for no list.
     pub n: usize,
 }
 
-/// What a step has seen on one side of its pair, by neighbour.
+/// The changes of one step on one side of the pair, by neighbouring symbol.
 #[derive(Default)]
 pub(super) struct NeighborDeltas {
     /// By symbol.
     pub deltas: Vec<PairDelta>,
-    /// The symbols whose tally is not zero, in the order in which they were met.
+    /// The symbols that have a delta, in the order in which they were first seen.
     pub seen: Vec<u32>,
 }
 
 impl NeighborDeltas {
-    /// Makes room for symbols below `n`.
+    /// Makes room for symbols below `n`, so that `add` need not ask for memory.
     fn fit(&mut self, n: usize) -> Result<()> {
         if self.deltas.len() < n {
-            let what = "the sums of the neighbours";
-            let more = n.next_power_of_two() - self.deltas.len();
-            self.deltas.try_reserve_exact(more).map_err(Error::out_of_memory(what))?;
-            self.deltas.resize(n.next_power_of_two(), PairDelta::default());
-            self.seen.try_reserve_exact(n.next_power_of_two()).map_err(Error::out_of_memory(what))?;
+            let what = "the changes of neighbouring pairs";
+            self.deltas.try_resize(n.next_power_of_two(), PairDelta::default(), what)?;
+            self.seen.grow(n.next_power_of_two(), what)?;
         }
         Ok(())
     }
@@ -82,55 +104,58 @@ impl NeighborDeltas {
     }
 }
 
-/// Bytes and the separator.
-pub(super) const WIDTH: usize = SEPARATOR + 1;
+/// Symbols that occur before the first merge: the bytes and the separator.
+pub(super) const N_BYTE_SYMBOLS: usize = SEPARATOR + 1;
 
-/// One thread's share of a step.
+/// The working memory of one part of a task.
 #[derive(Default)]
 pub(super) struct ThreadState {
     /// What stood to the left of the pair.
     pub left: NeighborDeltas,
     /// What stood to the right of it.
     pub right: NeighborDeltas,
-    /// The slots of the pair's list that this lane sweeps; afterwards those that were alive.
-    pub slots: Range<usize>,
-    /// What a census of single bytes has seen, by left symbol times [`WIDTH`] plus right symbol.
+    /// The arena slots of the pair's list that this part visits; after `replace_pair` those of live positions. For
+    /// byte pairs: the positions to count.
+    pub range: Range<usize>,
+    /// Counts of byte pairs, by left symbol times [`N_BYTE_SYMBOLS`] plus right symbol.
     pub byte_pairs: Vec<PairDelta>,
 }
 
 impl ThreadState {
-    /// Makes ready for a step over `slots`, with symbols below `n_symbols`.
-    pub fn prepare(&mut self, slots: Range<usize>, n_symbols: usize) -> Result<()> {
-        self.slots = slots;
+    /// Prepares a step over the arena slots `range`, with symbols below `n_symbols`.
+    pub fn prepare(&mut self, range: Range<usize>, n_symbols: usize) -> Result<()> {
+        self.range = range;
         self.left.fit(n_symbols)?;
         self.right.fit(n_symbols)
     }
 
-    /// Makes ready for a census of the bytes at `positions`.
+    /// Prepares counting the byte pairs at `positions`.
     pub fn prepare_count(&mut self, positions: Range<usize>) -> Result<()> {
-        self.slots = positions;
-        let what = "the table of byte pairs";
-        self.byte_pairs.try_resize(WIDTH * WIDTH, PairDelta::default(), what)?;
-        Ok(())
+        self.range = positions;
+        self.byte_pairs.try_resize(
+            N_BYTE_SYMBOLS * N_BYTE_SYMBOLS,
+            PairDelta::default(),
+            "the table of byte pairs",
+        )
     }
 
-    /// Forgets the step.
+    /// Resets the deltas after a step.
     pub fn clear(&mut self) {
         self.left.clear();
         self.right.clear();
     }
 }
 
-/// How many positions are swept between two calls of `on_progress`.
+/// Positions visited between two calls of `on_progress`.
 const POSITIONS_PER_TICK: usize = 1 << 18;
 
-/// How many slots ahead symbols are asked for. Lists are short: those first in a stretch are asked for
-/// before it begins.
-const AHEAD: usize = 32;
+/// How many slots ahead symbols are prefetched: a position is random access into the array, its slot is sequential.
+const PREFETCH_DISTANCE: usize = 32;
 
-/// Visits the positions in `slots`, asking ahead for their symbols and for those that lie `reach` further.
+/// Visits the positions in the arena slots `slots`, in order. Prefetches the symbols at each position and `reach`
+/// positions behind it.
 #[inline(always)]
-fn visit<S: AtomicCell, P: AtomicCell>(
+fn for_each_position<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     slots: Range<usize>,
     reach: usize,
@@ -139,17 +164,18 @@ fn visit<S: AtomicCell, P: AtomicCell>(
 ) -> Result<()> {
     let (symbols, arena) = (&array.symbols[..], &array.arena[..]);
     let Range { start: mut from, end } = slots;
-    let ask = |slot: usize| {
+    let prefetch_slot = |slot: usize| {
         let p = arena[slot].get();
         prefetch(symbols.as_ptr().wrapping_add(p));
         prefetch(symbols.as_ptr().wrapping_add(p + reach));
     };
-    (from..end.min(from + AHEAD)).for_each(ask);
+    // Most lists are shorter than the distance.
+    (from..end.min(from + PREFETCH_DISTANCE)).for_each(prefetch_slot);
     while from < end {
         let to = end.min(from + POSITIONS_PER_TICK);
-        for (ahead, cell) in (from + AHEAD..).zip(&arena[from..to]) {
+        for (ahead, cell) in (from + PREFETCH_DISTANCE..).zip(&arena[from..to]) {
             if ahead < end {
-                ask(ahead);
+                prefetch_slot(ahead);
             }
             visit(cell.get());
         }
@@ -159,7 +185,9 @@ fn visit<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// Rewrites the pair at every live position of the lane's slots, and tallies the neighbours.
+/// Merges the pair at every live position of the part, and sums the weights of its neighbours.
+///
+/// Afterwards `state.range` covers the live positions, moved to the front of the part's slots.
 pub(super) fn replace_pair<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     step: MergeStep,
@@ -168,27 +196,33 @@ pub(super) fn replace_pair<S: AtomicCell, P: AtomicCell>(
 ) -> Result<()> {
     let MergeStep { a, b, merged, a_len, merged_len } = step;
     let (symbols, arena) = (&array.symbols[..], &array.arena[..]);
-    let ThreadState { left, right, slots, .. } = state;
+    let ThreadState { left, right, range, .. } = state;
+    // Positions ascend within a list, so a cursor finds their weights.
     let mut weights = array.weights.cursor();
-    let mut live = slots.start;
-    visit(array, slots.clone(), step.merged_len, on_progress, |p| {
+    let mut live = range.start;
+    for_each_position(array, range.clone(), step.merged_len, on_progress, |p| {
+        // The pair was here when the list was written. It still is if and only if both symbols are unchanged: see the
+        // invariants of `SymbolArray`.
         if symbols[p].get() != a || symbols[p + a_len].get() != b {
             return;
         }
         let weight = weights.at(p);
+        // The last position of the left neighbour and the first one of the right neighbour hold their symbols.
         left.add(symbols[p - 1].get(), weight);
         right.add(symbols[p + merged_len].get(), weight);
+        // The start of `b` first: where `b` is one byte long, that is also the last position of `merged`.
         symbols[p + a_len].set(SEPARATOR);
         symbols[p].set(merged);
         symbols[p + merged_len - 1].set(merged);
+        // `live` is never ahead of the slot that is read.
         arena[live].set(p);
         live += 1;
     })?;
-    slots.end = live;
+    range.end = live;
     Ok(())
 }
 
-/// Writes the positions of the new pairs that the settlement gave a list.
+/// Writes the positions of the new pairs that were given a list.
 pub(super) fn collect_positions<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     step: MergeStep,
@@ -196,14 +230,15 @@ pub(super) fn collect_positions<S: AtomicCell, P: AtomicCell>(
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let (symbols, arena) = (&array.symbols[..], &array.arena[..]);
-    let ThreadState { left, right, slots, .. } = state;
-    visit(array, slots.clone(), step.merged_len, on_progress, |p| {
+    let ThreadState { left, right, range, .. } = state;
+    for_each_position(array, range.clone(), step.merged_len, on_progress, |p| {
         let symbol = symbols[p - 1].get();
         let next = &mut left.deltas[symbol].n;
         if *next != 0 {
             arena[*next].set(p - array.lengths[symbol].get());
             *next += 1;
         }
+        // No delta where the right neighbour is another `merged`: that pair was listed on its left side.
         let next = &mut right.deltas[symbols[p + step.merged_len].get()].n;
         if *next != 0 {
             arena[*next].set(p);

@@ -1,10 +1,10 @@
-//! Which pairs stand in the field, how often, and where.
+//! Counting all pairs in the symbol array, and writing the position lists of the frequent ones.
 //!
-//! Enters: the field as it is. Leaves: every pair that occurs often enough, with its list of ascending
-//! positions. Cost: a few passes over the tokens. All pairs are counted, often far more than are kept;
-//! those of a symbol that is itself too rare are not even looked up.
+//! Cost: two passes over the array while all tokens are single bytes, three later. Before the first merge a square
+//! table by (left byte, right byte) is used and threads share the array. Later a hash table counts pairs; pairs with a
+//! symbol that is itself too rare are not looked up.
 
-use super::apply_merge::{MergeStep, ThreadState, WIDTH};
+use super::apply_merge::{MergeStep, N_BYTE_SYMBOLS, ThreadState};
 use super::atomic_array::AtomicCell;
 use super::pair_index::{PairIndex, assign_offsets};
 use super::pair_table::{PairTable, key_of, pair_of};
@@ -13,22 +13,26 @@ use super::workers::{PoolHandle, Task};
 use crate::error::Result;
 use crate::memory::filled;
 
-/// A census of single bytes, by a square table instead of a hash. The ledger, which is empty, learns
-/// all pairs and says where the lists of those that it keeps start in the arena.
+/// Indexes the pairs before the first merge. `pair_index` must be empty.
 pub(super) fn index_byte_pairs<S: AtomicCell, P: AtomicCell>(
     pair_index: &mut PairIndex<'_, P>,
     pool: &mut PoolHandle<'_, '_, S, P>,
-    is_long: bool,
+    is_shared: bool,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    pool.divide_array(is_long)?;
+    pool.divide_array(is_shared)?;
     pool.run(Task::CountBytePairs, MergeStep::default(), on_progress)?;
     {
         let mut states = pool.states()?;
-        for index in 0..WIDTH * WIDTH {
+        for index in 0..N_BYTE_SYMBOLS * N_BYTE_SYMBOLS {
             let seen = states.iter().map(|state| state.byte_pairs[index]);
             let (weight, n) = seen.fold((0, 0), |(weight, n), seen| (weight + seen.weight, n + seen.n));
-            let start = if n > 0 { pair_index.insert(index / WIDTH, index % WIDTH, weight, n)? } else { 0 };
+            // `n` of each part becomes the slot where that part writes: see `PairDelta::n`.
+            let start = if n > 0 {
+                pair_index.insert(index / N_BYTE_SYMBOLS, index % N_BYTE_SYMBOLS, weight, n)?
+            } else {
+                0
+            };
             assign_offsets(start, states.iter_mut().map(|state| &mut state.byte_pairs[index].n));
         }
     }
@@ -37,17 +41,17 @@ pub(super) fn index_byte_pairs<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// Counts the pairs of bytes in the lane's part of the field.
+/// Counts the byte pairs that start at the positions of the part.
 pub(super) fn count_byte_pairs<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     state: &mut ThreadState,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    for (start, end, count) in array.weights.runs_in(state.slots.clone()) {
+    for (start, end, count) in array.weights.runs_in(state.range.clone()) {
         let mut left = array.symbols[start].get();
         for cell in &array.symbols[start + 1..=end] {
             let right = cell.get();
-            let delta = &mut state.byte_pairs[left * WIDTH + right];
+            let delta = &mut state.byte_pairs[left * N_BYTE_SYMBOLS + right];
             delta.weight += count;
             delta.n += 1;
             left = right;
@@ -57,19 +61,19 @@ pub(super) fn count_byte_pairs<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// Writes the positions of the pairs of bytes that have lists.
+/// Writes the positions of the byte pairs that have lists.
 pub(super) fn list_byte_pairs<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     state: &mut ThreadState,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let arena = &array.arena[..];
-    for (start, end, _) in array.weights.runs_in(state.slots.clone()) {
+    for (start, end, _) in array.weights.runs_in(state.range.clone()) {
         let mut left = array.symbols[start].get();
         for (p, cell) in array.symbols[start + 1..=end].iter().enumerate() {
             let right = cell.get();
-            // A pair without a list writes to slot 0 and stays there.
-            let next = &mut state.byte_pairs[left * WIDTH + right].n;
+            // No branch: a pair without a list writes to slot 0, which belongs to no list, again and again.
+            let next = &mut state.byte_pairs[left * N_BYTE_SYMBOLS + right].n;
             arena[*next].set(start + p);
             *next += usize::from(*next != 0);
             left = right;
@@ -79,7 +83,7 @@ pub(super) fn list_byte_pairs<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// A census of tokens, with symbols below `n_symbols`.
+/// Indexes the pairs of tokens, whose symbols are below `n_symbols`. `pair_index` must be empty.
 pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     n_symbols: usize,
@@ -93,7 +97,8 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
         Ok(())
     })?;
     let threshold = pair_index.threshold;
-    // Inner tokens were counted twice, so this errs towards looking up too many pairs.
+    // A pair is no more frequent than either symbol. Most tokens were counted twice, once for each neighbour, so this
+    // errs towards looking up too many pairs.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
     let mut pairs = PairTable::new()?;
     for_each_pair(array, on_progress, |_, left, right, count| {
@@ -103,8 +108,8 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
         pair_index.note_skipped(threshold - 1);
         Ok(())
     })?;
-    pair_index.expect(pairs.n_from(threshold))?;
-    pairs.open_lists(|key, count, n| {
+    pair_index.reserve(pairs.n_at_least(threshold))?;
+    pairs.assign_list_starts(|key, count, n| {
         let (left, right) = pair_of(key);
         pair_index.insert(left, right, count, n)
     })?;
@@ -119,7 +124,7 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     })
 }
 
-/// Visits all pairs of adjacent tokens as (position, left, right, count).
+/// Visits all pairs of adjacent tokens as (position, left, right, count), positions ascending.
 pub(super) fn for_each_pair<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     on_progress: &mut dyn FnMut() -> Result<()>,

@@ -1,7 +1,7 @@
-//! Counts to merges.
+//! BPE training: distinct pretokens with their counts -> merges in rank order.
 //!
-//! Enters: distinct pretokens with their counts. Leaves: merges in rank order. The definition is
-//! [`naive`]; the engine must return exactly what it returns.
+//! [`naive`] is the definition. [`trainer`] explains the incremental algorithm that returns exactly the same merges,
+//! [`apply_merge`] its inner loop, [`pair_queue`] the tie rule.
 
 mod apply_merge;
 mod atomic_array;
@@ -30,85 +30,95 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::parallel;
 
-/// Which of several equally frequent pairs wins.
+/// The tie rule: which of several equally frequent pairs is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TieBreak {
-    /// The least (left id, right id), ids of single bytes ordered by [`MergeOptions::byte_order`].
+    /// The least (left id, right id), where the id of byte `b` is [`MergeOptions::byte_order`]`[b]`.
     IdsLeast,
     /// The greatest (left bytes, right bytes), compared as a tuple.
     BytesGreatest,
 }
 
-/// All that decides which merges are learned.
+/// The options of training.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
-    /// How many merges to learn at most.
+    /// The most merges to learn.
     pub n_merges: usize,
-    /// Who wins a tie.
+    /// The tie rule.
     pub tie_break: TieBreak,
-    /// `byte_order[b]` is the place of byte `b` among the ids of single bytes.
+    /// `byte_order[b]` is the index of byte `b` among the ids of single bytes: a permutation.
     pub byte_order: [u8; 256],
-    /// PairTable that occur less often are never merged; at least 1.
+    /// Pairs that occur less often are never merged; 0 means 1.
     pub min_frequency: u64,
-    /// Longest token, in bytes, that a merge may make.
+    /// The most bytes of a merged token.
     pub max_token_bytes: Option<usize>,
-    /// Bytes that learning may take, the pretokens among them; more is refused before it starts.
+    /// Bytes of memory that training may take, the pretokens included; checked before it starts.
     pub max_memory: Option<u64>,
-    /// Threads to use; 0 means all there are.
+    /// Threads to use; 0 means one for each processor.
     pub threads: usize,
 }
 
-/// Lists from this length on are shared between threads: below it, dividing costs more than it saves.
+impl MergeOptions {
+    /// The inverse of [`MergeOptions::byte_order`]: the byte of each symbol below 256.
+    fn byte_of_symbol(&self) -> [u8; 256] {
+        let mut bytes = [0; 256];
+        for (byte, &symbol) in (0..=255u8).zip(&self.byte_order) {
+            bytes[usize::from(symbol)] = byte;
+        }
+        bytes
+    }
+}
+
+/// Position lists of at least this length are shared between threads; for shorter ones that costs more than it saves.
 const SHARE_FROM: usize = 8192;
 
-/// A learned merge: symbols 0..=255 are byte values, symbol 256 + r is what merge r made.
+/// A learned merge (left, right): symbols 0..=255 are byte values, symbol 256 + r is the result of merge r.
 pub type Merge = (u32, u32);
 
 /// Distinct pretokens with their counts, as columns: pretoken i is
 /// `bytes[ends[i - 1]..ends[i]]` (from 0 for the first) and occurs `counts[i]` times.
 #[derive(Clone, Copy, Debug)]
 pub struct WeightedPretokens<'a> {
-    /// All pretokens, one after the other.
+    /// The bytes of all pretokens, one after the other.
     pub bytes: &'a [u8],
-    /// Where each ends in `bytes`.
+    /// The end of each in `bytes`.
     pub ends: &'a [u64],
-    /// How often each occurs.
+    /// The count of each.
     pub counts: &'a [u64],
 }
 
 impl WeightedPretokens<'_> {
-    /// Bytes that the columns take.
+    /// Bytes of memory that the columns take.
     fn n_bytes(&self) -> u64 {
         (size_of_val(self.bytes) + size_of_val(self.ends) + size_of_val(self.counts)) as u64
     }
 }
 
-/// What learning gives.
+/// The result of training.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trained {
     /// The merges in rank order.
     pub merges: Vec<Merge>,
-    /// Why there are fewer than asked for, where there are fewer.
+    /// Why there are fewer than `n_merges`; `None` when there are not.
     pub shortage: Option<Shortage>,
 }
 
-/// Which pairs are left in the pretokens when none may be merged any more; without any, every pretoken is one token.
+/// Why the remaining pairs may not be merged. With neither reason no pair is left: every pretoken is one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// PairTable of allowed length that occur less often than [`MergeOptions::min_frequency`].
+    /// Some short enough pair occurs less often than [`MergeOptions::min_frequency`].
     pub has_rare: bool,
-    /// PairTable that would make a token longer than [`MergeOptions::max_token_bytes`].
+    /// Some pair would make a token longer than [`MergeOptions::max_token_bytes`].
     pub has_long: bool,
 }
 
 /// Learns merges from counts.
 ///
-/// The result depends on nothing but the counts and the options: not on the order of the pretokens, nor
-/// on how often one is listed, nor on threads. Ends early, without an error, when no pair is left.
+/// The result depends only on the counts and the options, not on the order of the pretokens, on whether one is listed
+/// twice, or on the number of threads. Ends early, without an error, when no pair is left.
 ///
-/// Errors: [`Error::Counts`] for columns that do not fit together or overflow; [`Error::Invalid`] for a
-/// `byte_order` that is no permutation; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; whatever the
-/// monitor returns.
+/// Errors: [`Error::Counts`] for columns that do not fit together or counts that overflow; [`Error::Invalid`] for a
+/// `byte_order` that is not a permutation; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; the monitor's error.
 pub fn train(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -117,23 +127,23 @@ pub fn train(
     train_tuned(pretokens, options, None, monitor)
 }
 
-/// What changes the cost of learning, and never its result.
+/// Settings that change the cost of training, never its result. Tests vary them.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
-    /// PairTable that occur less often are left out at first.
+    /// Pairs that occur less often are left out at first.
     threshold: u64,
-    /// Lists from this length on are shared between threads.
+    /// Position lists of at least this length are shared between threads.
     share_from: usize,
-    /// Whether the slots of lists that are done with are used again.
+    /// Whether new position lists may use the slots of merged pairs.
     reuses_slots: bool,
-    /// The least bytes that a symbol and a position take.
+    /// The least width in bytes of a symbol and of a position.
     widths: (u64, u64),
 }
 
 impl Tuning {
-    /// What is fast.
+    /// The settings for production.
     fn of(options: &MergeOptions, layout: &Layout) -> Tuning {
-        // As frequent as the pretoken of that rank; the last merge is a little more frequent than that.
+        // The last merge is usually a little more frequent than the pretoken of the same rank.
         let frequency = layout.count_at(options.n_merges);
         Tuning {
             threshold: frequency + frequency / 4,
@@ -151,9 +161,9 @@ fn train_tuned(
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
     let progress = ProgressReporter::start(options, monitor)?;
-    let mut places = options.byte_order;
-    places.sort_unstable();
-    if (0..=255u8).ne(places) {
+    let mut order = options.byte_order;
+    order.sort_unstable();
+    if (0..=255u8).ne(order) {
         return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
     }
     let layout = Layout::of(pretokens)?;
@@ -171,24 +181,24 @@ fn train_tuned(
     run(pretokens, options, tuning, layout, progress)
 }
 
-/// Bytes that learning takes beyond the pretokens themselves, at most.
+/// Bytes of memory that training takes beyond the pretokens.
 ///
-/// Nearly all of it is proportional to the bytes of the distinct pretokens. The tables of pairs and
-/// tokens are not counted: they hold what occurs often enough to be merged, which is far less.
+/// Counts the symbol array and the arena of position lists. The tables of pairs and tokens are left out: they hold only
+/// what is frequent enough to be merged, which is far less.
 fn memory_needed(layout: &Layout, symbol_len: u64, position_len: u64) -> u64 {
     layout.n_positions * symbol_len + arena_len(layout.n_tokens) * position_len
 }
 
-/// Symbols that may come into use, the separator among them.
+/// The most symbols that training can use, the separator included.
 fn n_symbols(options: &MergeOptions, layout: &Layout) -> usize {
-    // Every merge that is chosen removes a token.
+    // Every merge removes at least one token.
     SEPARATOR + 1 + (options.n_merges as u64).min(layout.n_tokens) as usize
 }
 
-/// How many bytes a symbol and a position take.
+/// The bytes of a symbol and of a position.
 fn widths(options: &MergeOptions, layout: &Layout) -> (u64, u64) {
-    let is_large = layout.n_positions > AtomicU32::LARGEST;
-    let is_small = !is_large && n_symbols(options, layout) as u64 <= AtomicU16::LARGEST + 1;
+    let is_large = layout.n_positions > AtomicU32::MAX;
+    let is_small = !is_large && n_symbols(options, layout) as u64 <= AtomicU16::MAX + 1;
     (if is_small { 2 } else { 4 }, if is_large { 8 } else { 4 })
 }
 
@@ -200,7 +210,7 @@ fn run<S: AtomicCell, P: AtomicCell>(
     progress: ProgressReporter<'_>,
 ) -> Result<Trained> {
     let n_symbols = n_symbols(options, &layout);
-    if n_symbols as u64 > AtomicU32::LARGEST {
+    if n_symbols as u64 > AtomicU32::MAX {
         return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
     }
     let array = SymbolArray::<S, P>::build(pretokens, options, layout, n_symbols)?;

@@ -1,6 +1,6 @@
-//! The definition of training: recount everything, take the best pair, replace it, repeat.
+//! The definition of BPE training: count all pairs, take the best one, replace it everywhere, repeat.
 //!
-//! So simple that it is unlikely to be incorrect; the oracle of the engine's tests.
+//! Slow and simple: the oracle that the trainer is tested against.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::{Merge, MergeOptions, TieBreak, WeightedPretokens};
 use crate::error::Result;
 use crate::monitor::{Monitor, Stage};
 
-/// Learns merges by the plain definition, in time merges x total length.
+/// Learns merges by definition. Time: number of merges times total length of the pretokens.
 pub fn train(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -41,7 +41,7 @@ pub fn train(
             let n_bytes = tokens[left as usize].len() + tokens[right as usize].len();
             count > 0
                 && count >= options.min_frequency
-                && options.max_token_bytes.is_none_or(|most| n_bytes <= most)
+                && options.max_token_bytes.is_none_or(|limit| n_bytes <= limit)
         });
         let best = match options.tie_break {
             TieBreak::IdsLeast => {
@@ -53,9 +53,9 @@ pub fn train(
         };
         let Some(((left, right), _)) = best else { break };
         let merged = tokens.len() as u32;
-        let mut joined = tokens[left as usize].clone();
-        joined.extend_from_slice(&tokens[right as usize]);
-        tokens.push(joined);
+        let mut token = tokens[left as usize].clone();
+        token.extend_from_slice(&tokens[right as usize]);
+        tokens.push(token);
         for (word, _) in &mut words {
             replace(word, (left, right), merged);
         }
@@ -65,7 +65,7 @@ pub fn train(
     Ok(merges)
 }
 
-/// Replaces `pair` by `merged`, left to right, without overlaps.
+/// Replaces `pair` by `merged`, left to right; occurrences do not overlap.
 pub(super) fn replace(word: &mut Vec<u32>, pair: Merge, merged: u32) {
     let (mut read, mut write) = (0, 0);
     while read < word.len() {

@@ -1,6 +1,8 @@
-//! The account of the pairs: counts, lists, and which is best.
+//! The pair index: the count and the position list of every pair worth merging, and which pair is best.
 //!
-//! Enters: new pairs, and what old ones lose. Leaves: the best pair.
+//! It joins three structures: the table of counts and lists ([`PairTable`]), the priority queue ([`PairQueue`]) and
+//! the arena that holds the lists ([`SymbolArray::arena`](super::symbol_array::SymbolArray::arena)). Queue entries
+//! are not changed when a count falls; [`PairIndex::best`] checks them against the table (lazy deletion).
 
 use std::ops::{DerefMut, Range};
 
@@ -8,29 +10,29 @@ use super::MergeOptions;
 use super::apply_merge::{MergeStep, ThreadState};
 use super::atomic_array::{AtomicArray, AtomicCell};
 use super::pair_queue::PairQueue;
-use super::pair_table::{List, PairTable, key_of};
+use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;
 use crate::error::Result;
 
-/// The account.
-pub(super) struct PairIndex<'f, P> {
-    lengths: &'f AtomicArray<P>,
+/// See the module.
+pub(super) struct PairIndex<'a, P> {
+    lengths: &'a AtomicArray<P>,
     pairs: PairTable,
     queue: PairQueue,
-    /// PairTable below it are not kept.
+    /// Pairs below it are not kept.
     pub threshold: u64,
-    /// No pair that was left out since the last census occurs more often.
+    /// An upper bound of the count of every pair that was left out since the pairs were last counted.
     pub most_skipped: u64,
     max_len: usize,
     /// The first slot of the arena that no list has had.
     pub arena_next: usize,
-    /// Slots of a list that is done with; new lists that fit go there first, where the cache is warm.
+    /// Slots of a list that is no longer used. New lists that fit go there first, where the cache is warm.
     spare: Range<usize>,
 }
 
-impl<'f, P: AtomicCell> PairIndex<'f, P> {
-    /// An empty account.
-    pub fn new(options: &MergeOptions, lengths: &'f AtomicArray<P>) -> Result<Self> {
+impl<'a, P: AtomicCell> PairIndex<'a, P> {
+    /// An empty index.
+    pub fn new(options: &MergeOptions, lengths: &'a AtomicArray<P>) -> Result<Self> {
         Ok(PairIndex {
             lengths,
             pairs: PairTable::new()?,
@@ -43,12 +45,12 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
         })
     }
 
-    /// Whether the token that `left` and `right` would make is short enough.
-    pub fn may_join(&self, left: usize, right: usize) -> bool {
+    /// Whether the token of `left` and `right` is within `max_token_bytes`.
+    pub fn is_short_enough(&self, left: usize, right: usize) -> bool {
         self.lengths[left].get() + self.lengths[right].get() <= self.max_len
     }
 
-    /// Forgets all pairs, before a census.
+    /// Removes all pairs, before they are counted again.
     pub fn reset(&mut self) -> Result<()> {
         self.pairs.clear(0)?;
         self.queue.clear();
@@ -57,18 +59,20 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
     }
 
     /// Makes room for `n` more pairs.
-    pub fn expect(&mut self, n: usize) -> Result<()> {
+    pub fn reserve(&mut self, n: usize) -> Result<()> {
         self.pairs.reserve(self.pairs.len() + n)
     }
 
-    /// The best pair with its count, if one of at least `threshold` is left.
+    /// The best pair with its count; `None` when no pair of at least `threshold` is left.
     pub fn best(&mut self) -> Option<(u64, u64)> {
         loop {
+            // The count in the queue is an upper bound: counts only fall after a pair is queued.
             let (key, bound) = self.queue.top()?;
             match self.pairs.get(key) {
                 Some((count, _)) if count == bound => return Some((key, count)),
-                Some((count, _)) if count >= self.threshold => self.queue.lower(count),
+                Some((count, _)) if count >= self.threshold => self.queue.lower_top(count),
                 fallen => {
+                    // A pair that is no longer in the table was dropped because it was below the threshold.
                     self.note_skipped(fallen.map_or(self.threshold - 1, |(count, _)| count));
                     self.queue.pop();
                 }
@@ -76,51 +80,52 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
         }
     }
 
-    /// Notes that a pair was left out whose count is at most `count`.
+    /// Notes that a pair of at most `count` is not in the index.
     pub fn note_skipped(&mut self, count: u64) {
         self.most_skipped = self.most_skipped.max(count);
     }
 
-    /// The list of a pair.
-    pub fn list(&self, key: u64) -> List {
-        self.pairs.get(key).map_or(List::default(), |(_, list)| list)
+    /// The position list of a pair.
+    pub fn list(&self, key: u64) -> PositionList {
+        self.pairs.get(key).map_or(PositionList::default(), |(_, list)| list)
     }
 
-    /// Takes a pair out, because it is merged now.
-    pub fn begin(&mut self, key: u64, step: MergeStep) -> Result<()> {
+    /// Retires the pair that is about to be merged, and adds the merged symbol.
+    pub fn start_merge(&mut self, key: u64, step: MergeStep) -> Result<()> {
         self.pairs.retire(key);
-        self.queue.join(step.a, step.b)
+        self.queue.add_symbol(step.a, step.b)
     }
 
-    /// Learns that the slots of a list may be used again.
-    pub fn end(&mut self, list: List) {
+    /// Lets new lists use the slots of `list`, if these are more than are spare already.
+    pub fn reuse_slots(&mut self, list: PositionList) {
         if list.len > self.spare.len() {
             self.spare = list.start..list.start + list.len;
         }
     }
 
-    /// A new pair that occurs `n` times: where its list starts, or 0 if it is not kept.
+    /// Inserts a new pair with `n` occurrences; returns the first slot of its list, or 0 if the pair is not kept.
     pub fn insert(&mut self, left: usize, right: usize, count: u64, n: usize) -> Result<usize> {
-        if left == SEPARATOR || right == SEPARATOR {
-            return Ok(0);
-        }
-        if !self.may_join(left, right) {
+        if left == SEPARATOR || right == SEPARATOR || !self.is_short_enough(left, right) {
             return Ok(0);
         }
         if count < self.threshold {
             self.note_skipped(count);
             return Ok(0);
         }
-        let list = allot(&mut self.spare, &mut self.arena_next, n);
+        let from = if n <= self.spare.len() { &mut self.spare.start } else { &mut self.arena_next };
+        let list = PositionList { start: *from, len: n };
+        *from += n;
         let key = key_of(left, right);
         self.pairs.put(key, count, list, self.threshold)?;
         self.queue.push(key, count)?;
         Ok(list.start)
     }
 
-    /// Books what a step found: takes from the old pairs what they lost, and admits the new ones. The
-    /// tallies of the lanes then say where to write. Lanes are added up, so how a list was cut shows
-    /// nowhere. Says whether there is anything to gather.
+    /// Applies the changes that `replace_pair` found: lowers the counts of old pairs and inserts new ones.
+    ///
+    /// Afterwards the `n` of each delta is the slot where that part writes its positions, or 0 for no list. The parts
+    /// are summed, so the result does not depend on how the list was divided. Returns whether any list is to be
+    /// written.
     pub fn apply_deltas(
         &mut self,
         step: MergeStep,
@@ -134,18 +139,21 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
             for index in 0..states[first].right.seen.len() {
                 let right = states[first].right.seen[index] as usize;
                 if states[first].right.deltas[right].weight == 0 {
-                    continue; // Settled with an earlier lane.
+                    continue; // Summed with an earlier part.
                 }
                 let (mut lost, mut gained, mut n) = (0, 0, 0);
                 for state in &mut states[first..] {
-                    let merged = if right == a { state.left.deltas[merged] } else { Default::default() };
+                    // Adjacent occurrences: the first saw `a` on its right, which the second then merged. So
+                    // (b, a) is lost, but (merged, a) is not gained.
+                    let adjacent = if right == a { state.left.deltas[merged] } else { Default::default() };
                     let delta = &mut state.right.deltas[right];
                     let weight = std::mem::take(&mut delta.weight);
                     lost += weight;
-                    gained += weight - merged.weight;
-                    delta.n -= merged.n;
+                    gained += weight - adjacent.weight;
+                    delta.n -= adjacent.n;
                     n += delta.n;
                 }
+                // In a run "aaaa" the lost pair (b, a) is the merged pair itself, which is retired already.
                 if (b, right) != (a, b) {
                     self.pairs.subtract(key_of(b, right), lost);
                 }
@@ -157,11 +165,12 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
                 );
             }
         }
+        // After all right neighbours, which read the weights of `left.deltas[merged]`.
         for first in 0..states.len() {
             for index in 0..states[first].left.seen.len() {
                 let left = states[first].left.seen[index] as usize;
                 if states[first].left.deltas[left].weight == 0 {
-                    continue;
+                    continue; // Summed with an earlier part.
                 }
                 let (mut weight, mut n) = (0, 0);
                 for state in &mut states[first..] {
@@ -169,6 +178,7 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
                     weight += std::mem::take(&mut delta.weight);
                     n += delta.n;
                 }
+                // (merged, a) existed only within this step.
                 if left != merged {
                     self.pairs.subtract(key_of(left, a), weight);
                 }
@@ -181,15 +191,8 @@ impl<'f, P: AtomicCell> PairIndex<'f, P> {
     }
 }
 
-/// A list of `n` slots.
-fn allot(spare: &mut Range<usize>, arena_next: &mut usize, n: usize) -> List {
-    let from = if n <= spare.len() { &mut spare.start } else { arena_next };
-    let list = List { start: *from, len: n };
-    *from += n;
-    list
-}
-
-/// Turns the numbers of slots that lanes need into the places where they write, from `start` on.
+/// Replaces the number of positions of each part by the slot where that part writes, from `start` on; all by 0 if
+/// `start` is 0. Parts are in list order, so the new list ascends too.
 pub(super) fn assign_offsets<'n>(start: usize, numbers: impl Iterator<Item = &'n mut usize>) {
     let mut next = start;
     for n in numbers.filter(|n| **n > 0) {

@@ -1,27 +1,29 @@
-//! Which pair is merged next.
+//! The priority queue of pairs, and the tie rule: which pair is merged next.
 //!
-//! A 4-ary heap of pairs under the counts they had when they entered. Counts only fall, so what a pair
-//! entered with is an upper bound: the engine looks the true count up when a pair reaches the top, and
-//! puts the pair back when it fell. Ties cost nothing until two counts are equal: then eight bytes
-//! decide, and only when those are equal too are whole tokens compared.
+//! A 4-ary max-heap, ordered by count and then by [`TieBreak`]. An entry keeps the count that its pair had when it was
+//! pushed. Counts only fall, so that is an upper bound: [`PairIndex::best`](super::pair_index::PairIndex::best) looks
+//! up the current count when a pair reaches the top and lowers the entry if needed.
+//!
+//! An entry's rank holds the count and the tie in one integer. For [`TieBreak::BytesGreatest`] the tie is the first
+//! eight bytes of the left token; whole tokens are compared only when those are equal too.
 
 use super::pair_table::pair_of;
 use super::{MergeOptions, TieBreak};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::TryReserve;
 
-/// The bytes of every token, kept only for the tie rule that compares them.
-pub(super) struct TokenBytes {
+/// The bytes of every token, by symbol. Kept only for [`TieBreak::BytesGreatest`].
+struct TokenBytes {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl TokenBytes {
     /// The tokens of the 256 bytes and the separator.
-    pub fn new(options: &MergeOptions) -> TokenBytes {
-        let mut bytes = vec![0; 257];
-        for (byte, &symbol) in (0..=255u8).zip(&options.byte_order) {
-            bytes[usize::from(symbol)] = byte;
-        }
+    fn new(options: &MergeOptions) -> TokenBytes {
+        // The separator is no token; its byte is never compared.
+        let mut bytes = options.byte_of_symbol().to_vec();
+        bytes.push(0);
         TokenBytes { bytes, ends: (1..=257).collect() }
     }
 
@@ -30,21 +32,20 @@ impl TokenBytes {
         &self.bytes[start..self.ends[symbol]]
     }
 
-    /// Adds the token that joins `left` and `right`.
-    pub fn join(&mut self, left: usize, right: usize) -> Result<()> {
+    /// Adds the token of the next symbol, `left` followed by `right`.
+    fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
         let what = "the bytes of the tokens";
         let n_bytes = self.get(left).len() + self.get(right).len();
-        self.bytes.try_reserve(n_bytes).map_err(Error::out_of_memory(what))?;
-        self.ends.try_reserve(1).map_err(Error::out_of_memory(what))?;
+        self.bytes.grow(n_bytes, what)?;
         for symbol in [left, right] {
             let end = self.ends[symbol];
             self.bytes.extend_from_within(end - self.get(symbol).len()..end);
         }
-        self.ends.push(self.bytes.len());
-        Ok(())
+        self.ends.try_push(self.bytes.len(), what)
     }
 
-    /// The first eight bytes as an integer that orders as they do, zeros standing for what is not there.
+    /// The first eight bytes as a big-endian integer, padded with zeros: it orders as the bytes do, except that a
+    /// shorter token may tie with a longer one.
     fn prefix(&self, symbol: usize) -> u64 {
         let bytes = self.get(symbol);
         let mut prefix = [0; 8];
@@ -56,8 +57,8 @@ impl TokenBytes {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Greater wins: the count above, below it the complement of the pair or the first bytes of the left
-    /// token.
+    /// The greater rank wins. High half: the count. Low half: the complement of the pair ([`TieBreak::IdsLeast`]) or
+    /// the first bytes of the left token ([`TieBreak::BytesGreatest`]).
     rank: u128,
     key: u64,
 }
@@ -66,7 +67,7 @@ fn rank_of(count: u64, tie: u64) -> u128 {
     u128::from(count) << 64 | u128::from(tie)
 }
 
-/// The heap; the winner is on top.
+/// The heap; the best pair is at index 0.
 pub(super) struct PairQueue {
     heap: Vec<Entry>,
     tokens: Option<TokenBytes>,
@@ -82,23 +83,23 @@ impl PairQueue {
         PairQueue { heap: Vec::new(), tokens }
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         self.heap.clear();
     }
 
-    /// Learns that `left` and `right` made the next symbol.
-    pub fn join(&mut self, left: usize, right: usize) -> Result<()> {
-        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.join(left, right))
+    /// Adds the next symbol, merged from `left` and `right`.
+    pub fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
+        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add_symbol(left, right))
     }
 
     /// Adds a pair with its count.
     pub fn push(&mut self, key: u64, count: u64) -> Result<()> {
         let tie = self.tokens.as_ref().map_or(!key, |tokens| tokens.prefix(pair_of(key).0));
-        self.heap.try_reserve(1).map_err(Error::out_of_memory("the queue of pairs"))?;
         let entry = Entry { rank: rank_of(count, tie), key };
         let mut at = self.heap.len();
-        self.heap.push(entry);
+        self.heap.try_push(entry, "the queue of pairs")?;
+        // Sift up.
         while at > 0 {
             let parent = (at - 1) / 4;
             if !self.beats(&entry, &self.heap[parent]) {
@@ -111,7 +112,7 @@ impl PairQueue {
         Ok(())
     }
 
-    /// The pair on top, with the count it entered under.
+    /// The pair on top, with the count that it was pushed with or lowered to.
     pub fn top(&self) -> Option<(u64, u64)> {
         self.heap.first().map(|entry| (entry.key, (entry.rank >> 64) as u64))
     }
@@ -121,19 +122,19 @@ impl PairQueue {
         if let Some(last) = self.heap.pop()
             && !self.heap.is_empty()
         {
-            self.sink(last);
+            self.sift_down(last);
         }
     }
 
     /// Lowers the count of the pair on top.
-    pub fn lower(&mut self, count: u64) {
+    pub fn lower_top(&mut self, count: u64) {
         if let Some(&top) = self.heap.first() {
-            self.sink(Entry { rank: rank_of(count, top.rank as u64), ..top });
+            self.sift_down(Entry { rank: rank_of(count, top.rank as u64), ..top });
         }
     }
 
-    /// Puts `entry` in the place of the top, and lets it sink to where it belongs.
-    fn sink(&mut self, entry: Entry) {
+    /// Replaces the top by `entry`, and moves it down until no child beats it.
+    fn sift_down(&mut self, entry: Entry) {
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
@@ -156,6 +157,7 @@ impl PairQueue {
         self.heap[at] = entry;
     }
 
+    /// Whether `a` is merged before `b`.
     #[inline]
     fn beats(&self, a: &Entry, b: &Entry) -> bool {
         a.rank > b.rank || (a.rank == b.rank && self.beats_by_bytes(a, b))
@@ -165,6 +167,7 @@ impl PairQueue {
     fn beats_by_bytes(&self, a: &Entry, b: &Entry) -> bool {
         let Some(tokens) = &self.tokens else { return false };
         let ((a_left, a_right), (b_left, b_right)) = (pair_of(a.key), pair_of(b.key));
+        // Different pairs may have equal bytes; the key decides then, so that the order is total.
         let of_a = (tokens.get(a_left), tokens.get(a_right), b.key);
         of_a > (tokens.get(b_left), tokens.get(b_right), a.key)
     }

@@ -1,4 +1,4 @@
-//! Reports how many merges were learned, about ten times a second.
+//! Progress of training: the merges so far, reported about ten times a second.
 
 use super::{Merge, MergeOptions};
 use crate::error::Result;
@@ -14,14 +14,14 @@ pub(super) struct ProgressReporter<'a> {
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// Begins, and reports that there are no merges yet.
+    /// Reports that there are no merges yet.
     pub fn start(options: &MergeOptions, monitor: &'a dyn Monitor) -> Result<ProgressReporter<'a>> {
         let total = options.n_merges as u64;
         monitor.report(Stage::Merge, 0, total)?;
         Ok(ProgressReporter { merges: Vec::new(), total, ticker: Ticker::start(), monitor })
     }
 
-    /// Reports if it is due; to be called at least every millisecond. An error means that the work should stop.
+    /// Reports if a report is due. Call it at least every millisecond; an error must end the training.
     pub fn tick(&mut self) -> Result<()> {
         if self.ticker.is_due_cheaply() { self.report() } else { Ok(()) }
     }

@@ -1,17 +1,17 @@
-//! All distinct pretokens in one flat array of symbols.
+//! All distinct pretokens in one flat array of symbols, the most frequent pretokens first, with a [`SEPARATOR`] before,
+//! between and after them.
 //!
-//! Enters: pretokens with counts. Leaves: a [`SymbolArray`], the pretokens one after the other, the most
-//! frequent first, a [`SEPARATOR`] before, between and after them. Cost: two passes over the input.
+//! Building it costs two passes over the input. Pretokens of one byte hold no pair and are left out, as are those that
+//! occur zero times.
 //!
-//! Invariants, for the whole of learning:
-//! - A token that spans positions `p..=q` has its symbol at `p` and at `q`. So its left neighbour is
-//!   `symbols[p - 1]`, its right neighbour `symbols[q + 1]`: no links, no moving.
-//! - What lies between `p` and `q` is stale. Every start that a merge swallowed was overwritten, by
-//!   the merged symbol or by [`SEPARATOR`]; hence the pair `(a, b)` stands at a position `p` that once
-//!   was a start of `a` if and only if `symbols[p] == a` and `symbols[p + length(a)] == b`.
-//! - Counts fall with the position, so ascending positions find their counts by one moving cursor.
-//!
-//! Pretokens of one byte hold no pair and are left out, as are those that occur zero times.
+//! Invariants, which every merge keeps:
+//! - A token that covers the positions `p..=q` has its symbol at `p` and at `q`. So its left neighbour's symbol is
+//!   `symbols[p - 1]` and its right neighbour's `symbols[q + 1]`: no linked list, and no symbol ever moves.
+//! - Positions between `p` and `q` hold stale symbols. But each start of a token that a merge swallowed was overwritten,
+//!   by the merged symbol or by [`SEPARATOR`], and merged symbols are newer than all others. So where a token `a` once
+//!   began at `p` with a token `b` to its right, the pair (a, b) is still there if and only if `symbols[p] == a` and
+//!   `symbols[p + length(a)] == b`.
+//! - Counts of pretokens fall as positions rise, so a cursor finds the counts of ascending positions.
 
 use std::ops::Range;
 
@@ -20,24 +20,24 @@ use super::{MergeOptions, WeightedPretokens};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 
-/// The symbol between pretokens, and of a swallowed start. Bytes come before it, merges after it.
+/// The symbol between pretokens and at swallowed starts. Smaller symbols are bytes, greater ones are merges.
 pub(super) const SEPARATOR: usize = 256;
 
-/// Counts below this are sorted by counting, the few above it by comparing.
-const N_SMALL: usize = 4096;
+/// Pretokens are sorted by count: a counting sort for counts below this, a comparison sort for the few others.
+const N_SMALL_COUNTS: usize = 4096;
 
-/// The index of counts keeps one entry for so many positions.
+/// The index of counts has one entry for this many positions.
 const BLOCK: usize = 64;
 
-/// What [`SymbolArray::build`] needs to know before it can choose the width of its cells.
+/// The sizes of the array, measured before it is built: they decide the width of its cells.
 pub(super) struct Layout {
-    /// Positions in the flat array, separators included.
+    /// Positions of the array, separators included.
     pub n_positions: u64,
-    /// Bytes of the pretokens that count, which is how many tokens there are at first.
+    /// Tokens before the first merge: the bytes of all pretokens in the array.
     pub n_tokens: u64,
-    /// Pretokens that occur at least `N_SMALL` times, as (count, index), most frequent first.
+    /// Pretokens that occur at least `N_SMALL_COUNTS` times, as (count, index), most frequent first.
     large: Vec<(u64, usize)>,
-    /// By count below `N_SMALL`: how many pretokens occur so often, and how many positions they take.
+    /// By count below `N_SMALL_COUNTS`: the number of pretokens of that count, and the positions they take.
     small: Vec<(u64, u64)>,
 }
 
@@ -52,7 +52,7 @@ impl Layout {
                 counts.len()
             )));
         }
-        let small = filled(N_SMALL, (0, 0), "the counts of counts")?;
+        let small = filled(N_SMALL_COUNTS, (0, 0), "the table of small counts")?;
         let mut layout = Layout { n_positions: 1, n_tokens: 0, large: Vec::new(), small };
         let mut weight = 0u128;
         let mut start = 0;
@@ -72,13 +72,11 @@ impl Layout {
             layout.n_tokens += n_bytes;
             weight += u128::from(n_bytes) * u128::from(count);
             match layout.small.get_mut(count as usize) {
-                Some((n, n_positions)) if count < N_SMALL as u64 => {
+                Some((n, n_positions)) if count < N_SMALL_COUNTS as u64 => {
                     *n += 1;
                     *n_positions += n_bytes + 1;
                 }
-                _ => {
-                    layout.large.try_push((count, index), "frequent pretokens")?;
-                }
+                _ => layout.large.try_push((count, index), "frequent pretokens")?,
             }
         }
         if weight > u128::from(u64::MAX) {
@@ -90,7 +88,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// How often the pretoken that is number `rank` by frequency occurs; 0 when there are fewer.
+    /// The count of the pretoken with this rank by frequency; 0 when there are fewer.
     pub fn count_at(&self, rank: usize) -> u64 {
         if let Some(&(count, _)) = self.large.get(rank) {
             return count;
@@ -106,18 +104,18 @@ impl Layout {
     }
 }
 
-/// How often the pretoken at a position occurs: counts that fall as positions rise.
+/// The count of the pretoken at each position, as runs of equal counts.
 pub(super) struct Weights {
     /// Where each run of pretokens with equal counts ends.
     ends: Vec<usize>,
     /// The count of each run.
     counts: Vec<u64>,
-    /// By position / [`BLOCK`]: the run that holds the block's first position.
+    /// By position / [`BLOCK`]: the run of the block's first position.
     run_of_block: Vec<u32>,
 }
 
 impl Weights {
-    /// A cursor for positions that never fall.
+    /// A cursor for ascending positions.
     pub fn cursor(&self) -> WeightCursor<'_> {
         WeightCursor { weights: self, end: 0, count: 0 }
     }
@@ -136,22 +134,21 @@ impl Weights {
         starts.zip(&self.ends).zip(&self.counts).map(|((start, &end), &count)| (start, end, count))
     }
 
+    /// Appends a run up to `end`, or extends the last one where the count is the same.
     fn push(&mut self, end: usize, count: u64) -> Result<()> {
         let what = "the index of counts";
         if self.counts.last() == Some(&count) {
             self.ends.pop();
             self.counts.pop();
         }
-        self.ends.try_reserve(1).map_err(Error::out_of_memory(what))?;
-        self.counts.try_reserve(1).map_err(Error::out_of_memory(what))?;
-        self.ends.push(end);
-        self.counts.push(count);
-        Ok(())
+        self.ends.try_push(end, what)?;
+        self.counts.try_push(count, what)
     }
 
+    /// Fills `run_of_block`.
     fn index_blocks(&mut self, n_positions: usize) -> Result<()> {
         let n_blocks = n_positions / BLOCK + 1;
-        self.run_of_block.try_reserve_exact(n_blocks).map_err(Error::out_of_memory("the index of counts"))?;
+        self.run_of_block = Vec::with_room(n_blocks, "the index of counts")?;
         let mut run = 0;
         for block in 0..n_blocks {
             while run + 1 < self.ends.len() && self.ends[run] <= block * BLOCK {
@@ -163,7 +160,7 @@ impl Weights {
     }
 }
 
-/// Finds the counts of ascending positions.
+/// Looks up the counts of ascending positions; free while they stay within a run.
 pub(super) struct WeightCursor<'a> {
     weights: &'a Weights,
     end: usize,
@@ -171,7 +168,7 @@ pub(super) struct WeightCursor<'a> {
 }
 
 impl WeightCursor<'_> {
-    /// The count of the pretoken at `position`, which is no less than at the last call.
+    /// The count of the pretoken at `position`, which must not be less than at the last call.
     #[inline(always)]
     pub fn at(&mut self, position: usize) -> u64 {
         if position >= self.end {
@@ -191,22 +188,22 @@ impl WeightCursor<'_> {
     }
 }
 
-/// The flat array, and what is indexed by its positions. `S` holds symbols, `P` positions.
+/// The array and everything indexed by its positions. `S` is the cell of a symbol, `P` that of a position.
 pub(super) struct SymbolArray<S, P> {
-    /// How many tokens there are before the first merge.
+    /// Tokens before the first merge.
     pub n_tokens: usize,
     /// The symbols.
     pub symbols: AtomicArray<S>,
-    /// How often each position occurs.
+    /// The count of each position.
     pub weights: Weights,
-    /// Lists of positions, one after the other; slot 0 belongs to no list.
+    /// The position lists of all pairs, one after the other. Slot 0 belongs to no list.
     pub arena: AtomicArray<P>,
-    /// By symbol: its length in bytes.
+    /// The length of each symbol in bytes.
     pub lengths: AtomicArray<P>,
 }
 
 impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
-    /// Lays the pretokens out. Byte `b` becomes the symbol `byte_order[b]`.
+    /// Builds the array; byte `b` becomes the symbol `byte_order[b]`.
     pub fn build(
         pretokens: WeightedPretokens<'_>,
         options: &MergeOptions,
@@ -223,7 +220,8 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         let mut weights = Weights { ends: Vec::new(), counts: Vec::new(), run_of_block: Vec::new() };
         symbols[0].set(SEPARATOR);
         let cells = &symbols[..];
-        let place = |index: usize, at: usize| {
+        // Writes pretoken `index` at position `at`; returns the position of the next pretoken.
+        let write = |index: usize, at: usize| {
             let start = if index == 0 { 0 } else { pretokens.ends[index - 1] as usize };
             let text = &pretokens.bytes[start..pretokens.ends[index] as usize];
             for (cell, &byte) in cells[at..].iter().zip(text) {
@@ -234,9 +232,10 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         };
         let mut at = 1;
         for &(count, index) in &layout.large {
-            at = place(index, at);
+            at = write(index, at);
             weights.push(at, count)?;
         }
+        // Counting sort: by count, the position of the next pretoken.
         let mut next = layout.small;
         for (count, (_, n_positions)) in next.iter_mut().enumerate().rev() {
             let start = at;
@@ -248,9 +247,9 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         }
         let mut start = 0;
         for (index, (&end, &count)) in pretokens.ends.iter().zip(pretokens.counts).enumerate() {
-            if end - start >= 2 && count > 0 && count < N_SMALL as u64 {
+            if end - start >= 2 && count > 0 && count < N_SMALL_COUNTS as u64 {
                 let (_, next) = &mut next[count as usize];
-                *next = place(index, *next as usize) as u64;
+                *next = write(index, *next as usize) as u64;
             }
             start = end;
         }
@@ -260,7 +259,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
     }
 }
 
-/// Slots in the arena: see [`super::trainer`] for why twice the tokens suffice.
+/// Slots in the arena; [`super::trainer`] shows why two a token suffice.
 pub(super) fn arena_len(n_tokens: u64) -> u64 {
     2 * n_tokens + 1
 }

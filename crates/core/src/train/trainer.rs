@@ -1,19 +1,33 @@
-//! The engine: exactly the merges of [`super::naive`], in a fraction of the time.
+//! Incremental BPE training: the merges of [`super::naive`] without recounting after every merge.
 //!
-//! Enters: a [`SymbolArray`]. Leaves: merges. Cost: every merged occurrence is touched twice, an occurrence
-//! that died in a list is skipped once, and the field is passed over a few times.
+//! The scheme is that of Sennrich et al. (2016): keep the count of every pair and the positions where it occurs, take
+//! the best pair from a priority queue, and change only the counts next to the merged occurrences.
 //!
-//! What makes it exact:
-//! - A pair can gain occurrences only in the step that makes the younger of its two symbols. Its list
-//!   is therefore born whole, and its count only falls from then on.
-//! - Only pairs of at least `threshold` are kept. A pair below it cannot rise, so as long as the best
-//!   kept pair is not below it either, the best kept pair is the best of all. When none is left, the
-//!   threshold is lowered, and a census of the field finds every pair that is now above it.
+//! ```text
+//! count all pairs; keep those of at least `threshold`, each with the ascending list of its positions
+//! repeat n_merges times:
+//!     (a, b) = best pair of the queue         # if none is left: lower the threshold, count again
+//!     m = the next symbol
+//!     replace_pair:       write m over each live occurrence of (a, b); sum the weights of its neighbours
+//!     apply_deltas:       for each neighbour y on the right: count(b, y) falls, insert (m, y)
+//!                         for each neighbour x on the left:  count(x, a) falls, insert (x, m)
+//!     collect_positions:  write the position lists of the inserted pairs
+//! ```
 //!
-//! The arena never overflows. After a census it holds at most one slot a token of the field. A step
-//! adds at most two for each token that it removes, and so at most as many as there are tokens. With
-//! two slots a token there is thus always room for one step after a census, and when there is no room
-//! for the next, another census, which drops what died, makes it.
+//! The step itself is explained in [`super::apply_merge`]. Cost: every merged occurrence is visited twice, an
+//! occurrence in a list that an earlier merge destroyed is skipped once, and the symbol array is read a few times in
+//! all to count pairs.
+//!
+//! Why the result is exact:
+//! - A pair gains occurrences only in the step that creates the younger of its two symbols. Its list is therefore
+//!   complete when it is written, and its count only falls afterwards.
+//! - Only pairs of at least `threshold` are kept. The count of a pair below it cannot rise, so while the best kept
+//!   pair is not below it either, the best kept pair is the best of all.
+//!
+//! Why the arena of position lists never overflows: after counting, it holds at most one slot for each token in the
+//! array. A step adds at most two slots for each token that it removes, so at most as many as there are tokens. With
+//! two slots a token there is always room for one step after counting. When there is no room for the next step, the
+//! pairs are counted again, which drops the dead positions.
 
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
@@ -27,23 +41,23 @@ use super::{MergeOptions, Shortage, Trained, Tuning};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// By how much the threshold falls when there is nothing to tell by.
-const FALL: u64 = 8;
+/// The threshold is divided by this when no merge has been learned from which to estimate.
+const DEFAULT_THRESHOLD_FALL: u64 = 8;
 
 /// The state between two steps.
-pub(super) struct Trainer<'s, 'f, 'p, S, P> {
-    array: &'f SymbolArray<S, P>,
-    pair_index: PairIndex<'f, P>,
-    pool: PoolHandle<'s, 'f, S, P>,
+pub(super) struct Trainer<'s, 'a, 'p, S, P> {
+    array: &'a SymbolArray<S, P>,
+    pair_index: PairIndex<'a, P>,
+    pool: PoolHandle<'s, 'a, S, P>,
     progress: ProgressReporter<'p>,
-    /// By symbol below 256: its byte.
+    /// The byte of each symbol below 256.
     bytes: [u8; 256],
-    /// Symbols in use, the separator among them.
+    /// Symbols in use, the separator included.
     n_symbols: usize,
-    /// Tokens in the field.
+    /// Tokens in the array.
     n_tokens: usize,
     n_merges: usize,
-    /// The counts under which the merges were chosen.
+    /// The count of each merged pair, in rank order.
     counts: Vec<u64>,
     first_threshold: u64,
     min_frequency: u64,
@@ -51,26 +65,22 @@ pub(super) struct Trainer<'s, 'f, 'p, S, P> {
     reuses_slots: bool,
 }
 
-impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
-    /// An engine that has not begun.
+impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
+    /// A trainer that has not counted any pair yet.
     pub fn new(
-        array: &'f SymbolArray<S, P>,
-        pool: PoolHandle<'s, 'f, S, P>,
+        array: &'a SymbolArray<S, P>,
+        pool: PoolHandle<'s, 'a, S, P>,
         options: &MergeOptions,
         tuning: Tuning,
         progress: ProgressReporter<'p>,
     ) -> Result<Self> {
-        let mut bytes = [0; 256];
-        for (byte, &symbol) in (0..=255u8).zip(&options.byte_order) {
-            bytes[usize::from(symbol)] = byte;
-        }
         let min_frequency = options.min_frequency.max(1);
         Ok(Trainer {
             array,
             pair_index: PairIndex::new(options, &array.lengths)?,
             pool,
             progress,
-            bytes,
+            bytes: options.byte_of_symbol(),
             n_symbols: SEPARATOR + 1,
             n_tokens: array.n_tokens,
             n_merges: options.n_merges,
@@ -91,6 +101,7 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
                 self.counts.try_push(count, "the counts of the merges")?;
                 self.step(key)?;
             } else if self.pair_index.most_skipped >= self.min_frequency {
+                // Every pair that was left out is below the old threshold and may be the best one now.
                 self.pair_index.threshold = self.next_threshold();
                 self.recount_pairs()?;
             } else {
@@ -103,12 +114,12 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
         Ok(Trained { merges: self.progress.merges, shortage })
     }
 
-    /// Which pairs are left, now that none may be merged.
+    /// Why none of the pairs that are left may be merged.
     fn shortage(&mut self) -> Result<Shortage> {
         let Trainer { array, pair_index, progress, .. } = self;
         let mut shortage = Shortage::default();
         count_pairs::for_each_pair(array, &mut || progress.tick(), |_, left, right, _| {
-            let is_long = !pair_index.may_join(left, right);
+            let is_long = !pair_index.is_short_enough(left, right);
             shortage.has_long |= is_long;
             shortage.has_rare |= !is_long;
             Ok(())
@@ -116,44 +127,48 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
         Ok(shortage)
     }
 
-    /// A threshold that should last for the merges that are left.
+    /// A threshold that should last for the remaining merges.
     ///
-    /// Counts fall about as a power of the rank, ever more steeply; the last halving says how steeply.
+    /// The count of a merge falls about as a power of its rank, and ever more steeply. The exponent is estimated from
+    /// the second half of the merges so far and raised by a quarter. A wrong estimate costs one more count of the
+    /// pairs, never the result.
     fn next_threshold(&self) -> u64 {
         let (least, most) = (self.min_frequency, self.pair_index.most_skipped);
-        let (Some(&earlier), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
+        let (Some(&middle), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
         else {
-            return (most / FALL).max(least);
+            return (most / DEFAULT_THRESHOLD_FALL).max(least);
         };
         let n_doublings = (self.n_merges as f64 / self.progress.merges.len() as f64).log2();
-        let fall = (earlier as f64 / last as f64).powf(1.25 * n_doublings);
+        let fall = (middle as f64 / last as f64).powf(1.25 * n_doublings);
         ((self.pair_index.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
-    /// Finds the pairs worth keeping, and their lists, anew.
+    /// Rebuilds the pair index: every pair of at least `threshold` with its position list.
     fn recount_pairs(&mut self) -> Result<()> {
         let Trainer { array, pair_index, pool, progress, .. } = self;
         pair_index.reset()?;
+        #[cfg(test)]
+        super::tests::note_visits(self.n_tokens);
         let on_progress = &mut || progress.tick();
         if self.n_symbols == SEPARATOR + 1 {
-            count_pairs::index_byte_pairs(
-                pair_index,
-                pool,
-                array.symbols.len() / 64 >= self.share_from,
-                on_progress,
-            )
+            let is_shared = array.symbols.len() / 64 >= self.share_from;
+            count_pairs::index_byte_pairs(pair_index, pool, is_shared, on_progress)
         } else {
             count_pairs::index_token_pairs(array, self.n_symbols, pair_index, on_progress)
         }
     }
 
-    /// Merges a pair.
+    /// Merges one pair everywhere.
     fn step(&mut self, key: u64) -> Result<()> {
-        let n_births = self.n_tokens.min(2 * self.pair_index.list(key).len);
-        if self.pair_index.arena_next + n_births > self.array.arena.len() {
+        // Each occurrence removes a token and adds at most two positions, one to a list on either side.
+        let n_new_slots = self.n_tokens.min(2 * self.pair_index.list(key).len);
+        if self.pair_index.arena_next + n_new_slots > self.array.arena.len() {
             self.recount_pairs()?;
         }
+        // After the check above: counting again moves the lists.
         let list = self.pair_index.list(key);
+        #[cfg(test)]
+        super::tests::note_visits(list.len);
         let (a, b) = pair_of(key);
         let lengths = &self.array.lengths;
         let a_len = lengths[a].get();
@@ -161,16 +176,16 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
         let step = MergeStep { a, b, merged: self.n_symbols, a_len, merged_len };
         lengths[step.merged].set(merged_len);
         self.n_symbols += 1;
-        self.pair_index.begin(key, step)?;
-        self.progress.merges.push((self.public(a), self.public(b)));
+        self.pair_index.start_merge(key, step)?;
+        self.progress.merges.push((self.public_symbol(a), self.public_symbol(b)));
 
         let on_progress = &mut || self.progress.tick();
         let pool = &mut self.pool;
-        pool.divide(list.start..list.start + list.len, step, list.len >= self.share_from)?;
+        pool.divide_list(list.start..list.start + list.len, step, list.len >= self.share_from)?;
         pool.run(Task::ReplacePair, step, on_progress)?;
         let has_new_lists = {
             let mut states = pool.states()?;
-            self.n_tokens -= states.iter().map(|state| state.slots.len()).sum::<usize>();
+            self.n_tokens -= states.iter().map(|state| state.range.len()).sum::<usize>();
             self.pair_index.apply_deltas(step, &mut states)?
         };
         if has_new_lists {
@@ -178,13 +193,14 @@ impl<'s, 'f, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'f, 'p, S, P> {
         }
         pool.states()?.iter_mut().for_each(|state| state.clear());
         if self.reuses_slots {
-            self.pair_index.end(list);
+            // Only now: `collect_positions` still read the list.
+            self.pair_index.reuse_slots(list);
         }
         on_progress()
     }
 
-    /// A symbol as callers number it: bytes by value, then merges.
-    fn public(&self, symbol: usize) -> u32 {
+    /// A symbol as callers number it: bytes by value, then merges. There is no separator among those.
+    fn public_symbol(&self, symbol: usize) -> u32 {
         match self.bytes.get(symbol) {
             Some(&byte) => u32::from(byte),
             None => symbol as u32 - 1,

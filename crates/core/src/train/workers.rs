@@ -1,13 +1,12 @@
-//! The threads that share the long lists.
+//! The worker pool of training: threads that share the work on long position lists.
 //!
-//! A step over a long list is cut into lanes, one a thread; whoever is awake takes the next lane, the
-//! calling thread too, so nobody waits for a thread that sleeps. Workers live as long as the call that
-//! learns. They look out for the next task for some microseconds, since early steps follow each other
-//! fast, and then sleep until they are woken.
+//! A task over a long list is divided into parts, one a thread, each with a [`ThreadState`] of its own. Any thread
+//! that is awake claims the next part, the calling thread included, so nobody waits for a worker that sleeps. Workers
+//! live as long as the call to [`super::train`]. Early steps follow each other within microseconds, so a worker
+//! spins for a while before it parks.
 //!
-//! A list may be cut before any position that lies further from the one before it than the pair is
-//! long: then neither lane writes what the other reads. Pretokens are cut that way too, when they are
-//! longer than most.
+//! Two parts never touch the same symbols: a list is divided only between positions that lie further apart than the
+//! merged symbol is long. So a long pretoken, too, may be shared by several threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,58 +21,63 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::parallel;
 
-/// How often a worker looks for a task before it sleeps.
-const N_LOOKS: usize = 20_000;
+/// How often a worker polls for a task before it parks.
+const N_SPINS: usize = 20_000;
 
-/// What can be shared.
+/// The tasks that threads share; each names the function that does it.
 #[derive(Clone, Copy)]
 pub(super) enum Task {
-    /// Count pairs of bytes.
+    /// [`count_byte_pairs`].
     CountBytePairs,
-    /// Write their lists.
+    /// [`list_byte_pairs`].
     ListBytePairs,
-    /// Rewrite and tally.
+    /// [`replace_pair`].
     ReplacePair,
-    /// Write the new lists.
+    /// [`collect_positions`].
     CollectPositions,
 }
 
 /// What the workers and the calling thread share.
-pub(super) struct WorkerPool<'f, S, P> {
-    array: &'f SymbolArray<S, P>,
+pub(super) struct WorkerPool<'a, S, P> {
+    array: &'a SymbolArray<S, P>,
+    /// One a part.
     states: Vec<Mutex<ThreadState>>,
-    /// What to do, for which pair, in how many lanes.
+    /// What to do, for which pair, in how many parts.
     task: Mutex<(Task, MergeStep, usize)>,
-    /// The number of the task, which grows, and below it the number of the next free lane.
+    /// The round, which grows with each task, and in the low [`PART_BITS`] the next part to claim. One word, so that a
+    /// late worker cannot claim a part of a task that it has not read.
     ticket: AtomicU64,
-    n_states_open: AtomicUsize,
+    /// Parts of the task that are not done.
+    n_parts_left: AtomicUsize,
+    /// Set when the pool is dropped: workers return.
     is_over: AtomicBool,
+    /// Set after an error: workers abandon their parts.
     is_stopped: AtomicBool,
 }
 
-/// The bits of a ticket that number lanes.
-const STATE_BITS: u32 = 16;
+/// The bits of a ticket that number parts.
+const PART_BITS: u32 = 16;
 
-/// The most threads that make sense, and that a ticket can number.
-const MOST_THREADS: usize = 256;
+/// At most this many threads; must fit in [`PART_BITS`].
+const MAX_THREADS: usize = 256;
 
-impl<'f, S: AtomicCell, P: AtomicCell> WorkerPool<'f, S, P> {
-    /// A crew for so many threads, none of which has begun.
-    pub fn new(array: &'f SymbolArray<S, P>, n_threads: usize) -> Self {
-        let n_states = n_threads.clamp(1, MOST_THREADS);
+impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
+    /// A pool for `n_threads` threads, none of which is started yet.
+    pub fn new(array: &'a SymbolArray<S, P>, n_threads: usize) -> Self {
+        let n_parts = n_threads.clamp(1, MAX_THREADS);
         WorkerPool {
             array,
-            states: (0..n_states).map(|_| Mutex::default()).collect(),
+            states: (0..n_parts).map(|_| Mutex::default()).collect(),
             task: Mutex::new((Task::ReplacePair, MergeStep::default(), 0)),
             ticket: AtomicU64::new(0),
-            n_states_open: AtomicUsize::new(0),
+            n_parts_left: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
         }
     }
 
-    /// Starts the workers; where the system refuses one, there are fewer.
-    pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> PoolHandle<'scope, 'f, S, P> {
+    /// Starts the workers, fewer where the system refuses to start a thread.
+    pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> PoolHandle<'scope, 'a, S, P> {
         let mut workers = Vec::new();
         for _ in 1..self.states.len() {
             match parallel::spawn_scoped(scope, "pairloom-merge", || self.work()) {
@@ -81,50 +85,51 @@ impl<'f, S: AtomicCell, P: AtomicCell> WorkerPool<'f, S, P> {
                 Err(_) => break,
             }
         }
-        PoolHandle { pool: self, workers, n_open: 0 }
+        PoolHandle { pool: self, workers, n_parts: 0 }
     }
 
-    /// What a worker does until the crew is over.
+    /// The loop of a worker: waits for a round, takes part in it, until the pool is over.
     fn work(&self) {
         let mut done = 0;
-        let mut n_looks = 0;
+        let mut n_spins = 0;
         while !self.is_over.load(Ordering::Acquire) {
-            let round = self.ticket.load(Ordering::Acquire) >> STATE_BITS;
+            let round = self.ticket.load(Ordering::Acquire) >> PART_BITS;
             if round != done {
-                (done, n_looks) = (round, 0);
-                // An error is the flag that stopped the work; the calling thread knows why.
-                let _ = self.take_part(round, &mut || {
+                (done, n_spins) = (round, 0);
+                // An error only means that `is_stopped` is set; the calling thread has the cause.
+                let _ = self.run_parts(round, &mut || {
                     if self.is_stopped.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
                 });
-            } else if n_looks < N_LOOKS {
-                n_looks += 1;
+            } else if n_spins < N_SPINS {
+                n_spins += 1;
                 std::hint::spin_loop();
             } else {
                 std::thread::park();
-                n_looks = 0;
+                n_spins = 0;
             }
         }
     }
 
-    /// Takes lanes of a task while there are any.
-    fn take_part(&self, round: u64, on_progress: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let (task, step, n_states) = *lock(&self.task);
+    /// Claims and runs parts of a round while there are any.
+    fn run_parts(&self, round: u64, on_progress: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let (task, step, n_parts) = *lock(&self.task);
         let mut result = Ok(());
-        while let Some(state) = self.claim(round, n_states) {
-            let _closed = CountDownOnDrop(&self.n_states_open);
-            result = result.and(self.run(task, step, state, on_progress));
+        while let Some(part) = self.claim(round, n_parts) {
+            let _done = CountDownOnDrop(&self.n_parts_left);
+            result = result.and(self.run(task, step, part, on_progress));
         }
         result
     }
 
+    /// Runs one part of a task.
     fn run(
         &self,
         task: Task,
         step: MergeStep,
-        state: usize,
+        part: usize,
         on_progress: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let state = &mut lock(&self.states[state]);
+        let state = &mut lock(&self.states[part]);
         match task {
             Task::CountBytePairs => count_byte_pairs(self.array, state, on_progress),
             Task::ListBytePairs => list_byte_pairs(self.array, state, on_progress),
@@ -133,18 +138,18 @@ impl<'f, S: AtomicCell, P: AtomicCell> WorkerPool<'f, S, P> {
         }
     }
 
-    /// The next lane of the task `round`, if that is still the task.
-    fn claim(&self, round: u64, n_states: usize) -> Option<usize> {
+    /// Claims the next part of `round`; `None` when all are claimed or another round has begun.
+    fn claim(&self, round: u64, n_parts: usize) -> Option<usize> {
+        let part_of = |ticket: u64| ticket & ((1 << PART_BITS) - 1);
         let next = |ticket: u64| {
-            let state = ticket & ((1 << STATE_BITS) - 1);
-            (ticket >> STATE_BITS == round && state < n_states as u64).then_some(ticket + 1)
+            (ticket >> PART_BITS == round && part_of(ticket) < n_parts as u64).then_some(ticket + 1)
         };
         let claimed = self.ticket.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).ok()?;
-        Some((claimed & ((1 << STATE_BITS) - 1)) as usize)
+        Some(part_of(claimed) as usize)
     }
 }
 
-/// Counts a lane as done when dropped, even if its thread panics.
+/// Counts a part as done when dropped, also when its thread panics.
 struct CountDownOnDrop<'a>(&'a AtomicUsize);
 
 impl Drop for CountDownOnDrop<'_> {
@@ -157,34 +162,36 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread's hold on the crew. Workers end when it is dropped.
-pub(super) struct PoolHandle<'scope, 'f, S, P> {
-    pool: &'scope WorkerPool<'f, S, P>,
+/// The calling thread's handle of the pool. Dropping it ends the workers.
+pub(super) struct PoolHandle<'scope, 'a, S, P> {
+    pool: &'scope WorkerPool<'a, S, P>,
     workers: Vec<Thread>,
-    /// Lanes in use in this step.
-    n_open: usize,
+    /// Parts of the current step.
+    n_parts: usize,
 }
 
 impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
-    /// Divides the positions of the field among the lanes, or gives them all to one.
-    pub fn divide_array(&mut self, is_long: bool) -> Result<()> {
-        self.n_open = if is_long { self.workers.len() + 1 } else { 1 };
+    /// Divides the positions of the array into a part a thread, or one part unless `is_shared`.
+    pub fn divide_array(&mut self, is_shared: bool) -> Result<()> {
+        self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         // Position 0 and the last one are separators, and no pair starts there.
         let n_positions = self.pool.array.symbols.len() - 1;
-        for (index, state) in self.pool.states[..self.n_open].iter().enumerate() {
-            let cut = |index: usize| (n_positions * index / self.n_open).max(1);
+        for (index, state) in self.pool.states[..self.n_parts].iter().enumerate() {
+            let cut = |index: usize| (n_positions * index / self.n_parts).max(1);
             lock(state).prepare_count(cut(index)..cut(index + 1))?;
         }
         Ok(())
     }
 
-    /// Divides the slots of a list among the lanes, or gives them all to one.
-    pub fn divide(&mut self, slots: Range<usize>, step: MergeStep, is_long: bool) -> Result<()> {
-        self.n_open = if is_long { self.workers.len() + 1 } else { 1 };
+    /// Divides the arena slots of a position list into a part a thread, or one part unless `is_shared`.
+    pub fn divide_list(&mut self, slots: Range<usize>, step: MergeStep, is_shared: bool) -> Result<()> {
+        self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         let arena = &self.pool.array.arena[..];
         let mut start = slots.start;
-        for (index, state) in self.pool.states[..self.n_open].iter().enumerate() {
-            let mut end = start.max(slots.start + slots.len() * (index + 1) / self.n_open);
+        for (index, state) in self.pool.states[..self.n_parts].iter().enumerate() {
+            // Moved until no occurrence of this part reaches one of the next part, or its left neighbour: `p - 1` and
+            // `p + merged_len` are read, and what lies between them is written.
+            let mut end = start.max(slots.start + slots.len() * (index + 1) / self.n_parts);
             while end > start && end < slots.end && arena[end].get() - arena[end - 1].get() <= step.merged_len
             {
                 end += 1;
@@ -195,7 +202,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         Ok(())
     }
 
-    /// Does `task` in all lanes of this step, and returns when all are done.
+    /// Runs `task` in all parts of this step; returns when all are done.
     pub fn run(
         &self,
         task: Task,
@@ -203,32 +210,33 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         on_progress: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let pool = self.pool;
-        if self.n_open == 1 {
+        if self.n_parts == 1 {
             return pool.run(task, step, 0, on_progress);
         }
-        *lock(&pool.task) = (task, step, self.n_open);
-        pool.n_states_open.store(self.n_open, Ordering::Relaxed);
-        let round = (pool.ticket.load(Ordering::Relaxed) >> STATE_BITS) + 1;
-        pool.ticket.store(round << STATE_BITS, Ordering::Release);
+        *lock(&pool.task) = (task, step, self.n_parts);
+        pool.n_parts_left.store(self.n_parts, Ordering::Relaxed);
+        let round = (pool.ticket.load(Ordering::Relaxed) >> PART_BITS) + 1;
+        pool.ticket.store(round << PART_BITS, Ordering::Release);
         self.workers.iter().for_each(Thread::unpark);
-        let mut result = pool.take_part(round, on_progress);
-        let mut n_looks = 0;
-        while pool.n_states_open.load(Ordering::Acquire) > 0 {
+        // Parts are claimed here, too, so the call ends even if no worker ever wakes.
+        let mut result = pool.run_parts(round, on_progress);
+        let mut n_spins = 0;
+        while pool.n_parts_left.load(Ordering::Acquire) > 0 {
             if result.is_err() {
                 pool.is_stopped.store(true, Ordering::Relaxed);
             } else {
                 result = on_progress();
             }
-            n_looks += 1;
-            if n_looks > N_LOOKS { thread::yield_now() } else { std::hint::spin_loop() }
+            n_spins += 1;
+            if n_spins > N_SPINS { thread::yield_now() } else { std::hint::spin_loop() }
         }
         result
     }
 
-    /// The lanes of this step.
+    /// The states of this step's parts.
     pub fn states(&self) -> Result<Vec<MutexGuard<'_, ThreadState>>> {
-        let mut states = Vec::with_room(self.n_open, "the hold on the lanes")?;
-        states.extend(self.pool.states[..self.n_open].iter().map(lock));
+        let mut states = Vec::with_room(self.n_parts, "the states of the worker threads")?;
+        states.extend(self.pool.states[..self.n_parts].iter().map(lock));
         Ok(states)
     }
 }
