@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pairloom_core::decoder::Decoder;
-use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, naive};
+use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, merge::naive};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{gpt2_pattern, Pretokenizer};
 use pairloom_core::special::SpecialTokens;

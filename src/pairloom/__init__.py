@@ -9,7 +9,7 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pairloom._core import UNICODE_VERSION, __version__
+    from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
     from pairloom.config import TrainingConfig
     from pairloom.corpus import Corpus
     from pairloom.counts import PretokenCounts
@@ -58,6 +58,7 @@ __all__ = [
 
 _MODULES = {
     "UNICODE_VERSION": "_core",
+    "cpu_tier": "_core",
     "CheckpointError": "errors",
     "Corpus": "corpus",
     "CorpusError": "errors",

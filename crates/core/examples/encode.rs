@@ -131,7 +131,7 @@ fn main() -> Result<(), Failure> {
     let pretokenizer = Arc::new(Pretokenizer::new(gpt2_pattern())?);
     let specials = SpecialTokens::new(vec![("<|endoftext|>".into(), 50256)])?;
     let encoder = || {
-        let options = EncoderOptions { cache_bytes };
+        let options = EncoderOptions { cache_bytes, ..EncoderOptions::default() };
         Encoder::new(Arc::clone(&vocabulary), Arc::clone(&pretokenizer), specials.clone(), options)
     };
     let warm = encoder()?;

@@ -1,12 +1,13 @@
 //! Scanning speed: `cargo run --release --example scan -- FILE [PATTERN NAME]...`
 //!
-//! Prints MB/s per named pattern and instruction level, the best of the passes over the file that fit in half a
+//! Prints MB/s per named pattern and instruction tier, the best of the passes over the file that fit in half a
 //! second, and of three at least. The last line of a pattern is the backtracking regex engine, over the file's
 //! first megabyte.
 
 use std::time::Instant;
 
-use pairloom_core::pretokens::{Level, Pretokenizer, named_patterns, names};
+use pairloom_core::cpu::CpuTier;
+use pairloom_core::pretokens::{Pretokenizer, named_patterns, names};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -15,8 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wanted: Vec<String> = arguments.collect();
     for name in names().filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)) {
         let patterns = named_patterns(name).unwrap_or_default();
-        for level in Level::available() {
-            report(name, &format!("{level:?}"), &Pretokenizer::at_level(patterns, level)?, &text)?;
+        for tier in CpuTier::available() {
+            report(name, &format!("{tier:?}"), &Pretokenizer::at_tier(patterns, tier)?, &text)?;
         }
         let n_start = text.floor_char_boundary(1 << 20);
         report(name, "regex", &Pretokenizer::by_regex(patterns)?, &text[..n_start])?;

@@ -6,6 +6,7 @@
 mod budget;
 pub mod corpus;
 pub mod counts;
+pub mod cpu;
 pub mod decoder;
 pub mod encoder;
 pub mod error;

@@ -173,6 +173,7 @@ impl Encoder {
         let errors = errors_named(decode_errors)?;
         let options = EncoderOptions {
             cache_bytes: cache_bytes.unwrap_or_else(|| EncoderOptions::default().cache_bytes),
+            ..EncoderOptions::default()
         };
         let built = py.detach(|| {
             let tokens = Tokens::from_columns(ids, token_bytes, ends)?;

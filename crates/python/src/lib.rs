@@ -17,7 +17,9 @@ mod text;
 mod texts;
 mod train;
 
+use pairloom_core::cpu::CpuTier;
 use pairloom_core::memory::Allocator;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -64,8 +66,15 @@ mod _core {
     #[pymodule_export]
     use super::train::train;
 
+    /// The name of the instructions that the hot loops use: "avx512", "avx2" or "portable".
+    #[pyfunction]
+    fn cpu_tier() -> &'static str {
+        CpuTier::best().name()
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        CpuTier::checked().map_err(|error| PyValueError::new_err(error.to_string()))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("UNICODE_VERSION", pairloom_core::pretokens::UNICODE_VERSION)?;
         module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))

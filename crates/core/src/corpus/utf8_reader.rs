@@ -26,9 +26,6 @@ pub enum InputErrors {
     Replace,
 }
 
-/// How many bytes after the text of a window can be read: so many that a pretoken's first 16 bytes can be loaded at once.
-pub(crate) const READABLE_AFTER: usize = 16;
-
 /// Where bytes come from.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
@@ -78,8 +75,6 @@ impl OpenFile<'_> {
 pub(crate) struct Window<'r> {
     /// The text.
     pub(crate) text: &'r str,
-    /// The text's bytes and some after it, which mean nothing and may be read.
-    pub(crate) readable: &'r [u8],
     /// Whether the source goes on after the text.
     pub(crate) more: bool,
     /// Where the source is not UTF-8, if that is what ended the text.
@@ -138,7 +133,7 @@ pub(crate) struct Utf8Reader<'a> {
 /// The memory of a reader, to be used again for the next source.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// Bytes as read, with room for [`READABLE_AFTER`] after them.
+    /// Bytes as read.
     raw: Vec<u8>,
     /// Text in which malformed parts are replaced, with zeros after it; in use only where there are any.
     decoded: Vec<u8>,
@@ -235,9 +230,8 @@ impl<'a> Utf8Reader<'a> {
         if let Source::Text(text) = self.source {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
             let end = text.floor_char_boundary(start.saturating_add(n_bytes));
-            let readable = &text.as_bytes()[start..];
             let more = end < text.len();
-            return Ok(Window { text: &text[start..end], readable, more, invalid: None, at, replaced: &[] });
+            return Ok(Window { text: &text[start..end], more, invalid: None, at, replaced: &[] });
         }
         self.read(at, n_bytes)?;
         let n_raw = self.n_raw.min(n_bytes);
@@ -251,17 +245,16 @@ impl<'a> Utf8Reader<'a> {
                 let Buffers { decoded, replaced, .. } = &self.buffers;
                 // SAFETY: `replace` wrote that many bytes, all of them out of valid strings.
                 let text = unsafe { std::str::from_utf8_unchecked(&decoded[..n_text]) };
-                return Ok(Window { text, readable: decoded, more: !ended, invalid: None, at, replaced });
+                return Ok(Window { text, more: !ended, invalid: None, at, replaced });
             }
             if let Err(error) = std::str::from_utf8(&self.buffers.raw[..n_whole]) {
                 n_valid = error.valid_up_to();
             }
         }
-        let readable = &self.buffers.raw;
         // SAFETY: one of the two checks above found that many bytes to be valid.
-        let text = unsafe { std::str::from_utf8_unchecked(&readable[..n_valid]) };
+        let text = unsafe { std::str::from_utf8_unchecked(&self.buffers.raw[..n_valid]) };
         let invalid = (n_valid < n_whole).then_some(at + n_valid as u64);
-        Ok(Window { text, readable, more: !ended || invalid.is_some(), invalid, at, replaced: &[] })
+        Ok(Window { text, more: !ended || invalid.is_some(), invalid, at, replaced: &[] })
     }
 
     /// Decodes the first `n_raw` raw bytes with U+FFFD for each maximal malformed part; returns how many
@@ -273,7 +266,7 @@ impl<'a> Utf8Reader<'a> {
         let n_replaced = chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
         decoded.clear();
         replaced.clear();
-        let n_bytes = n_raw + 3 * n_replaced + READABLE_AFTER;
+        let n_bytes = n_raw + 3 * n_replaced;
         grow(decoded, n_bytes, self.budget, WHAT)?;
         grow(replaced, n_replaced, self.budget, WHAT)?;
         let mut raw_end = 0;
@@ -287,7 +280,6 @@ impl<'a> Utf8Reader<'a> {
             }
         }
         let n_text = decoded.len();
-        decoded.extend_from_slice(&[0; READABLE_AFTER]);
         Ok(n_text)
     }
 
@@ -310,8 +302,8 @@ impl<'a> Utf8Reader<'a> {
             None => n_bytes,
         };
         let raw = &mut self.buffers.raw;
-        if raw.len() < wanted.saturating_add(READABLE_AFTER) {
-            let n_zeros = wanted.saturating_add(READABLE_AFTER) - raw.len();
+        if raw.len() < wanted {
+            let n_zeros = wanted - raw.len();
             grow(raw, n_zeros, self.budget, BLOCK)?;
             raw.resize(raw.len() + n_zeros, 0);
         }

@@ -1,25 +1,30 @@
-//! The innermost loop: pretokens, as offsets into a text, to lines of a [`LocalTable`].
+//! The hot loop of counting: pretokens, as offsets into a text, to lines of a [`LocalTable`].
 //!
-//! Enters: a text, offsets, a table. Leaves: counts in the table, and what the table does not count: keys
-//! that made room and longer pretokens. Cost: 2.9 ns a pretoken of English by AVX2 and AES, 4.4 ns by
-//! portable code (Zen 4 at 2.6 GHz, scanner apart).
+//! Pretokens are taken in batches, in two passes:
 //!
-//! Pretokens are taken in groups, in two turns: load keys, hash and ask for their lines; then probe.
-//! The loads of a group are in flight together, and a mispredicted branch in one turn does not hold up
-//! the other: in one turn it takes 0.9 ns more. Four keys at once by AVX-512 took longer than one by one.
+//! ```text
+//! load:   for each pretoken: key, hash, line; ask for the line
+//! count:  for each key: find it in its line and add 1, or put it in the place of the key that was seen less
+//! ```
+//!
+//! The loads of a batch are in flight together, and a mispredicted branch in one pass does not hold up the other. Longer
+//! pretokens, and keys that had to make room, are left to the caller. What was tried: one pass took 0.9 ns more a pretoken;
+//! four keys at once by AVX-512 took longer than one by one (docs/decisions).
 
-use super::key::{Hashing, LOAD, MOST_SHORT, ShortKey};
 use super::local_table::LocalTable;
 use crate::prefetch::prefetch;
+#[cfg(target_arch = "x86_64")]
+use crate::pretokens::key::Aes;
+use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, PretokenKey};
 
 /// Most pretokens in a group.
 pub(super) const BATCH_SIZE: usize = 64;
 
 /// A group of pretokens between the two turns, and what came of it.
 pub(super) struct Batch {
-    keys: [ShortKey; BATCH_SIZE],
+    keys: [PretokenKey; BATCH_SIZE],
     hashes: [u64; BATCH_SIZE],
-    out: [(ShortKey, u64); BATCH_SIZE],
+    out: [(PretokenKey, u64); BATCH_SIZE],
     n_out: usize,
     long: [(usize, usize); BATCH_SIZE],
     n_long: usize,
@@ -28,9 +33,9 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn new() -> Self {
         Batch {
-            keys: [ShortKey::EMPTY; BATCH_SIZE],
+            keys: [PretokenKey::EMPTY; BATCH_SIZE],
             hashes: [0; BATCH_SIZE],
-            out: [(ShortKey::EMPTY, 0); BATCH_SIZE],
+            out: [(PretokenKey::EMPTY, 0); BATCH_SIZE],
             n_out: 0,
             long: [(0, 0); BATCH_SIZE],
             n_long: 0,
@@ -38,35 +43,31 @@ impl Batch {
     }
 
     /// The keys that made room in the table, with their counts.
-    pub(super) fn out(&self) -> &[(ShortKey, u64)] {
+    pub(super) fn out(&self) -> &[(PretokenKey, u64)] {
         &self.out[..self.n_out]
     }
 
-    /// Where the pretokens of more than [`MOST_SHORT`] bytes begin and end.
+    /// Where the pretokens of more than [`MAX_BYTES`] bytes begin and end.
     pub(super) fn long(&self) -> &[(usize, usize)] {
         &self.long[..self.n_long]
     }
 
-    /// Counts the first [`BATCH_SIZE`] pretokens of `text` that follow `start` and end at `ends`.
-    ///
-    /// # Safety
-    /// `start` and `ends` ascend, and from each but the last of them [`LOAD`] bytes of `text` follow.
+    /// Counts the pretokens of `text` from `start` on that end at `ends`, at most [`BATCH_SIZE`].
     #[inline(always)]
-    pub(super) unsafe fn count(
+    pub(super) fn count(
         &mut self,
-        hashing: &Hashing,
+        hasher: KeyHasher,
         table: &mut LocalTable,
-        text: &[u8],
+        text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
     ) {
         #[cfg(target_arch = "x86_64")]
-        if hashing.has_aes() {
-            // SAFETY: `has_aes` says that the processor has these instructions; the rest is the caller's.
-            return unsafe { self.count_by_aes(hashing, table, text, start, ends) };
+        if hasher.tier().has_avx2() {
+            // SAFETY: the tier has these instructions.
+            return unsafe { self.count_avx2(hasher, table, text, start, ends) };
         }
-        // SAFETY: the caller's.
-        let n_keys = unsafe { self.load(table, text, start, ends, |key| hashing.short(key)) };
+        let n_keys = self.load::<Folded>(hasher, table, text, start, ends);
         let mask = table.mask();
         let lines = table.lines();
         self.n_out = 0;
@@ -78,20 +79,18 @@ impl Batch {
         }
     }
 
-    /// [`Batch::count`] with the instructions that [`has_aes`] asks for.
+    /// The same by AVX2 and AES.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "aes,avx2,bmi2")]
-    unsafe fn count_by_aes(
+    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
+    fn count_avx2(
         &mut self,
-        hashing: &Hashing,
+        hasher: KeyHasher,
         table: &mut LocalTable,
-        text: &[u8],
+        text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
     ) {
-        let seed = *hashing.seed();
-        // SAFETY: the caller's.
-        let n_keys = unsafe { self.load(table, text, start, ends, |key| hash_by_aes(key, &seed)) };
+        let n_keys = self.load::<Aes>(hasher, table, text, start, ends);
         let mask = table.mask();
         let lines = table.lines();
         self.n_out = 0;
@@ -105,66 +104,36 @@ impl Batch {
         }
     }
 
-    /// The first turn; returns how many keys there are.
-    ///
-    /// # Safety
-    /// As for [`Batch::count`].
+    /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and asks for their lines.
+    /// Returns how many keys there are.
     #[inline(always)]
-    unsafe fn load(
+    fn load<H: HashKey>(
         &mut self,
+        hasher: KeyHasher,
         table: &mut LocalTable,
-        text: &[u8],
-        start: usize,
+        text: &PaddedText<'_>,
+        mut start: usize,
         ends: &[usize],
-        hash: impl Fn(ShortKey) -> u64,
     ) -> usize {
         let mask = table.mask();
         let lines = table.lines().as_ptr();
         let mut n_keys = 0;
-        let mut at = start;
         self.n_long = 0;
         for &end in ends.iter().take(BATCH_SIZE) {
-            let n_bytes = end - at;
-            if n_bytes <= MOST_SHORT {
-                debug_assert!(at + LOAD <= text.len());
-                // SAFETY: the caller vouches for LOAD bytes from each start on.
-                let key = unsafe { ShortKey::load(text.as_ptr().add(at), n_bytes) };
-                let hash = hash(key);
+            if end - start <= MAX_BYTES {
+                let key = text.key(start, end);
+                // SAFETY: both callers have the instructions of `H`.
+                let hash = unsafe { H::hash(hasher, key) };
                 prefetch(lines.wrapping_add(hash as usize & mask));
                 self.keys[n_keys] = key;
                 self.hashes[n_keys] = hash;
                 n_keys += 1;
             } else {
-                self.long[self.n_long] = (at, end);
+                self.long[self.n_long] = (start, end);
                 self.n_long += 1;
             }
-            at = end;
+            start = end;
         }
         n_keys
     }
-}
-
-/// Whether this processor has the instructions of the faster loop.
-pub(super) fn has_aes() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("aes")
-            && is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi2")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-/// Two rounds of AES: after them each bit of the result depends on each bit of the key.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "aes")]
-pub(super) fn hash_by_aes(key: ShortKey, seed: &[u64; 2]) -> u64 {
-    use std::arch::x86_64::*;
-    // SAFETY: both are 16 bytes.
-    let (key, seed) =
-        unsafe { (_mm_loadu_si128(std::ptr::from_ref(&key).cast()), _mm_loadu_si128(seed.as_ptr().cast())) };
-    let once = _mm_aesenc_si128(_mm_xor_si128(key, seed), seed);
-    _mm_cvtsi128_si64(_mm_aesenc_si128(once, seed)) as u64
 }

@@ -8,11 +8,11 @@
 use hashbrown::HashTable;
 
 use super::count_batch::{BATCH_SIZE, Batch};
-use super::key::LOAD;
 use super::local_table::LocalTable;
 use super::shared_table::{Batches, SharedTable};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
+use crate::pretokens::key::PaddedText;
 
 /// Bytes of a thread's table of short pretokens.
 const LOCAL_TABLE_BYTES: usize = 2 << 20;
@@ -52,51 +52,17 @@ impl LocalCounts {
         Ok(LocalCounts { short_table, batch: Batch::new(), batches, long, arena })
     }
 
-    /// Counts the pretokens of `text` that follow `start` and end at `ends`.
-    ///
-    /// `ends` ascends from above `start` to at most `text.len()`. Bytes of `text` past the last end are
-    /// read but make no difference.
+    /// Counts the pretokens of `text` from `start` on that end at `ends`, which ascend.
     pub(super) fn add_pretokens(
         &mut self,
         table: &SharedTable,
         text: &[u8],
-        start: usize,
+        mut start: usize,
         ends: &[usize],
     ) -> Result<()> {
-        let Some(&last) = ends.last() else { return Ok(()) };
-        debug_assert!(start < ends[0] && last <= text.len() && ends.is_sorted());
-        // Pretoken i starts at the end of pretoken i - 1. Those that start early enough are loaded whole.
-        let safe = text.len().saturating_sub(LOAD);
-        let n_loaded = if start > safe || text.len() < LOAD {
-            0
-        } else if last <= safe {
-            ends.len()
-        } else {
-            (ends.partition_point(|&end| end <= safe) + 1).min(ends.len())
-        };
-        self.add_loadable(table, text, start, &ends[..n_loaded])?;
-        let rest = &ends[n_loaded..];
-        if rest.is_empty() {
-            return Ok(());
-        }
-        // The others start in the last LOAD - 1 bytes of the text: they are copied to where more follows.
-        let at = if n_loaded == 0 { start } else { ends[n_loaded - 1] };
-        let mut padded = [0; 2 * LOAD];
-        let mut moved = [0; LOAD];
-        for (moved, &end) in moved.iter_mut().zip(rest) {
-            *moved = end - at;
-        }
-        padded[..last - at].copy_from_slice(&text[at..last]);
-        self.add_loadable(table, &padded, 0, &moved[..rest.len()])
-    }
-
-    /// [`LocalCounts::add_pretokens`] where [`LOAD`] bytes of `text` follow each start.
-    #[inline]
-    fn add_loadable(&mut self, table: &SharedTable, text: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        let mut at = start;
+        let padded = PaddedText::new(text);
         for ends in ends.chunks(BATCH_SIZE) {
-            // SAFETY: ends ascend, and the callers saw to the bytes after each start.
-            unsafe { self.batch.count(&table.hashing, &mut self.short_table, text, at, ends) };
+            self.batch.count(table.hasher, &mut self.short_table, &padded, start, ends);
             for &(key, count) in self.batch.out() {
                 self.batches.add(table, key, count)?;
             }
@@ -104,7 +70,7 @@ impl LocalCounts {
                 let (start, end) = self.batch.long()[index];
                 self.add_long(table, &text[start..end])?;
             }
-            at = ends.last().copied().unwrap_or(at);
+            start = ends.last().copied().unwrap_or(start);
         }
         Ok(())
     }
@@ -119,7 +85,7 @@ impl LocalCounts {
     #[cold]
     #[inline(never)]
     fn add_long(&mut self, table: &SharedTable, pretoken: &[u8]) -> Result<()> {
-        let hash = table.hashing.long(pretoken);
+        let hash = table.hasher.hash_bytes(pretoken);
         if pretoken.len() > MOST_HELD {
             return table.add_long(hash, pretoken, 1);
         }

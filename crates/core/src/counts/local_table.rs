@@ -9,17 +9,17 @@
 //! and is not now goes, and nothing but a miss pays for knowing that. Three keys to a line with 32-bit
 //! counts miss a quarter less but cost 0.8 ns more a pretoken.
 
-use super::key::ShortKey;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::filled;
+use crate::pretokens::key::PretokenKey;
 
 /// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had
 /// at the last miss, and the count of the second: see [`Line::increment`] for why.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    keys: [ShortKey; 2],
+    keys: [PretokenKey; 2],
     facts: [u64; 4],
 }
 
@@ -51,14 +51,14 @@ impl LocalTable {
     }
 
     /// Empties the table, handing every key and its count to `sink`.
-    pub(super) fn drain(&mut self, mut sink: impl FnMut(ShortKey, u64) -> Result<()>) -> Result<()> {
+    pub(super) fn drain(&mut self, mut sink: impl FnMut(PretokenKey, u64) -> Result<()>) -> Result<()> {
         for line in &mut self.lines {
             for way in [0, 1] {
-                if line.keys[way] != ShortKey::EMPTY {
+                if line.keys[way] != PretokenKey::EMPTY {
                     sink(line.keys[way], line.facts[3 * way])?;
                 }
             }
-            if line.keys[0] != ShortKey::EMPTY {
+            if line.keys[0] != PretokenKey::EMPTY {
                 *line = Line::default();
             }
         }
@@ -69,7 +69,7 @@ impl LocalTable {
 impl Line {
     /// Adds 1 to the count of `key`; a key that had to make room comes back with its count.
     #[inline(always)]
-    pub(super) fn add(&mut self, key: ShortKey) -> Option<(ShortKey, u64)> {
+    pub(super) fn add(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
         let [first, second] = self.keys.map(|held| held.is(key));
         if first | second {
             self.facts[3 * usize::from(second)] += 1;
@@ -86,9 +86,9 @@ impl Line {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn add_avx2(&mut self, key: &ShortKey) -> Option<(ShortKey, u64)> {
+    pub(super) fn add_avx2(&mut self, key: &PretokenKey) -> Option<(PretokenKey, u64)> {
         use std::arch::x86_64::*;
-        // SAFETY: a ShortKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
+        // SAFETY: a PretokenKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
         let halves = unsafe {
             let key = _mm256_broadcastsi128_si256(_mm_loadu_si128(std::ptr::from_ref(key).cast()));
             let held = _mm256_load_si256(self.keys.as_ptr().cast());
@@ -106,12 +106,12 @@ impl Line {
     /// Puts `key` in the place of the key that was seen less since the last miss.
     #[cold]
     #[inline(never)]
-    fn replace(&mut self, key: ShortKey) -> Option<(ShortKey, u64)> {
+    fn replace(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
         let [count_0, before_0, before_1, count_1] = self.facts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
         // An empty line is filled from the first place on: a line whose first place is empty is empty.
         let takes_second =
-            self.keys[0] != ShortKey::EMPTY && (self.keys[1] == ShortKey::EMPTY || seen_1 <= seen_0);
+            self.keys[0] != PretokenKey::EMPTY && (self.keys[1] == PretokenKey::EMPTY || seen_1 <= seen_0);
         let out;
         if takes_second {
             out = (self.keys[1], count_1);
@@ -122,6 +122,6 @@ impl Line {
             self.keys[0] = key;
             self.facts = [1, 0, count_1, count_1];
         }
-        (out.0 != ShortKey::EMPTY).then_some(out)
+        (out.0 != PretokenKey::EMPTY).then_some(out)
     }
 }

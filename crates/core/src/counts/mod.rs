@@ -10,7 +10,6 @@ mod count_batch;
 mod counter;
 mod cut_points;
 mod jobs;
-mod key;
 mod local_counts;
 mod local_table;
 mod pretoken_counts;

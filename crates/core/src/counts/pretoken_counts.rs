@@ -5,11 +5,11 @@
 //! eight-byte prefixes. Invariants: `ends` ascends strictly, its last member is `bytes.len()`, `counts`
 //! is as long as `ends` and holds no zero, no two pretokens are equal.
 
-use super::key::ShortKey;
 use super::shared_table::{Batches, SharedTable};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 use crate::parallel;
+use crate::pretokens::key::PretokenKey;
 use crate::train::WeightedPretokens;
 
 /// Distinct pretokens with their counts: a commutative monoid under [`PretokenCounts::merge`].
@@ -136,9 +136,9 @@ impl PretokenCounts {
             let mut batches = Batches::new(&table)?;
             for index in indices {
                 let (pretoken, count) = (part.pretoken(index), part.counts[index]);
-                match ShortKey::of(pretoken) {
+                match PretokenKey::of(pretoken) {
                     Some(key) => batches.add(&table, key, count)?,
-                    None => table.add_long(table.hashing.long(pretoken), pretoken, count)?,
+                    None => table.add_long(table.hasher.hash_bytes(pretoken), pretoken, count)?,
                 }
             }
             batches.flush(&table)

@@ -152,7 +152,7 @@ impl RangeCounter<'_> {
             if is_open {
                 unsettled.exchange(self.ends);
             }
-            self.local.add_pretokens(self.table, &window.readable[begin..], counted, self.ends)?;
+            self.local.add_pretokens(self.table, document.as_bytes(), counted, self.ends)?;
             counted = self.ends.last().copied().unwrap_or(counted);
         }
         Ok(begin + counted)

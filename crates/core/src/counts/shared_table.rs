@@ -10,12 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
 
-use super::key::{Hashing, ShortKey};
 use super::pretoken_counts::PretokenCounts;
 use super::short_key_table::{Addend, ShortKeyTable};
 use crate::budget::Budget;
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
+use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 /// How many partitions there are: enough that threads seldom meet at a lock.
 const N_PARTITIONS: usize = 64;
@@ -28,7 +29,7 @@ const TABLE: &str = "the table of distinct pretokens";
 /// The counts of all threads.
 pub(super) struct SharedTable {
     parts: Vec<Mutex<Partition>>,
-    pub(super) hashing: Hashing,
+    pub(super) hasher: KeyHasher,
     pub(super) budget: Budget,
 }
 
@@ -39,7 +40,7 @@ struct Partition {
     arena: Vec<u8>,
 }
 
-/// A pretoken that has no [`ShortKey`]: where it stands in its partition's arena, and its count.
+/// A pretoken that has no [`PretokenKey`]: where it stands in its partition's arena, and its count.
 struct LongEntry {
     hash: u64,
     start: usize,
@@ -58,10 +59,10 @@ impl SharedTable {
     pub(super) fn new(max_memory: Option<u64>) -> Result<Self> {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
-        Ok(SharedTable { parts, hashing: Hashing::new(), budget: Budget::new(max_memory) })
+        Ok(SharedTable { parts, hasher: KeyHasher::new(CpuTier::best()), budget: Budget::new(max_memory) })
     }
 
-    /// Adds to the count of a pretoken that has no [`ShortKey`].
+    /// Adds to the count of a pretoken that has no [`PretokenKey`].
     pub(super) fn add_long(&self, hash: u64, pretoken: &[u8], count: u64) -> Result<()> {
         let mut part = self.lock(partition_of(hash));
         let Partition { long, arena, .. } = &mut *part;
@@ -131,13 +132,14 @@ impl Batches {
     pub(super) fn new(table: &SharedTable) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
         table.budget.take(N_PARTITIONS * BATCH * size_of::<Addend>(), WHAT)?;
-        let places = filled(N_PARTITIONS * BATCH, Addend { key: ShortKey::EMPTY, hash: 0, count: 0 }, WHAT)?;
+        let places =
+            filled(N_PARTITIONS * BATCH, Addend { key: PretokenKey::EMPTY, hash: 0, count: 0 }, WHAT)?;
         Ok(Batches { places, n_taken: [0; N_PARTITIONS] })
     }
 
     /// Sends a key with its count on the way.
-    pub(super) fn add(&mut self, table: &SharedTable, key: ShortKey, count: u64) -> Result<()> {
-        let hash = table.hashing.short(key);
+    pub(super) fn add(&mut self, table: &SharedTable, key: PretokenKey, count: u64) -> Result<()> {
+        let hash = table.hasher.hash(key);
         let index = partition_of(hash);
         let n_taken = &mut self.n_taken[index];
         self.places[index * BATCH + usize::from(*n_taken)] = Addend { key, hash, count };
@@ -153,7 +155,7 @@ impl Batches {
     fn flush_one(&mut self, table: &SharedTable, index: usize) -> Result<()> {
         let n_taken = usize::from(std::mem::take(&mut self.n_taken[index]));
         let batch = &self.places[index * BATCH..index * BATCH + n_taken];
-        table.lock(index).short.add(batch, &table.hashing, &table.budget)
+        table.lock(index).short.add(batch, table.hasher, &table.budget)
     }
 }
 

@@ -7,19 +7,19 @@
 //!
 //! A general hash table (control bytes apart from entries, no way to ask ahead) took twice as long here.
 
-use super::key::{Hashing, ShortKey};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::filled;
 use crate::prefetch::prefetch;
+use crate::pretokens::key::{KeyHasher, PretokenKey};
 
-/// A key and its count; the key is [`ShortKey::EMPTY`] where no pretoken is.
-type Slot = (ShortKey, u64);
+/// A key and its count; the key is [`PretokenKey::EMPTY`] where no pretoken is.
+type Slot = (PretokenKey, u64);
 
 /// A count on its way to a key, and the key's hash.
 #[derive(Clone, Copy)]
 pub(super) struct Addend {
-    pub(super) key: ShortKey,
+    pub(super) key: PretokenKey,
     pub(super) hash: u64,
     pub(super) count: u64,
 }
@@ -35,18 +35,18 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
     /// Adds counts to keys.
-    pub(super) fn add(&mut self, batch: &[Addend], hashing: &Hashing, budget: &Budget) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[Addend], hasher: KeyHasher, budget: &Budget) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.reserve(batch.len(), hashing, budget)?;
+        self.reserve(batch.len(), hasher, budget)?;
         let mask = self.slots.len() - 1;
         for addend in batch {
             prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
         }
         for addend in batch {
             let slot = self.slot_of(addend.key, addend.hash);
-            let is_new = slot.0.is(ShortKey::EMPTY);
+            let is_new = slot.0.is(PretokenKey::EMPTY);
             slot.0 = addend.key;
             slot.1 += addend.count;
             self.n_taken += usize::from(is_new);
@@ -61,27 +61,27 @@ impl ShortKeyTable {
 
     /// The slot of a key, or the one where it belongs. There is an empty slot.
     #[inline]
-    fn slot_of(&mut self, key: ShortKey, hash: u64) -> &mut Slot {
+    fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut Slot {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
-        while !(self.slots[index].0.is(key) | self.slots[index].0.is(ShortKey::EMPTY)) {
+        while !(self.slots[index].0.is(key) | self.slots[index].0.is(PretokenKey::EMPTY)) {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]
     }
 
     /// Makes room for `n_more` keys.
-    fn reserve(&mut self, n_more: usize, hashing: &Hashing, budget: &Budget) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, hasher: KeyHasher, budget: &Budget) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(64);
         budget.take(n_slots.saturating_mul(size_of::<Slot>()), TABLE)?;
-        let slots = filled(n_slots, (ShortKey::EMPTY, 0), TABLE)?;
+        let slots = filled(n_slots, (PretokenKey::EMPTY, 0), TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
-        for &slot in old.iter().filter(|slot| slot.0 != ShortKey::EMPTY) {
-            *self.slot_of(slot.0, hashing.short(slot.0)) = slot;
+        for &slot in old.iter().filter(|slot| slot.0 != PretokenKey::EMPTY) {
+            *self.slot_of(slot.0, hasher.hash(slot.0)) = slot;
         }
         budget.give(old.len() * size_of::<Slot>());
         Ok(())

@@ -12,17 +12,19 @@
 use std::ops::Range;
 
 use super::Encoder;
-use super::cache::key::{CACHED_BYTES, Key};
+use super::cache::key::CACHED_BYTES;
 #[cfg(target_arch = "x86_64")]
-use super::cache::lookup::Avx512;
-use super::cache::lookup::{BATCH, Batch, Lookup, Padded, Portable};
+use super::cache::lookup::{Avx2, Avx512};
+use super::cache::lookup::{BATCH, Batch, Lookup, Portable};
 use super::cache::{Cache, TableHandle};
 use super::merge::by_rank;
 use super::merge::heap::{self, HeapScratch};
 use super::merge::short::{self, ShortScratch};
 use super::output::Output;
+use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::monitor::OnProgress;
+use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
 /// From more bytes on a part of a pretoken is merged by [`slots`], not by [`heap`].
@@ -71,15 +73,35 @@ impl PretokenEncoder {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.refresh(&encoder.cache);
-        #[cfg(target_arch = "x86_64")]
-        if encoder.cache.hasher.is_wide() {
-            // SAFETY: The hasher has asked the processor.
-            return unsafe { self.encode_avx512(encoder, text, start, ends, output, on_progress) };
+        match encoder.cache.hasher.tier() {
+            CpuTier::Portable => {
+                self.encode_by::<Portable, S>(encoder, text, start, ends, output, on_progress)
+            }
+            // SAFETY: the processor was seen to have the hasher's tier.
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx2 => unsafe { self.encode_avx2(encoder, text, start, ends, output, on_progress) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx512 => unsafe { self.encode_avx512(encoder, text, start, ends, output, on_progress) },
         }
-        self.encode_by::<Portable, S>(encoder, text, start, ends, output, on_progress)
     }
 
-    /// The same, compiled for a processor that has what [`Hasher::is_wide`](super::cache::key::Hasher::is_wide) asks for.
+    /// The same, compiled for the AVX2 tier.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
+    fn encode_avx2<S: Output>(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.encode_by::<Avx2, S>(encoder, text, start, ends, output, on_progress)
+    }
+
+    /// The same, compiled for the AVX-512 tier.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,aes,vaes,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx512<S: Output>(
@@ -123,7 +145,7 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let (padded, hasher) = (Padded::new(text), encoder.cache.hasher);
+        let (padded, hasher) = (PaddedText::new(text), encoder.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let mut current = 0;
@@ -206,14 +228,14 @@ impl PretokenEncoder {
         &mut self,
         encoder: &Encoder,
         pretoken: &[u8],
-        key: Key,
+        key: PretokenKey,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let vocabulary = &encoder.vocabulary;
         self.refresh(&encoder.cache);
         // The table may be another one than that for which the batch was looked up.
-        let slot = encoder.cache.hasher.slot(key);
+        let slot = encoder.cache.hasher.hash(key) as u32;
         if vocabulary.ignores_merges()
             && let Some(id) = vocabulary.id_of(pretoken)
         {
@@ -254,7 +276,7 @@ impl PretokenEncoder {
     }
 
     /// Remembers that `pretoken`, whose key and place these are, has the last of the `ids`, from number `begin` on.
-    fn learn(&mut self, encoder: &Encoder, key: Key, slot: u32, pretoken: &[u8], begin: usize) {
+    fn learn(&mut self, encoder: &Encoder, key: PretokenKey, slot: u32, pretoken: &[u8], begin: usize) {
         if encoder.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[begin..]) {
             encoder.refresh_idle();
         }
@@ -279,12 +301,12 @@ impl PretokenEncoder {
 
     /// Appends the ids of a part of a pretoken to `ids`.
     fn encode_part(&mut self, encoder: &Encoder, part: &[u8]) -> Result<()> {
-        let mut key = encoder.cache.hasher.key(part);
+        let mut key = PretokenKey::of_any(part, encoder.cache.hasher);
         if encoder.vocabulary.ignores_merges() {
             // A part that is a token need not become that token, a whole pretoken does.
             key = key.of_part();
         }
-        let slot = encoder.cache.hasher.slot(key);
+        let slot = encoder.cache.hasher.hash(key) as u32;
         if !self.handle.append_ids(key, slot, part, &mut self.ids) {
             let before = self.ids.len();
             self.merge(&encoder.vocabulary, part)?;

@@ -19,17 +19,18 @@ mod worker;
 
 use std::sync::Arc;
 
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::{Monitor, OnProgress, Stage, report_progress};
 use crate::pages;
 use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::Pretokenizer;
+use crate::pretokens::key::KeyHasher;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
-use cache::key::Hasher;
 use output::{Counter, Ids};
 use pool::Pool;
 use worker::Worker;
@@ -43,11 +44,13 @@ pub use stream::StreamEncoder;
 pub struct EncoderOptions {
     /// Most bytes of cache, for all threads; half as much again while a table of it is copied to the next.
     pub cache_bytes: usize,
+    /// The instructions to use, which the processor must have.
+    pub tier: CpuTier,
 }
 
 impl Default for EncoderOptions {
     fn default() -> Self {
-        EncoderOptions { cache_bytes: 96 << 20 }
+        EncoderOptions { cache_bytes: 96 << 20, tier: CpuTier::best() }
     }
 }
 
@@ -105,7 +108,7 @@ impl Encoder {
         specials: SpecialTokens,
         options: EncoderOptions,
     ) -> Result<Self> {
-        let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), Hasher::new())?;
+        let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
         Ok(Encoder { vocabulary, pretokenizer, specials, cache, workers: Pool::new() })
     }
 

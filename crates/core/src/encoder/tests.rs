@@ -53,24 +53,11 @@ fn settings() -> impl Iterator<Item = (Setting, Random)> {
 }
 
 #[test]
-fn every_processor_encodes_as_defined() {
+fn encode_on_every_tier_equals_the_definition() {
     for (setting, mut random) in settings() {
-        for cache_bytes in [0, 4096, 1 << 20] {
-            let mut encoder = setting.encoder(EncoderOptions { cache_bytes });
-            encoder.cache = Cache::new(cache_bytes, encoder.vocabulary.n_ids(), Hasher::portable()).unwrap();
-            for _ in 0..10 {
-                let text = setting.text(&mut random, 200);
-                assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn every_text_encodes_as_defined() {
-    for (setting, mut random) in settings() {
-        for cache_bytes in [0, 256, 1 << 20] {
-            let encoder = setting.encoder(EncoderOptions { cache_bytes });
+        let tiers = CpuTier::available().flat_map(|tier| [0, 256, 1 << 20].map(|n_bytes| (tier, n_bytes)));
+        for (tier, cache_bytes) in tiers {
+            let encoder = setting.encoder(EncoderOptions { cache_bytes, tier });
             for _ in 0..10 {
                 let text = setting.text(&mut random, 200);
                 let expected = definition(&encoder, &text).unwrap();
@@ -196,7 +183,7 @@ fn huge_pretokens_take_no_quadratic_time() {
 #[test]
 fn batches_do_not_depend_on_threads() {
     for (setting, mut random) in settings().take(6) {
-        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
+        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, ..EncoderOptions::default() });
         let texts: Vec<String> = (0..random.below(40)).map(|_| setting.text(&mut random, 900)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let mut ids = Vec::new();
@@ -421,7 +408,7 @@ impl Drop for TemporaryFile {
 #[test]
 fn a_file_cut_anywhere_gives_the_whole() {
     for (setting, mut random) in settings() {
-        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12 });
+        let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, ..EncoderOptions::default() });
         let text = setting.text(&mut random, 200);
         let expected = encode(&encoder, &text);
         let file = TemporaryFile::new(text.as_bytes());

@@ -1,7 +1,6 @@
 //! 64 bytes in vector registers, and the questions a scanner asks of them.
 //!
-//! Three implementations answer alike: AVX-512, AVX2 and portable 64-bit words. Which one runs is decided
-//! once per process, by what the processor offers.
+//! Three implementations answer alike: AVX-512, AVX2 and portable 64-bit words, one for each [`CpuTier`](crate::cpu::CpuTier).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -61,47 +60,6 @@ pub(super) trait Block: Copy {
     unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize);
 }
 
-/// How wide the instructions are that a scanner uses. All levels give the same pretokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// 64 bytes at once: x86-64 processors with AVX-512 BW, VBMI and VBMI2 (Ice Lake, Zen 4 and later).
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// 32 bytes at once: x86-64 processors with AVX2 and BMI2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// 8 bytes at once: every processor.
-    Portable,
-}
-
-impl Level {
-    /// The levels that this processor has, the best first.
-    pub fn available() -> impl Iterator<Item = Level> {
-        #[cfg(target_arch = "x86_64")]
-        let wide = {
-            let has_both = is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt");
-            let has_avx512 = has_both
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vbmi")
-                && is_x86_feature_detected!("avx512vbmi2");
-            let has_avx2 = has_both && is_x86_feature_detected!("avx2");
-            [has_avx512.then_some(Level::Avx512), has_avx2.then_some(Level::Avx2)]
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let wide = [None];
-        wide.into_iter().flatten().chain([Level::Portable])
-    }
-
-    /// The widest that this processor has.
-    pub fn best() -> Level {
-        Self::available().next().unwrap_or(Level::Portable)
-    }
-}
-
 /// [`Block::write_offsets`] by scalar instructions: eight at a time without a branch.
 ///
 /// # Safety
@@ -126,6 +84,7 @@ unsafe fn write_offsets_scalar(mut bits: u64, base: usize, out: *mut usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::CpuTier;
 
     fn check<B: Block>() {
         let mut bytes = [0u8; 64];
@@ -159,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn every_level_gives_the_same_masks() {
-        for level in Level::available() {
-            match level {
+    fn every_tier_gives_the_same_masks() {
+        for tier in CpuTier::available() {
+            match tier {
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => check::<Avx512>(),
+                CpuTier::Avx512 => check::<Avx512>(),
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => check::<Avx2>(),
-                Level::Portable => check::<Words>(),
+                CpuTier::Avx2 => check::<Avx2>(),
+                CpuTier::Portable => check::<Words>(),
             }
         }
     }

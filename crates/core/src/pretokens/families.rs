@@ -1,11 +1,11 @@
 //! The hand-written scanners, as one choice.
 
-use super::byte_block::Level;
 use super::cl100k::Cl100k;
 use super::deepseek::DeepSeek;
 use super::gpt2::Gpt2;
 use super::o200k::O200k;
 use super::scan;
+use crate::cpu::CpuTier;
 use crate::error::Result;
 
 /// A scanner written by hand, and the choices within its family.
@@ -54,20 +54,20 @@ impl Family {
         })
     }
 
-    /// [`super::Pretokenizer::fill`] by the instructions of `level`, which this processor must have.
-    pub fn fill(self, level: Level, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+    /// [`super::Pretokenizer::fill`] by the instructions of `tier`, which this processor must have.
+    pub fn fill(self, tier: CpuTier, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         match self {
-            Family::Gpt2 => scan::fill(Gpt2::<false>, level, document, from, ends),
-            Family::Gpt2Digits => scan::fill(Gpt2::<true>, level, document, from, ends),
-            Family::Cl100k => scan::fill(Cl100k::<3, false, true>, level, document, from, ends),
-            Family::Llama3 => scan::fill(Cl100k::<3, false, false>, level, document, from, ends),
-            Family::Qwen2 => scan::fill(Cl100k::<1, false, false>, level, document, from, ends),
-            Family::Qwen35 => scan::fill(Cl100k::<1, true, false>, level, document, from, ends),
-            Family::Nanochat => scan::fill(Cl100k::<2, false, false>, level, document, from, ends),
-            Family::O200k => scan::fill(O200k::<3, true, true, false>, level, document, from, ends),
-            Family::Tekken => scan::fill(O200k::<1, false, true, false>, level, document, from, ends),
-            Family::Kimi => scan::fill(O200k::<3, true, false, true>, level, document, from, ends),
-            Family::DeepSeek => scan::fill(DeepSeek, level, document, from, ends),
+            Family::Gpt2 => scan::fill(Gpt2::<false>, tier, document, from, ends),
+            Family::Gpt2Digits => scan::fill(Gpt2::<true>, tier, document, from, ends),
+            Family::Cl100k => scan::fill(Cl100k::<3, false, true>, tier, document, from, ends),
+            Family::Llama3 => scan::fill(Cl100k::<3, false, false>, tier, document, from, ends),
+            Family::Qwen2 => scan::fill(Cl100k::<1, false, false>, tier, document, from, ends),
+            Family::Qwen35 => scan::fill(Cl100k::<1, true, false>, tier, document, from, ends),
+            Family::Nanochat => scan::fill(Cl100k::<2, false, false>, tier, document, from, ends),
+            Family::O200k => scan::fill(O200k::<3, true, true, false>, tier, document, from, ends),
+            Family::Tekken => scan::fill(O200k::<1, false, true, false>, tier, document, from, ends),
+            Family::Kimi => scan::fill(O200k::<3, true, false, true>, tier, document, from, ends),
+            Family::DeepSeek => scan::fill(DeepSeek, tier, document, from, ends),
         }
     }
 }

@@ -11,6 +11,7 @@ mod cl100k;
 mod deepseek;
 mod families;
 mod gpt2;
+pub(crate) mod key;
 mod linear_regex;
 mod o200k;
 pub mod patterns;
@@ -24,11 +25,11 @@ mod unicode;
 mod unicode_tables;
 mod window;
 
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-pub use byte_block::Level;
 use families::Family;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
@@ -51,7 +52,7 @@ pub struct Pretokenizer {
 
 enum Engine {
     /// Hand-written code for a named pattern.
-    Named(Family, Level),
+    Named(Family, CpuTier),
     /// Any other pattern, by a general regex engine.
     Regex(RegexScanner),
     /// Several such patterns.
@@ -72,19 +73,19 @@ impl Pretokenizer {
     /// [`Error::Pattern`] if one does not compile or there are more than [`MOST_STEPS`], [`Error::Invalid`] if there
     /// is none.
     pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
-        Self::at_level(patterns, Level::best())
+        Self::at_tier(patterns, CpuTier::best())
     }
 
-    /// Like [`Pretokenizer::sequence`], with the instructions of `level` instead of the best ones.
+    /// Like [`Pretokenizer::sequence`], with the instructions of `tier` instead of the best ones.
     ///
-    /// For tests and measurements: all levels give the same pretokens. [`Error::Invalid`] if the processor
+    /// For tests and measurements: all tiers give the same pretokens. [`Error::Invalid`] if the processor
     /// lacks it.
-    pub fn at_level<S: AsRef<str>>(patterns: &[S], level: Level) -> Result<Self> {
-        if !Level::available().any(|available| available == level) {
-            return Err(Error::Invalid(format!("this processor has no {level:?} instructions")));
+    pub fn at_tier<S: AsRef<str>>(patterns: &[S], tier: CpuTier) -> Result<Self> {
+        if !CpuTier::available().any(|available| available == tier) {
+            return Err(Error::Invalid(format!("this processor has no {tier:?} instructions")));
         }
         match patterns::family_of(patterns) {
-            Some(family) => Ok(Self::with_engine(patterns, Engine::Named(family, level))),
+            Some(family) => Ok(Self::with_engine(patterns, Engine::Named(family, tier))),
             None => Self::with_steps(patterns, RegexScanner::new),
         }
     }
@@ -153,7 +154,7 @@ impl Pretokenizer {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         match &self.engine {
-            Engine::Named(family, level) => family.fill(*level, document, from, ends),
+            Engine::Named(family, tier) => family.fill(*tier, document, from, ends),
             Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
             Engine::Sequence(sequence) => sequence.fill(document, from, ends, on_progress),
         }

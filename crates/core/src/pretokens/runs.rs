@@ -8,9 +8,10 @@ use std::ops::Deref;
 
 #[cfg(target_arch = "x86_64")]
 use super::byte_block::{Avx2, Avx512};
-use super::byte_block::{Block, Level, Words};
+use super::byte_block::{Block, Words};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, class_at};
 use super::window::{N_BEYOND, N_BYTES, Window};
+use crate::cpu::CpuTier;
 
 /// How many characters of a run are passed one by one before windows are.
 const N_SHORT: usize = 8;
@@ -23,7 +24,7 @@ const WHOLE: u64 = u64::MAX >> 3;
 pub(super) struct Text<'t> {
     pub text: &'t str,
     /// Instructions that this processor has.
-    pub level: Level,
+    pub tier: CpuTier,
 }
 
 impl Deref for Text<'_> {
@@ -97,15 +98,15 @@ impl Text<'_> {
                 _ => return at,
             }
         }
-        let at = match self.level {
-            // SAFETY: a text's level is one that this processor has.
+        let at = match self.tier {
+            // SAFETY: a text's tier is one that this processor has.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { skip_avx512(self.text, at, members) },
+            CpuTier::Avx512 => unsafe { skip_avx512(self.text, at, members) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { skip_avx2(self.text, at, members) },
+            CpuTier::Avx2 => unsafe { skip_avx2(self.text, at, members) },
             // SAFETY: every processor has these.
-            Level::Portable => unsafe { skip_windows::<Words, M>(self.text, at, members) },
+            CpuTier::Portable => unsafe { skip_windows::<Words, M>(self.text, at, members) },
         };
         match at {
             Ok(end) => end,

@@ -7,10 +7,11 @@
 //! one pretoken. Windows overlap by a part of a pretoken, which costs a tenth of the speed and saves every
 //! rule that would have to look back across an edge.
 
-use super::byte_block::{Block, Level};
+use super::byte_block::Block;
 use super::runs::Text;
 use super::window::{N_BEYOND, N_BYTES, Window};
 use super::{ENDS_PER_FILL, byte_block};
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 
 /// What a window says about pretokens.
@@ -39,26 +40,26 @@ pub(super) trait Rules: Copy {
     fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
-/// [`super::Pretokenizer::fill`] by the instructions of `level`, which this processor must have.
+/// [`super::Pretokenizer::fill`] by the instructions of `tier`, which this processor must have.
 pub(super) fn fill<R: Rules>(
     rules: R,
-    level: Level,
+    tier: CpuTier,
     text: &str,
     from: usize,
     ends: &mut Vec<usize>,
 ) -> Result<()> {
-    let text = Text { text, level };
+    let text = Text { text, tier };
     ends.clear();
     ends.try_reserve(ENDS_PER_FILL + N_BYTES).map_err(Error::out_of_memory("pretoken ends"))?;
-    match level {
-        // SAFETY: a level is only given where it was detected; the room was reserved above.
+    match tier {
+        // SAFETY: a tier is only given where it was detected; the room was reserved above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { fill_avx512(rules, text, from, ends) },
+        CpuTier::Avx512 => unsafe { fill_avx512(rules, text, from, ends) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { fill_avx2(rules, text, from, ends) },
+        CpuTier::Avx2 => unsafe { fill_avx2(rules, text, from, ends) },
         // SAFETY: as above.
-        Level::Portable => unsafe { fill_by::<byte_block::Words, R>(rules, text, from, ends) },
+        CpuTier::Portable => unsafe { fill_by::<byte_block::Words, R>(rules, text, from, ends) },
     }
     Ok(())
 }

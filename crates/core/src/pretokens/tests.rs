@@ -169,13 +169,13 @@ fn hostile_text(random: &mut Random, n_pieces: usize, kinds: usize) -> String {
     text
 }
 
-fn at_every_level<S: AsRef<str>>(patterns: &[S]) -> Vec<(Level, Pretokenizer)> {
-    Level::available().map(|level| (level, Pretokenizer::at_level(patterns, level).unwrap())).collect()
+fn at_every_tier<S: AsRef<str>>(patterns: &[S]) -> Vec<(CpuTier, Pretokenizer)> {
+    CpuTier::available().map(|tier| (tier, Pretokenizer::at_tier(patterns, tier).unwrap())).collect()
 }
 
-fn assert_equal(fast: &[(Level, Pretokenizer)], oracle: &Pretokenizer, text: &str) {
+fn assert_equal(fast: &[(CpuTier, Pretokenizer)], oracle: &Pretokenizer, text: &str) {
     let expected = ends_of(oracle, text);
-    for (level, fast) in fast {
+    for (tier, fast) in fast {
         let got = ends_of(fast, text);
         if got != expected {
             let at = got.iter().zip(&expected).take_while(|(got, expected)| got == expected).count();
@@ -184,7 +184,7 @@ fn assert_equal(fast: &[(Level, Pretokenizer)], oracle: &Pretokenizer, text: &st
                 let ends: Vec<_> = ends[at..].iter().take(6).map(|end| end - from).collect();
                 show(&text[from..], &ends)
             };
-            panic!("{level:?} {text:?}\nfrom {from}: {:?}\nbut regex {:?}", near(&got), near(&expected));
+            panic!("{tier:?} {text:?}\nfrom {from}: {:?}\nbut regex {:?}", near(&got), near(&expected));
         }
     }
 }
@@ -192,7 +192,7 @@ fn assert_equal(fast: &[(Level, Pretokenizer)], oracle: &Pretokenizer, text: &st
 #[test]
 fn scanners_equal_the_regex_on_hostile_texts() {
     for (_, texts) in patterns::spellings() {
-        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut random = Random(0x9E37_79B9);
         for round in 0..if cfg!(debug_assertions) { 400 } else { 20_000 } {
             let n_pieces = 1 + random.below(if round % 8 == 0 { 200 } else { 12 });
@@ -205,7 +205,7 @@ fn scanners_equal_the_regex_on_hostile_texts() {
 #[test]
 fn scanners_equal_the_regex_on_every_character_in_context() {
     for (_, texts) in patterns::spellings() {
-        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut text = String::new();
         // Without optimisation the regex takes minutes for all of them: then the far ones are sampled.
         let is_sampled = cfg!(debug_assertions);
@@ -240,21 +240,21 @@ fn names_give_texts_that_have_scanners() {
 fn scanning_starts_afresh_at_any_end() {
     for (_, texts) in patterns::spellings() {
         let mut random = Random(0x1234_5677);
-        for (level, fast) in at_every_level(texts) {
+        for (tier, fast) in at_every_tier(texts) {
             for _ in 0..if cfg!(debug_assertions) { 5 } else { 1000 } {
                 let text = hostile_text(&mut random, 60, 6);
                 let all = ends_of(&fast, &text);
                 for (nth, &end) in all.iter().enumerate() {
                     let mut ends = Vec::new();
                     fast.fill(&text, end, &mut ends).unwrap();
-                    assert_eq!(ends, all[nth + 1..][..ends.len()], "{level:?} {texts:?} {text:?} from {end}");
+                    assert_eq!(ends, all[nth + 1..][..ends.len()], "{tier:?} {texts:?} {text:?} from {end}");
                     // What came before must not matter even as text.
                     fast.fill(&text[end..], 0, &mut ends).unwrap();
                     let moved: Vec<_> = ends.iter().map(|moved| moved + end).collect();
                     assert_eq!(
                         moved,
                         all[nth + 1..][..moved.len()],
-                        "{level:?} {texts:?} {text:?} after {end}"
+                        "{tier:?} {texts:?} {text:?} after {end}"
                     );
                 }
             }
@@ -283,7 +283,7 @@ fn appended_text_changes_two_pretokens_at_most() {
 #[test]
 fn breaks_are_found_wherever_they_fall_in_a_window() {
     for (_, texts) in patterns::spellings() {
-        let (fast, oracle) = (at_every_level(texts), Pretokenizer::by_regex(texts).unwrap());
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         for (run, break_) in [
             ("a", "B"),
             ("a", "'s"),
@@ -335,7 +335,7 @@ fn automata_equal_the_backtracking_regex() {
         .chain(others.iter().map(|texts| texts.iter().map(|&text| text.to_owned()).collect()))
     {
         let compiled = Pretokenizer::with_steps(&texts, RegexScanner::new).unwrap();
-        let (compiled, oracle) = ([(Level::Portable, compiled)], Pretokenizer::by_regex(&texts).unwrap());
+        let (compiled, oracle) = ([(CpuTier::Portable, compiled)], Pretokenizer::by_regex(&texts).unwrap());
         n_automata += usize::from(texts.iter().all(|text| linear_regex::LinearRegex::new(text).is_some()));
         let mut random = Random(0x0BAD_5EED);
         for _ in 0..if cfg!(debug_assertions) { 100 } else { 5000 } {

@@ -4,9 +4,9 @@
 
 use std::mem::MaybeUninit;
 
-#[cfg(target_arch = "x86_64")]
-use super::units::has_avx512;
 use super::units::{STEP_BYTES, Unit};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::CpuTier;
 
 /// `bytes` as text, if they are UTF-8.
 pub fn valid(bytes: &[u8]) -> Option<&str> {
@@ -34,7 +34,7 @@ pub fn measure(text: &str) -> (usize, u32) {
 /// Writes the numbers of the characters of `text` to `units`, as many as [`measure`] says, in a width that they fit.
 pub fn from_utf8<U: Unit>(text: &str, units: &mut [MaybeUninit<U>]) {
     #[cfg(target_arch = "x86_64")]
-    let (n_read, n_written) = if has_avx512() {
+    let (n_read, n_written) = if CpuTier::best().has_avx512() {
         // SAFETY: The processor was asked.
         unsafe { from_utf8_avx512(text.as_bytes(), units) }
     } else {

@@ -3,9 +3,9 @@
 //! With AVX-512 sixteen characters at a time: each is spread over four bytes, and those that are none of its own are
 //! squeezed out.
 
-#[cfg(target_arch = "x86_64")]
-use super::units::has_avx512;
 use super::units::{STEP_BYTES, Unit};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::prefetch::prefetch;
@@ -24,7 +24,7 @@ pub(super) fn to_utf8<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
     let out = unsafe { text.as_mut_vec() };
     out.try_reserve(units.len() * U::MOST_BYTES + STEP_BYTES).map_err(Error::out_of_memory("a text"))?;
     #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
+    if CpuTier::best().has_avx512() {
         // SAFETY: The processor was asked, the room was reserved.
         return unsafe { to_utf8_avx512(units, out) };
     }

@@ -29,18 +29,6 @@ pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
     unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self);
 }
 
-/// Whether the processor has all that the functions beside this one are compiled for.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("popcnt")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-}
-
 mod private {
     /// Only integers of this module's choice are units.
     pub trait Sealed {}

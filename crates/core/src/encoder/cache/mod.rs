@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::cache::key::{Hasher, Key};
 use super::cache::table::{Bucket, MOST_BUCKETS, Table};
 use crate::error::Result;
+use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 const FIRST_BUCKETS: usize = 1 << 9;
 
@@ -28,7 +28,7 @@ const NO_GENERATION: u64 = u64::MAX;
 
 /// Pretokens to ids.
 pub(in crate::encoder) struct Cache {
-    pub(in crate::encoder) hasher: Hasher,
+    pub(in crate::encoder) hasher: KeyHasher,
     bounds: Bounds,
     newest: Mutex<TableHandle>,
     /// That of the newest.
@@ -79,7 +79,7 @@ impl TableHandle {
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(in crate::encoder) fn append_ids(
         &self,
-        key: Key,
+        key: PretokenKey,
         slot: u32,
         pretoken: &[u8],
         ids: &mut Vec<u32>,
@@ -98,7 +98,7 @@ impl TableHandle {
 
 impl Cache {
     /// An empty cache of at most `n_bytes`, and half as much again while a table is copied, for ids below `n_ids`.
-    pub(in crate::encoder) fn new(n_bytes: usize, n_ids: usize, hasher: Hasher) -> Result<Self> {
+    pub(in crate::encoder) fn new(n_bytes: usize, n_ids: usize, hasher: KeyHasher) -> Result<Self> {
         let bounds = Bounds::new(n_bytes, n_ids);
         let newest = Mutex::new(TableHandle::empty(&bounds, 0)?);
         Ok(Cache { hasher, bounds, newest, generation: AtomicU64::new(0) })
@@ -136,7 +136,7 @@ impl Cache {
     pub(in crate::encoder) fn insert(
         &self,
         handle: &mut TableHandle,
-        key: Key,
+        key: PretokenKey,
         slot: u32,
         pretoken: &[u8],
         ids: &[u32],
@@ -203,6 +203,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::CpuTier;
 
     /// A worker of a cache, and what it does with pretokens.
     struct User<'a> {
@@ -217,15 +218,15 @@ mod tests {
 
         fn find(&mut self, pretoken: &[u8]) -> Option<Vec<u32>> {
             self.cache.refresh(&mut self.handle);
-            let (key, mut ids) = (self.cache.hasher.key(pretoken), Vec::new());
-            let slot = self.cache.hasher.slot(key);
+            let (key, mut ids) = (PretokenKey::of_any(pretoken, self.cache.hasher), Vec::new());
+            let slot = self.cache.hasher.hash(key) as u32;
             self.handle.append_ids(key, slot, pretoken, &mut ids).then_some(ids)
         }
 
         fn insert(&mut self, pretoken: &[u8], ids: &[u32]) {
             self.cache.refresh(&mut self.handle);
-            let key = self.cache.hasher.key(pretoken);
-            self.cache.insert(&mut self.handle, key, self.cache.hasher.slot(key), pretoken, ids);
+            let key = PretokenKey::of_any(pretoken, self.cache.hasher);
+            self.cache.insert(&mut self.handle, key, self.cache.hasher.hash(key) as u32, pretoken, ids);
         }
     }
 
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn what_was_inserted_is_found_or_forgotten_but_never_wrong() {
         for (n_bytes, n_ids) in SIZES {
-            let cache = Cache::new(n_bytes, n_ids, Hasher::new()).unwrap();
+            let cache = Cache::new(n_bytes, n_ids, KeyHasher::new(CpuTier::best())).unwrap();
             let mut user = User::new(&cache);
             let (mut n_found, mut n_recent) = (0, 0);
             let n = if cfg!(miri) { 100 } else { 20_000 };
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn many_threads_find_what_others_inserted_and_never_wrong() {
         for (n_bytes, n_ids) in SIZES {
-            let cache = Cache::new(n_bytes, n_ids, Hasher::new()).unwrap();
+            let cache = Cache::new(n_bytes, n_ids, KeyHasher::new(CpuTier::best())).unwrap();
             let (n_threads, n) = if cfg!(miri) { (2, 60) } else { (4, 30_000) };
             thread::scope(|scope| {
                 for number in 0..n_threads {
@@ -306,11 +307,11 @@ mod tests {
 
     #[test]
     fn equal_hashes_of_long_pretokens_are_told_apart() {
-        let cache = Cache::new(1 << 16, 256, Hasher::new()).unwrap();
+        let cache = Cache::new(1 << 16, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut handle = cache.handle().unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
-        let key = cache.hasher.key(&a);
-        let slot = cache.hasher.slot(key);
+        let key = PretokenKey::of_any(&a, cache.hasher);
+        let slot = cache.hasher.hash(key) as u32;
         cache.insert(&mut handle, key, slot, &a, &[1, 2, 3]);
         let mut ids = Vec::new();
         assert!(!handle.table.append_ids(key, slot, &b, &mut ids));
@@ -320,7 +321,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_lock() {
-        let cache = Cache::new(1 << 20, 256, Hasher::new()).unwrap();
+        let cache = Cache::new(1 << 20, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut user = User::new(&cache);
         let _locked = cache.newest.lock().unwrap();
         let mut other = User::new(&cache);
@@ -339,7 +340,7 @@ mod tests {
     #[test]
     fn it_goes_on_growing_once_a_lock_is_free_again() {
         let n_bytes = 1 << 22;
-        let cache = Cache::new(n_bytes, 256, Hasher::new()).unwrap();
+        let cache = Cache::new(n_bytes, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut user = User::new(&cache);
         let n = if cfg!(miri) { 600 } else { 10_000 };
         let lock = cache.newest.lock().unwrap();
@@ -359,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_a_worker_knows_alone_does_not_become_the_newest() {
-        let cache = Cache::new(1 << 22, 256, Hasher::new()).unwrap();
+        let cache = Cache::new(1 << 22, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let lock = cache.newest.lock().unwrap();
         let mut alone = cache.handle().unwrap();
         drop(lock);
@@ -371,8 +372,8 @@ mod tests {
         }
         for i in n..2 * n {
             let (pretoken, ids) = example(i, 256);
-            let key = cache.hasher.key(&pretoken);
-            cache.insert(&mut alone, key, cache.hasher.slot(key), &pretoken, &ids);
+            let key = PretokenKey::of_any(&pretoken, cache.hasher);
+            cache.insert(&mut alone, key, cache.hasher.hash(key) as u32, &pretoken, &ids);
         }
         let mut other = User::new(&cache);
         let n_found = (0..n).filter(|&i| other.find(&example(i, 256).0).is_some()).count();

@@ -18,10 +18,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use memmap2::MmapRaw;
 
 use super::arena::{Arena, Stored};
-use super::key::{CLAIMED, Hasher, Key};
+use super::key::CLAIMED;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
 use crate::pages;
+use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 /// Most ids in an entry.
 pub(in crate::encoder) const INLINE_IDS: usize = 7;
@@ -100,24 +101,24 @@ struct Entry {
 impl Entry {
     /// 0 if the key is this one.
     #[inline(always)]
-    fn difference(&self, key: Key) -> u64 {
+    fn difference(&self, key: PretokenKey) -> u64 {
         // First what is stored last.
         let hi = self.hi.load(Ordering::Acquire);
         (hi ^ key.hi) | (self.lo.load(Ordering::Relaxed) ^ key.lo)
     }
 
     /// The key and the ids, if they are published.
-    fn get(&self) -> Option<(Key, Packed)> {
+    fn get(&self) -> Option<(PretokenKey, Packed)> {
         let hi = self.hi.load(Ordering::Acquire);
-        let key = Key { lo: self.lo.load(Ordering::Relaxed), hi };
+        let key = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi };
         // SAFETY: Published ids do not change, and publishing happened before they were found published.
-        (hi != Key::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
+        (hi != PretokenKey::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
     }
 
     /// Takes the entry, if it is empty.
     fn claim(&self) -> bool {
         // Looked at first: a failed exchange takes the line away from those who read it.
-        let (empty, order) = (Key::EMPTY.hi, Ordering::Relaxed);
+        let (empty, order) = (PretokenKey::EMPTY.hi, Ordering::Relaxed);
         self.hi.load(order) == empty && self.hi.compare_exchange(empty, CLAIMED, order, order).is_ok()
     }
 
@@ -125,7 +126,7 @@ impl Entry {
     ///
     /// # Safety
     /// The caller has claimed it, and publishes it once.
-    unsafe fn publish(&self, key: Key, ids: Packed) {
+    unsafe fn publish(&self, key: PretokenKey, ids: Packed) {
         self.lo.store(key.lo, Ordering::Relaxed);
         // SAFETY: Nobody else writes what this caller has claimed, nobody reads the ids of what is not published.
         unsafe { *self.ids.get() = ids };
@@ -139,12 +140,12 @@ pub(in crate::encoder) struct Bucket([Entry; 2]);
 impl Bucket {
     /// Whether both entries are taken.
     fn is_full(&self) -> bool {
-        self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != Key::EMPTY.hi)
+        self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != PretokenKey::EMPTY.hi)
     }
 
     /// Writes a key and what `make` gives, if anything, to the first of `room` that is empty; says whether the
     /// key is there.
-    fn write(&self, room: [usize; 2], key: Key, make: impl FnOnce() -> Option<Packed>) -> bool {
+    fn write(&self, room: [usize; 2], key: PretokenKey, make: impl FnOnce() -> Option<Packed>) -> bool {
         if self.0.iter().any(|entry| entry.difference(key) == 0) {
             return true;
         }
@@ -152,7 +153,7 @@ impl Bucket {
         let Some(entry) = room.find(|entry| entry.claim()) else { return false };
         let Some(ids) = make() else {
             // Nothing was written, so it may be empty again.
-            entry.hi.store(Key::EMPTY.hi, Ordering::Relaxed);
+            entry.hi.store(PretokenKey::EMPTY.hi, Ordering::Relaxed);
             return false;
         };
         // SAFETY: The entry was claimed just now.
@@ -249,7 +250,7 @@ impl Table {
 
     /// Starts loading the record of a pretoken in the arena, if there is one.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch_record(&self, key: Key, slot: u32) {
+    pub(in crate::encoder) fn prefetch_record(&self, key: PretokenKey, slot: u32) {
         if let Some(packed) = self.view().inline_ids(key.spilled(), slot) {
             self.arena.prefetch(packed);
         }
@@ -257,7 +258,12 @@ impl Table {
 
     /// The ids of `pretoken`, whose key and place these are, if they are known and lie in the arena.
     #[inline(always)]
-    pub(in crate::encoder) fn spilled_ids(&self, key: Key, slot: u32, pretoken: &[u8]) -> Option<Stored<'_>> {
+    pub(in crate::encoder) fn spilled_ids(
+        &self,
+        key: PretokenKey,
+        slot: u32,
+        pretoken: &[u8],
+    ) -> Option<Stored<'_>> {
         let packed = self.view().inline_ids(key.spilled(), slot)?;
         // SAFETY: The entry is of this table, whose records are in its arena; its key is equal, so of the same length.
         unsafe { self.arena.load(packed, if key.is_long() { pretoken } else { &[] }) }
@@ -266,7 +272,7 @@ impl Table {
     /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
     pub(in crate::encoder) fn append_ids(
         &self,
-        key: Key,
+        key: PretokenKey,
         slot: u32,
         pretoken: &[u8],
         ids: &mut Vec<u32>,
@@ -276,7 +282,7 @@ impl Table {
     }
 
     /// The same, if they are in the bucket of `slot`.
-    fn append_ids_at(&self, key: Key, slot: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
+    fn append_ids_at(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         if let Some(packed) = self.view().inline_ids(key, slot) {
             if self.is_narrow {
                 ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
@@ -290,7 +296,7 @@ impl Table {
     }
 
     /// Remembers the ids of `pretoken`, whose key and place these are, where there is room.
-    pub(in crate::encoder) fn insert(&self, key: Key, slot: u32, pretoken: &[u8], ids: &[u32]) {
+    pub(in crate::encoder) fn insert(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &[u32]) {
         let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let own = if key.is_long() { pretoken } else { &[] };
         let is_written = match inline {
@@ -304,7 +310,13 @@ impl Table {
     }
 
     /// Writes a key as [`Bucket::write`] does, to its own bucket or, where that is full, to the neighbour.
-    fn write(&self, slot: u32, room: [usize; 2], key: Key, make: impl Fn() -> Option<Packed>) -> bool {
+    fn write(
+        &self,
+        slot: u32,
+        room: [usize; 2],
+        key: PretokenKey,
+        make: impl Fn() -> Option<Packed>,
+    ) -> bool {
         let [own, other] = [slot, neighbour(slot)].map(|slot| self.view().bucket(slot));
         own.write(room, key, &make) || own.is_full() && other.write(room, key, make)
     }
@@ -312,7 +324,7 @@ impl Table {
     /// Copies to `replacement` what is known: all of it if `replacement` is larger, the first entries as first ones, the second as
     /// second ones; otherwise of the first entries as many as find room as second ones, the rest is forgotten.
     /// So the second time what was old the first time is forgotten. Neighbours take what finds no room here too.
-    pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: Hasher) {
+    pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
         let is_larger = replacement.n_buckets > self.n_buckets;
         for index in 0..self.n_buckets {
             let Bucket([first, second]) = self.view().bucket((index * size_of::<Bucket>()) as u32);
@@ -320,7 +332,7 @@ impl Table {
             let smaller = [(first, [1, 1])];
             for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
                 let Some((key, ids)) = entry.get() else { continue };
-                let slot = hasher.slot(key.unspilled());
+                let slot = hasher.hash(key.unspilled()) as u32;
                 let is_written = replacement.write(slot, room, key, || {
                     if !key.is_spilled() {
                         return Some(ids);
@@ -368,7 +380,7 @@ impl<'a> View<'a> {
 
     /// The ids of a pretoken, if it is known and they lie in its entry.
     #[inline(always)]
-    pub(in crate::encoder) fn inline_ids(self, key: Key, slot: u32) -> Option<&'a Packed> {
+    pub(in crate::encoder) fn inline_ids(self, key: PretokenKey, slot: u32) -> Option<&'a Packed> {
         let Bucket([first, second]) = self.bucket(slot);
         // Which of the two it is cannot be foretold, so that must not become a branch, whether it is one of them
         // may. The least of the differences says the latter in one word: written as an `or` of two conditions
@@ -385,6 +397,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::cpu::CpuTier;
 
     /// A pretoken, short or long, and ids that fit an entry or do not; another one for each `i` below 690.
     fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
@@ -397,15 +410,15 @@ mod tests {
     #[test]
     fn what_is_written_copied_and_read_at_once_is_never_wrong() {
         for is_narrow in [true, false] {
-            let hasher = Hasher::portable();
+            let hasher = KeyHasher::new(CpuTier::Portable);
             let (old, new) =
                 (Table::new(8, 1000, is_narrow).unwrap(), Table::new(16, 2000, is_narrow).unwrap());
             let n = if cfg!(miri) { 40 } else { 2000 };
             let work = |number: usize| {
                 for i in number..n {
                     let (pretoken, ids) = example(i);
-                    let key = hasher.key(&pretoken);
-                    let slot = hasher.slot(key);
+                    let key = PretokenKey::of_any(&pretoken, hasher);
+                    let slot = hasher.hash(key) as u32;
                     for table in [&old, &new] {
                         let mut found = Vec::new();
                         if table.append_ids(key, slot, &pretoken, &mut found) {
@@ -430,15 +443,17 @@ mod tests {
         for is_narrow in [true, false] {
             for slot in [0, size_of::<Bucket>() as u32, 6 * size_of::<Bucket>() as u32] {
                 let table = Table::new(8, 1000, is_narrow).unwrap();
-                let hasher = Hasher::portable();
+                let hasher = KeyHasher::new(CpuTier::Portable);
                 // Short and long, of few ids and many.
                 let examples = [1, 20, 9, 50, 4].map(example);
                 for (pretoken, ids) in &examples {
-                    table.insert(hasher.key(pretoken), slot, pretoken, ids);
+                    table.insert(PretokenKey::of_any(pretoken, hasher), slot, pretoken, ids);
                 }
                 let find = |slot, pretoken: &[u8]| {
                     let mut found = Vec::new();
-                    table.append_ids(hasher.key(pretoken), slot, pretoken, &mut found).then_some(found)
+                    table
+                        .append_ids(PretokenKey::of_any(pretoken, hasher), slot, pretoken, &mut found)
+                        .then_some(found)
                 };
                 let [handle @ .., refused] = &examples;
                 for (pretoken, ids) in handle {

@@ -5,6 +5,7 @@
 //! pair is its rank and its place in one word: the least word is the lowest rank, leftmost. Quadratic, but at
 //! these lengths cheaper than any queue.
 
+use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
 
@@ -40,11 +41,8 @@ pub(in crate::encoder) fn merge(
     out: &mut Vec<u32>,
 ) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-    {
-        // SAFETY: The processor has been asked for all that `merge_avx2` needs.
+    if CpuTier::best().has_avx2() {
+        // SAFETY: the tier has all that `merge_avx2` needs.
         return unsafe { merge_avx2(vocabulary, pretoken, scratch, out) };
     }
     merge_portable(vocabulary, pretoken, scratch, out)

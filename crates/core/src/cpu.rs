@@ -1,0 +1,124 @@
+//! What the processor can do, asked once.
+
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
+/// The environment variable that turns tiers off: names of [`CpuTier::NAMES`] apart by commas.
+pub const DISABLE_VARIABLE: &str = "PAIRLOOM_DISABLE_CPU_FEATURES";
+
+/// Which instructions the hot loops use. All tiers give the same results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CpuTier {
+    /// What every processor has; 64-bit words.
+    Portable,
+    /// x86-64-v3 with AES: AVX2, AES, BMI1, BMI2, LZCNT, POPCNT. Nearly all x86-64 processors since 2015.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// The same with AVX-512 F, BW, VL, VBMI, VBMI2 and VAES: Ice Lake, Zen 4 and later.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl CpuTier {
+    /// The tiers that can be turned off, by name.
+    pub const NAMES: [&str; 2] = ["avx512", "avx2"];
+
+    /// The tiers that this processor has and that [`DISABLE_VARIABLE`] leaves, the best first.
+    pub fn available() -> impl Iterator<Item = CpuTier> {
+        let best = CpuTier::best();
+        #[cfg(target_arch = "x86_64")]
+        let all = [CpuTier::Avx512, CpuTier::Avx2, CpuTier::Portable];
+        #[cfg(not(target_arch = "x86_64"))]
+        let all = [CpuTier::Portable];
+        all.into_iter().filter(move |&tier| tier <= best)
+    }
+
+    /// The best tier that this processor has and that [`DISABLE_VARIABLE`] leaves.
+    #[inline]
+    pub fn best() -> CpuTier {
+        CpuTier::checked().unwrap_or(CpuTier::Portable)
+    }
+
+    /// The same; [`Error::Invalid`] if the variable names anything else than tiers.
+    pub fn checked() -> Result<CpuTier> {
+        static BEST: OnceLock<std::result::Result<CpuTier, String>> = OnceLock::new();
+        let best = BEST.get_or_init(|| {
+            let disabled = std::env::var_os(DISABLE_VARIABLE).unwrap_or_default();
+            CpuTier::detect(&disabled.to_string_lossy())
+        });
+        best.clone().map_err(Error::Invalid)
+    }
+
+    /// The best tier of this processor without those that `disabled` names. Without a tier all above it are off too.
+    fn detect(disabled: &str) -> std::result::Result<CpuTier, String> {
+        let names = || disabled.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let is_known = |name: &&str| CpuTier::NAMES.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if let Some(unknown) = names().find(|name| !is_known(name)) {
+            let known = CpuTier::NAMES.join(", ");
+            return Err(format!(
+                "{DISABLE_VARIABLE} names {unknown:?}; the names are {known}, apart by commas"
+            ));
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            let is_off = |tier: &str| names().any(|name| name.eq_ignore_ascii_case(tier));
+            let has_avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("aes")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let has_avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vbmi2")
+                && is_x86_feature_detected!("vaes");
+            if has_avx2 && !is_off("avx2") {
+                return Ok(if has_avx512 && !is_off("avx512") { CpuTier::Avx512 } else { CpuTier::Avx2 });
+            }
+        }
+        Ok(CpuTier::Portable)
+    }
+
+    /// The tier's name, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuTier::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether the tier has AES, AVX2 and BMI.
+    #[inline(always)]
+    pub(crate) fn has_avx2(self) -> bool {
+        self > CpuTier::Portable
+    }
+
+    /// Whether the tier has AVX-512.
+    #[inline(always)]
+    pub(crate) fn has_avx512(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self == CpuTier::Avx512;
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disabled_tiers_turn_off_those_above_and_unknown_names_are_told() {
+        let best = CpuTier::detect("").unwrap();
+        assert!(CpuTier::detect("avx512").unwrap() <= best);
+        assert_eq!(CpuTier::detect(" AVX2 ,").unwrap(), CpuTier::Portable);
+        assert!(CpuTier::detect("avx2,sse9").unwrap_err().contains("\"sse9\"; the names are avx512, avx2"));
+        assert!(!CpuTier::detect("avx512").unwrap().has_avx512());
+    }
+}

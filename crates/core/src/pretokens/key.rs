@@ -1,0 +1,253 @@
+//! Pretokens as keys of hash tables: sixteen bytes.
+//!
+//! The key of a pretoken of 1 to [`MAX_BYTES`] bytes is its bytes, padded with 0xff, which no UTF-8 text holds: equal
+//! keys are equal pretokens, and comparing two follows no pointer. The last byte is always padding, so tables may use
+//! its bits as flags. Making a key is a load and an OR with a mask out of a table, on every processor.
+//!
+//! Hashes are two rounds of AES, after which every bit depends on every byte of the key, or a folded multiplication (as in
+//! wyhash) where there is no AES. They are seeded anew for each [`KeyHasher`], so no text can be made in advance whose
+//! pretokens collide. Nothing of the seed shows in a result.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::cpu::CpuTier;
+
+/// Most bytes that a pretoken may have to be its own key.
+pub(crate) const MAX_BYTES: usize = 15;
+
+/// Bytes that loading a key reads, whatever the length of the pretoken.
+pub(crate) const LOAD_BYTES: usize = 16;
+
+/// What follows the bytes of a pretoken in its key.
+const PADDING: u8 = 0xff;
+
+/// The key of a short pretoken; its bytes in the order of memory on little-endian machines, `lo` first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
+pub(crate) struct PretokenKey {
+    pub(crate) lo: u64,
+    pub(crate) hi: u64,
+}
+
+/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that begin `LOAD_BYTES - n` bytes in.
+static PADDINGS: [u8; 2 * LOAD_BYTES] = {
+    let mut paddings = [0; 2 * LOAD_BYTES];
+    let mut index = LOAD_BYTES;
+    while index < 2 * LOAD_BYTES {
+        paddings[index] = PADDING;
+        index += 1;
+    }
+    paddings
+};
+
+impl PretokenKey {
+    /// No pretoken's key.
+    pub(crate) const EMPTY: PretokenKey = PretokenKey { lo: 0, hi: 0 };
+
+    /// The key of the pretoken of `n_bytes` bytes at `start`.
+    ///
+    /// # Safety
+    /// [`LOAD_BYTES`] bytes from `start` on are readable, and `n_bytes` is at most [`MAX_BYTES`].
+    #[inline(always)]
+    pub(crate) unsafe fn load(start: *const u8, n_bytes: usize) -> PretokenKey {
+        debug_assert!(n_bytes <= MAX_BYTES);
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on.
+        let (bytes, padding) = unsafe {
+            let padding = PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes);
+            (start.cast::<[[u8; 8]; 2]>().read_unaligned(), padding.cast::<[[u8; 8]; 2]>().read_unaligned())
+        };
+        let [lo, hi] = bytes.map(u64::from_le_bytes);
+        let [padding_lo, padding_hi] = padding.map(u64::from_le_bytes);
+        PretokenKey { lo: lo | padding_lo, hi: hi | padding_hi }
+    }
+
+    /// The key of a pretoken, if it is short enough. Bytes from elsewhere that end in 0xff have none.
+    pub(crate) fn of(pretoken: &[u8]) -> Option<PretokenKey> {
+        let n_bytes = pretoken.len();
+        if n_bytes > MAX_BYTES || matches!(pretoken.last(), None | Some(&PADDING)) {
+            return None;
+        }
+        let mut padded = [0; LOAD_BYTES];
+        padded[..n_bytes].copy_from_slice(pretoken);
+        // SAFETY: `padded` is 16 bytes long, `n_bytes` at most 15.
+        Some(unsafe { PretokenKey::load(padded.as_ptr(), n_bytes) })
+    }
+
+    /// Whether the keys are equal, found without a branch: the derived comparison has one after the first half, which
+    /// is mispredicted half the time that two keys share a set.
+    #[inline(always)]
+    pub(crate) fn is(self, other: PretokenKey) -> bool {
+        (self.lo ^ other.lo) | (self.hi ^ other.hi) == 0
+    }
+
+    /// The pretoken, padded.
+    pub(crate) fn padded(self) -> [u8; LOAD_BYTES] {
+        (u128::from(self.hi) << 64 | u128::from(self.lo)).to_le_bytes()
+    }
+
+    /// How many bytes the pretoken has.
+    pub(crate) fn n_bytes(self) -> usize {
+        LOAD_BYTES - ((u128::from(self.hi) << 64 | u128::from(self.lo)).leading_ones() / 8) as usize
+    }
+}
+
+/// A seeded hash function of keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyHasher {
+    seeds: [u64; 4],
+    tier: CpuTier,
+}
+
+impl KeyHasher {
+    /// Freshly seeded, by the instructions of `tier`, which the processor has.
+    pub(crate) fn new(tier: CpuTier) -> Self {
+        let state = RandomState::new();
+        KeyHasher { seeds: [0u64, 1, 2, 3].map(|number| state.hash_one(number)), tier }
+    }
+
+    /// The tier that the processor was seen to have.
+    #[inline(always)]
+    pub(crate) fn tier(self) -> CpuTier {
+        self.tier
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub(crate) fn hash(self, key: PretokenKey) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if self.tier.has_avx2() {
+            // SAFETY: the tier has AES.
+            return unsafe { Aes::hash(self, key) };
+        }
+        self.folded(key)
+    }
+
+    #[inline(always)]
+    fn folded(self, key: PretokenKey) -> u64 {
+        fold(key.lo ^ self.seeds[0], key.hi ^ self.seeds[1])
+    }
+
+    /// The hash of bytes of any length, by blocks of 16 and the last 16.
+    pub(crate) fn hash_bytes(self, bytes: &[u8]) -> u64 {
+        let (blocks, _) = bytes.as_chunks::<16>();
+        let mut hash = self.seeds[0] ^ bytes.len() as u64;
+        let mut short = [0; 16];
+        let last = bytes.last_chunk::<16>().unwrap_or_else(|| {
+            short[..bytes.len()].copy_from_slice(bytes);
+            &short
+        });
+        for block in blocks.iter().chain([last]) {
+            let block = u128::from_le_bytes(*block);
+            hash = fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1]);
+        }
+        hash
+    }
+
+    /// What a key is mixed with before the rounds of AES, and in each of them.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn aes_seeds(self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+        let [a, b, c, d] = self.seeds.map(|seed| seed as i64);
+        // SAFETY: every x86-64 processor has SSE2.
+        unsafe { (std::arch::x86_64::_mm_set_epi64x(a, b), std::arch::x86_64::_mm_set_epi64x(c, d)) }
+    }
+}
+
+/// Both halves of a product, folded: a mixing step from the family of wyhash.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The instructions by which keys are hashed in a loop.
+pub(crate) trait HashKey {
+    /// [`KeyHasher::hash`].
+    ///
+    /// # Safety
+    /// The processor has the instructions, and the hasher's tier asks for them.
+    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64;
+}
+
+/// A folded multiplication.
+pub(crate) struct Folded;
+
+impl HashKey for Folded {
+    #[inline(always)]
+    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
+        hasher.folded(key)
+    }
+}
+
+/// Two rounds of AES.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Aes;
+
+#[cfg(target_arch = "x86_64")]
+impl HashKey for Aes {
+    #[inline]
+    #[target_feature(enable = "sse2,aes")]
+    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
+        use std::arch::x86_64::*;
+        let (first, second) = hasher.aes_seeds();
+        let key = _mm_set_epi64x(key.hi as i64, key.lo as i64);
+        let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
+        _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
+    }
+}
+
+/// A text of which [`LOAD_BYTES`] bytes can be loaded at every offset, zeros past its end.
+pub(crate) struct PaddedText<'a> {
+    pub(crate) text: &'a [u8],
+    /// Before here so many bytes of the text follow.
+    whole_end: usize,
+    /// Where `tail` begins.
+    tail_begin: usize,
+    /// The text's last bytes, and zeros.
+    tail: [u8; 2 * LOAD_BYTES],
+}
+
+impl<'a> PaddedText<'a> {
+    #[inline]
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        let mut tail = [0; 2 * LOAD_BYTES];
+        let tail_begin = text.len().saturating_sub(LOAD_BYTES);
+        let last = &text[tail_begin..];
+        tail[..last.len()].copy_from_slice(last);
+        PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_begin, tail }
+    }
+
+    /// The key of the short pretoken from `start` to `end`.
+    #[inline(always)]
+    pub(crate) fn key(&self, start: usize, end: usize) -> PretokenKey {
+        debug_assert!(start <= end && end <= self.text.len());
+        let bytes = if start < self.whole_end {
+            self.text.as_ptr().wrapping_add(start)
+        } else {
+            self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
+        };
+        // SAFETY: before `whole_end`, 16 bytes of the text follow; from there on `start` is at most 16 bytes behind
+        // `tail_begin`, and 16 bytes of `tail` follow. The length is cut to 15.
+        unsafe { PretokenKey::load(bytes, (end - start) & MAX_BYTES) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_equal_where_pretokens_are_and_say_their_length() {
+        let text = "ab é 中文 0123456789abcdef \u{7f}x".as_bytes();
+        let padded = PaddedText::new(text);
+        for start in 0..text.len() {
+            for end in start + 1..text.len().min(start + MAX_BYTES) + 1 {
+                let key = padded.key(start, end);
+                assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
+                assert_eq!(&key.padded()[..key.n_bytes()], &text[start..end]);
+            }
+        }
+        assert_eq!(PretokenKey::of(b""), None);
+        assert_eq!(PretokenKey::of(b"a\xff"), None);
+    }
+}
