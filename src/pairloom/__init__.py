@@ -51,6 +51,7 @@ __all__ = [
     "TrainingConfig",
     "UnknownTokenIdError",
     "__version__",
+    "cpu_tier",
     "pretokenize",
     "tokenize_files",
     "train_bpe",

@@ -2,9 +2,9 @@
 
 The texts are in named_patterns.json, which the core reads too: for each name a description and its spellings. A
 spelling is a regular expression, or several that split one after the other, each what the one before left; its matches
-are the pretokens. The first spelling is what the name means. It is written without possessive quantifiers and without `$`,
-because these mean different things to different engines, and matches exactly what the owner's own text matches, which
-the tests check. The other spellings are published ones that give the same pretokens.
+are the pretokens. The first spelling is what the name means. It is written without possessive quantifiers and without
+`$`, because these mean different things to different engines, and matches exactly what the owner's own text matches,
+which the tests check. The other spellings are published ones that give the same pretokens.
 Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base); the tokenizer.json, tekken.json and Python
 files that the other models are published with.
 """

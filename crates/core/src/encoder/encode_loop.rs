@@ -1,13 +1,21 @@
-//! The loop over pretokens: find each in the cache, merge those that are new.
+//! The hot loop of encoding: find each pretoken in the cache, merge those that are new.
 //!
-//! Enters: text and the ends of its pretokens. Leaves: ids, in a sink. Pretokens are taken [`BATCH`] at a time
-//! in two passes: the first makes their keys and asks for their buckets, a batch ahead of use, and then for what lies
-//! in the arena of the long ones; the second reads the buckets and writes as many ids for each pretoken as an entry
-//! holds, of which the cursor keeps as many as there are. How keys are made and buckets read is [`super::cache::lookup`]'s.
+//! ```text
+//! look up batch 0
+//! for each batch of 64 pretokens:
+//!     look up the next batch               its cache lines are on their way while this one is written
+//!     for each pretoken of this batch:
+//!         ids in its entry?                copy as many as an entry holds, advance by as many as there are
+//!         ids in the arena?                copy them
+//!         otherwise                        merge, and remember the ids
+//! ```
 //!
-//! A pretoken that is not in the cache is first cut wherever no token reaches across, since no merge ever
-//! will: in writing without spaces that leaves single characters, which are in the cache. What remains is
-//! merged, by [`scan`] if it is short, by [`heap`] if it is long, by [`slots`] if it is very long.
+//! Invariants: a batch was looked up in the table that `handle` has; where `encode_new` changed the handle, the slot is
+//! computed anew. `ends` ascend and lie within the text. The output has room for the inline ids of a whole batch before
+//! any is written ([`Output::open`]).
+//!
+//! A new pretoken is first cut wherever no token reaches across, since no merge ever will: in writing without spaces that
+//! leaves single characters, which are in the cache. What remains is merged ([`super::merge`]).
 
 use std::ops::Range;
 
@@ -27,11 +35,20 @@ use crate::monitor::OnProgress;
 use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
-/// From more bytes on a part of a pretoken is merged by [`slots`], not by [`heap`].
+/// A part of more bytes is merged by [`by_rank`], not by [`heap`].
 const VERY_LONG: usize = 1 << 15;
 
-/// Bytes of a long pretoken that are merged between two calls of a pulse: milliseconds of work.
+/// Bytes of a long pretoken that are merged between two calls of `on_progress`: milliseconds of work.
 const BYTES_PER_TICK: usize = 1 << 16;
+
+/// Pretokens of a text: they end at `ends`, which ascend, and the first begins at `start`.
+#[derive(Clone, Copy)]
+pub(super) struct Pretokens<'a> {
+    pub(super) encoder: &'a Encoder,
+    pub(super) text: &'a [u8],
+    pub(super) start: usize,
+    pub(super) ends: &'a [usize],
+}
 
 /// A thread's table and the buffers of merging.
 pub(super) struct PretokenEncoder {
@@ -60,29 +77,22 @@ impl PretokenEncoder {
         cache.refresh(&mut self.handle);
     }
 
-    /// Encodes the pretokens of `text` that end at `ends`, the first of which begins at `start`.
-    ///
-    /// Stops early when the sink is full.
+    /// Appends the ids of pretokens to `output`. Stops early when it is full.
     pub(super) fn encode<S: Output>(
         &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
+        pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.refresh(&encoder.cache);
-        match encoder.cache.hasher.tier() {
-            CpuTier::Portable => {
-                self.encode_by::<Portable, S>(encoder, text, start, ends, output, on_progress)
-            }
+        self.refresh(&pretokens.encoder.cache);
+        match pretokens.encoder.cache.hasher.tier() {
+            CpuTier::Portable => self.encode_by::<Portable, S>(pretokens, output, on_progress),
             // SAFETY: the processor was seen to have the hasher's tier.
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 => unsafe { self.encode_avx2(encoder, text, start, ends, output, on_progress) },
+            CpuTier::Avx2 => unsafe { self.encode_avx2(pretokens, output, on_progress) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx512 => unsafe { self.encode_avx512(encoder, text, start, ends, output, on_progress) },
+            CpuTier::Avx512 => unsafe { self.encode_avx512(pretokens, output, on_progress) },
         }
     }
 
@@ -91,14 +101,11 @@ impl PretokenEncoder {
     #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx2<S: Output>(
         &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
+        pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.encode_by::<Avx2, S>(encoder, text, start, ends, output, on_progress)
+        self.encode_by::<Avx2, S>(pretokens, output, on_progress)
     }
 
     /// The same, compiled for the AVX-512 tier.
@@ -106,52 +113,44 @@ impl PretokenEncoder {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,aes,vaes,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx512<S: Output>(
         &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
+        pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.encode_by::<Avx512, S>(encoder, text, start, ends, output, on_progress)
+        self.encode_by::<Avx512, S>(pretokens, output, on_progress)
     }
 
-    /// The same by the instructions of `P`, which the processor has.
+    /// The same by the instructions of `L`, which the processor has.
     #[inline(always)]
-    fn encode_by<P: Lookup, S: Output>(
+    fn encode_by<L: Lookup, S: Output>(
         &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
+        pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        if encoder.cache.is_narrow() {
-            self.encode_as::<P, true, S>(encoder, text, start, ends, output, on_progress)
+        if pretokens.encoder.cache.is_narrow() {
+            self.encode_as::<L, true, S>(pretokens, output, on_progress)
         } else {
-            self.encode_as::<P, false, S>(encoder, text, start, ends, output, on_progress)
+            self.encode_as::<L, false, S>(pretokens, output, on_progress)
         }
     }
 
     /// The same, once it is known how the cache packs ids.
     #[inline(always)]
-    fn encode_as<P: Lookup, const NARROW: bool, S: Output>(
+    fn encode_as<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        mut start: usize,
-        ends: &[usize],
+        pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        let Pretokens { encoder, text, mut start, ends } = pretokens;
         let (padded, hasher) = (PaddedText::new(text), encoder.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let mut current = 0;
         // SAFETY: The processor has the instructions; ends ascend and lie within the text.
         unsafe {
-            P::look_up(&mut self.batches[current], hasher, self.handle.table.view(), &padded, start, ends)
+            L::look_up(&mut self.batches[current], hasher, self.handle.table.view(), &padded, start, ends)
         };
         loop {
             let table = self.handle.table.view();
@@ -160,14 +159,20 @@ impl PretokenEncoder {
             let next = chunks.next();
             if let Some(next) = next {
                 // SAFETY: as above.
-                unsafe { P::look_up(&mut self.batches[current ^ 1], hasher, table, &padded, end, next) };
+                unsafe { L::look_up(&mut self.batches[current ^ 1], hasher, table, &padded, end, next) };
             }
             let mut n_done = 0;
             loop {
-                n_done += self.put_cached::<P, NARROW, S>(current, n_done..ends.len(), output)?;
+                n_done += self.put_cached::<L, NARROW, S>(current, n_done..ends.len(), output)?;
                 let Some(&end) = ends.get(n_done) else { break };
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                self.encode_slowly(encoder, current, n_done, &text[begin..end], output, on_progress)?;
+                // The ids of this pretoken are not in its entry: they are in the arena, or not known.
+                let pretoken = &text[begin..end];
+                let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
+                match self.handle.table.spilled_ids(key, slot, pretoken) {
+                    Some(ids) => output.put_stored(ids)?,
+                    None => self.encode_new(encoder, pretoken, key, output, on_progress)?,
+                }
                 n_done += 1;
             }
             match next {
@@ -181,7 +186,7 @@ impl PretokenEncoder {
     /// Puts the ids of some pretokens of a batch up to the first whose ids are not in its entry; gives
     /// how many that were.
     #[inline(always)]
-    fn put_cached<P: Lookup, const NARROW: bool, S: Output>(
+    fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
         batch: usize,
         pretokens: Range<usize>,
@@ -194,7 +199,7 @@ impl PretokenEncoder {
         let mut n_put = 0;
         for (key, &slot) in keys.iter().zip(slots) {
             // SAFETY: The processor has the instructions.
-            let Some(ids) = (unsafe { P::inline_ids(table, key, slot) }) else { break };
+            let Some(ids) = (unsafe { L::inline_ids(table, key, slot) }) else { break };
             // SAFETY: The cursor was opened for all of these pretokens.
             unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
             n_put += 1;
@@ -202,24 +207,6 @@ impl PretokenEncoder {
         // SAFETY: The cursor is the last one opened; the sink was not touched.
         unsafe { output.close(cursor) };
         Ok(n_put)
-    }
-
-    /// Encodes pretoken `index` of a batch, whose ids are not in its entry: they are in the arena, or not known.
-    #[inline(always)]
-    fn encode_slowly<S: Output>(
-        &mut self,
-        encoder: &Encoder,
-        batch: usize,
-        index: usize,
-        pretoken: &[u8],
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        let (key, slot) = (self.batches[batch].keys[index], self.batches[batch].slots[index]);
-        match self.handle.table.spilled_ids(key, slot, pretoken) {
-            Some(ids) => output.put_stored(ids),
-            None => self.encode_new(encoder, pretoken, key, output, on_progress),
-        }
     }
 
     /// Encodes a pretoken that the cache does not know.

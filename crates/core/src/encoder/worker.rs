@@ -1,7 +1,7 @@
 //! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
 
 use super::cache::Cache;
-use super::encode_loop::PretokenEncoder;
+use super::encode_loop::{PretokenEncoder, Pretokens};
 use super::output::Output;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ const LONG: usize = 1 << 20;
 /// Buffers that are reused from text to text.
 pub(super) struct Worker {
     ends: Vec<usize>,
-    pretokens: PretokenEncoder,
+    pretoken_encoder: PretokenEncoder,
 }
 
 /// A text that may go on.
@@ -36,12 +36,12 @@ pub(super) struct OpenText<'a> {
 impl Worker {
     /// A worker of `encoder`.
     pub(super) fn new(encoder: &Encoder) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), pretokens: PretokenEncoder::new(encoder.cache.handle()?) })
+        Ok(Worker { ends: Vec::new(), pretoken_encoder: PretokenEncoder::new(encoder.cache.handle()?) })
     }
 
     /// Uses the newest table of the cache.
     pub(super) fn refresh(&mut self, cache: &Cache) {
-        self.pretokens.refresh(cache);
+        self.pretoken_encoder.refresh(cache);
     }
 
     /// Encodes a whole text, recognising `specials`.
@@ -80,7 +80,8 @@ impl Worker {
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             encoder.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            self.pretokens.encode(encoder, document.as_bytes(), from, &self.ends, output, on_progress)?;
+            let pretokens = Pretokens { encoder, text: document.as_bytes(), start: from, ends: &self.ends };
+            self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             let end = self.ends.last().copied().unwrap_or(document.len());
             on_progress(end - from)?;
             from = end;
@@ -166,7 +167,8 @@ impl Worker {
                 certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
             }
             let is_short = certain.len() < n_certain;
-            self.pretokens.encode(encoder, text.as_bytes(), encoded, certain, output, on_progress)?;
+            let pretokens = Pretokens { encoder, text: text.as_bytes(), start: encoded, ends: certain };
+            self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {
                 break;

@@ -1,5 +1,12 @@
 //! Characters by their numbers, in one, two or four bytes each.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    self, _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16, _mm512_cvtepu8_epi32, _mm512_cvtepu16_epi32,
+};
+#[cfg(target_arch = "x86_64")]
+use std::convert::identity;
+
 /// The most bytes that sixteen characters may fill.
 pub(super) const STEP_BYTES: usize = 64;
 
@@ -14,7 +21,7 @@ pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
     /// The processor has AVX-512 with BW and VL; the units whose bits are set can be read.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
-    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i;
+    unsafe fn load(units: *const Self, there: u16) -> x86_64::__m512i;
 
     /// The number, which fits.
     #[doc(hidden)]
@@ -26,7 +33,7 @@ pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
     /// The processor has AVX-512; 16 units can be written.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
-    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self);
+    unsafe fn store(numbers: x86_64::__m512i, units: *mut Self);
 }
 
 mod private {
@@ -38,77 +45,33 @@ mod private {
     impl Sealed for u32 {}
 }
 
-impl Unit for u8 {
-    const MOST_BYTES: usize = 2;
+macro_rules! unit {
+    ($integer:ty, $most_bytes:literal, $load:ident, $widen:ident, $narrow:ident, $store:ident) => {
+        impl Unit for $integer {
+            const MOST_BYTES: usize = $most_bytes;
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
-        use std::arch::x86_64::{_mm_maskz_loadu_epi8, _mm512_cvtepu8_epi32};
-        // SAFETY: a masked load touches only what the mask names, which the caller promises.
-        _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(there, units.cast()) })
-    }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+            unsafe fn load(units: *const Self, there: u16) -> x86_64::__m512i {
+                // SAFETY: a masked load touches only what the mask names, which the caller promises.
+                $widen(unsafe { x86_64::$load(there, units.cast()) })
+            }
 
-    #[inline(always)]
-    fn of(number: u32) -> Self {
-        number as Self
-    }
+            #[inline(always)]
+            fn of(number: u32) -> Self {
+                number as Self
+            }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
-        use std::arch::x86_64::{_mm_storeu_si128, _mm512_cvtepi32_epi8};
-        // SAFETY: the caller promises the room.
-        unsafe { _mm_storeu_si128(units.cast(), _mm512_cvtepi32_epi8(numbers)) };
-    }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f")]
+            unsafe fn store(numbers: x86_64::__m512i, units: *mut Self) {
+                // SAFETY: the caller promises the room.
+                unsafe { x86_64::$store(units.cast(), $narrow(numbers)) };
+            }
+        }
+    };
 }
 
-impl Unit for u16 {
-    const MOST_BYTES: usize = 3;
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
-        use std::arch::x86_64::{_mm256_maskz_loadu_epi16, _mm512_cvtepu16_epi32};
-        // SAFETY: a masked load touches only what the mask names, which the caller promises.
-        _mm512_cvtepu16_epi32(unsafe { _mm256_maskz_loadu_epi16(there, units.cast()) })
-    }
-
-    #[inline(always)]
-    fn of(number: u32) -> Self {
-        number as Self
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
-        use std::arch::x86_64::{_mm256_storeu_si256, _mm512_cvtepi32_epi16};
-        // SAFETY: the caller promises the room.
-        unsafe { _mm256_storeu_si256(units.cast(), _mm512_cvtepi32_epi16(numbers)) };
-    }
-}
-
-impl Unit for u32 {
-    const MOST_BYTES: usize = 4;
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn load(units: *const Self, there: u16) -> std::arch::x86_64::__m512i {
-        use std::arch::x86_64::_mm512_maskz_loadu_epi32;
-        // SAFETY: a masked load touches only what the mask names, which the caller promises.
-        unsafe { _mm512_maskz_loadu_epi32(there, units.cast()) }
-    }
-
-    #[inline(always)]
-    fn of(number: u32) -> Self {
-        number as Self
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store(numbers: std::arch::x86_64::__m512i, units: *mut Self) {
-        use std::arch::x86_64::_mm512_storeu_si512;
-        // SAFETY: the caller promises the room.
-        unsafe { _mm512_storeu_si512(units.cast(), numbers) };
-    }
-}
+unit!(u8, 2, _mm_maskz_loadu_epi8, _mm512_cvtepu8_epi32, _mm512_cvtepi32_epi8, _mm_storeu_si128);
+unit!(u16, 3, _mm256_maskz_loadu_epi16, _mm512_cvtepu16_epi32, _mm512_cvtepi32_epi16, _mm256_storeu_si256);
+unit!(u32, 4, _mm512_maskz_loadu_epi32, identity, identity, _mm512_storeu_si512);
