@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom.arguments import check_special_tokens, shown
+from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.extras import extra
 from pairloom.formats.atomic import check_free, write_file
@@ -136,7 +137,12 @@ def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumn
     start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
     if n_bytes is not None and start + _DIGEST_BYTES > n_bytes:
         raise CountsError(f"{name}: cut short in the header, at byte {n_bytes}; copy it again")
-    encoded = file.read(start - _BEGIN_BYTES)
+    encoded = file.read(1)
+    if encoded == b"{":
+        # Only now: the length of what is no header may be any number.
+        encoded += file.read(start - _BEGIN_BYTES - 1)
+    elif encoded:
+        raise CountsError(f"{name}: the header at byte 16 is not a JSON object: it begins with {encoded!r}")
     if len(begin) + len(encoded) < start:
         raise CountsError(f"{name}: cut short in the header, at byte {len(begin) + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")
@@ -206,11 +212,11 @@ def _write_parquet(columns: CountsColumns) -> bytes:
 
 
 def _read_parquet(path: Path) -> CountsColumns:
-    pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
+    pyarrow = _pyarrow()
     wanted = {"pretoken": ("binary", "large_binary"), "count": ("int64",)}
     with path.open("rb") as file:
         try:
-            opened = parquet.ParquetFile(file)
+            opened = open_parquet(file, buffer_size=0)
             schema = opened.schema_arrow
             names = list(schema.names)
             for name, kinds in wanted.items():
@@ -219,11 +225,20 @@ def _read_parquet(path: Path) -> CountsColumns:
                     raise CountsError(f"{path}: no column {name!r}; {has}")
                 if str(schema.field(name).type) not in kinds:
                     raise CountsError(f"{path}: column {name!r} is {schema.field(name).type}, not {kinds[0]}")
-            table = opened.read(columns=list(wanted))
+            # In batches: read() takes memory for as many rows as a damaged file says that it has.
+            batches = list(opened.iter_batches(_ROW_GROUP, columns=list(wanted)))
+            table = pyarrow.Table.from_batches(batches, None if batches else schema).select(list(wanted))
+            if len(table) != opened.metadata.num_rows:
+                raise CountsError(
+                    f"{path}: {len(table)} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+                )
             table.validate(full=True)
-        except (CountsError, MemoryError):
-            # Arrow's MemoryError is one of its own exceptions too: the file is sound.
+        except CountsError:
             raise
+        except MemoryError as error:
+            if not exceeds_machine_memory(error):
+                raise MemoryError(f"{path}: out of memory while reading Parquet: {error}") from error
+            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise

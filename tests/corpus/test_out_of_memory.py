@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import Corpus, PretokenCounts
+from pairloom import Corpus, CountsError, PretokenCounts
+
+_LIMIT = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+"""
+_LOAD_DAMAGED = """
+import sys
+from pathlib import Path
+from pairloom import CountsError, PretokenCounts
+
+path = Path(sys.argv[1])
+sound = path.read_bytes()
+# Integers of a footer have as many bytes as they need, seven bits in each. Before them comes their type, 5 or 6.
+number = b"\\xfe\\xff\\xff\\xff\\xff\\x7f"
+for at in range(1, len(sound) - len(number)):
+    if sound[at - 1] & 15 not in (5, 6):
+        continue
+    path.write_bytes(sound[:at] + number + sound[at + len(number) :])
+    try:
+        PretokenCounts.load(path)
+    except CountsError:
+        pass
+    except MemoryError as error:
+        sys.exit(f"damaged at byte {at}: {error!r}")
+"""
 
 
 @pytest.mark.parametrize("skips", [False, True])
@@ -46,3 +73,30 @@ def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, monke
     monkeypatch.setattr(parquet, "ParquetFile", refused)
     with pytest.raises(MemoryError, match="malloc"):
         PretokenCounts.load(path)
+
+
+def test_counts_that_ask_for_more_memory_than_there_is_are_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "counts.parquet"
+    PretokenCounts.from_texts(["ab ab"]).save(path)
+
+    def refused(*_: object, **__: object) -> None:
+        raise pyarrow.ArrowMemoryError(f"malloc of size {1 << 60} failed")
+
+    monkeypatch.setattr(parquet, "ParquetFile", refused)
+    with pytest.raises(CountsError, match=r"counts\.parquet: .* the file is damaged"):
+        PretokenCounts.load(path)
+
+
+def test_no_damaged_number_of_a_counts_file_takes_all_memory(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "counts.parquet"
+    PretokenCounts.from_texts(["ab ab the cat sat on the mat"]).save(path)
+    # Limits of memory are Linux's; elsewhere the files are only read.
+    limit = _LIMIT if sys.platform == "linux" else ""
+    child = [sys.executable, "-c", limit + _LOAD_DAMAGED, str(path)]
+    result = subprocess.run(child, capture_output=True, text=True, timeout=240)
+    assert result.returncode == 0, result.stderr

@@ -21,7 +21,7 @@ from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
 from pairloom.extras import extra
 
-__all__ = ["Rows", "RowsReader"]
+__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
@@ -51,9 +51,8 @@ class RowsReader:
 
     def parquet(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of a Parquet file."""
-        parquet = _pyarrow("pyarrow.parquet")
         with self._damage_named("Parquet"):
-            reader = parquet.ParquetFile(_WholeReads(file), pre_buffer=False, buffer_size=1 << 20)
+            reader = open_parquet(file, buffer_size=1 << 20)
             self._check(reader.schema_arrow)
             n_rows = reader.metadata.num_rows
             for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[".".join(self._field)]):
@@ -179,8 +178,7 @@ class RowsReader:
         except CorpusError:
             raise
         except MemoryError as error:
-            # A damaged length asks for more than the machine has.
-            if max(map(int, re.findall(r"\d+", str(error))), default=0) <= _machine_memory():
+            if not exceeds_machine_memory(error):
                 raise MemoryError(f"{self._name}: out of memory while reading {kind}: {error}") from error
             raise self._damaged(kind, error) from error
         except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
@@ -257,6 +255,20 @@ def _checked_bytes(column: Any) -> Any:
     )
     column.validate(full=True)
     return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column
+
+
+def open_parquet(file: BinaryIO, *, buffer_size: int) -> Any:
+    """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
+
+    buffer_size: 0 reads the whole of a column in a row group at once.
+    """
+    parquet = _pyarrow("pyarrow.parquet")
+    return parquet.ParquetFile(_WholeReads(file), pre_buffer=False, buffer_size=buffer_size)
+
+
+def exceeds_machine_memory(error: MemoryError) -> bool:
+    """Whether Arrow asked for more memory than the machine has: a damaged length does, and a sound file does not."""
+    return max(map(int, re.findall(r"\d+", str(error))), default=0) > _machine_memory()
 
 
 def _machine_memory() -> int:
