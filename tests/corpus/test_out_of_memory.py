@@ -11,17 +11,28 @@ import pytest
 
 from pairloom import Corpus, CountsError, PretokenCounts
 
+# Linux says what a process took at most.
 _LIMIT = """
 import resource
+
 resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+most = 2 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+"""
+_CHECK = """
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > most:
+        sys.exit(f"damaged at byte {at}: it took memory of the size of a lie")
 """
 _LOAD_DAMAGED = """
 import sys
 from pathlib import Path
-from pairloom import CountsError, PretokenCounts
+from pairloom import Corpus, CorpusError, CountsError, PretokenCounts
+import pyarrow.parquet
 
 path = Path(sys.argv[1])
 sound = path.read_bytes()
+load = PretokenCounts.load if path.name == "counts.parquet" else lambda path: list(Corpus(path))
+load(path)
+LIMIT
 # Integers of a footer have as many bytes as they need, seven bits in each. Before them comes their type, 5 or 6.
 number = b"\\xfe\\xff\\xff\\xff\\xff\\x7f"
 for at in range(1, len(sound) - len(number)):
@@ -29,11 +40,12 @@ for at in range(1, len(sound) - len(number)):
         continue
     path.write_bytes(sound[:at] + number + sound[at + len(number) :])
     try:
-        PretokenCounts.load(path)
-    except CountsError:
+        load(path)
+    except (CorpusError, CountsError):
         pass
     except MemoryError as error:
         sys.exit(f"damaged at byte {at}: {error!r}")
+    CHECK
 """
 
 
@@ -91,12 +103,17 @@ def test_counts_that_ask_for_more_memory_than_there_is_are_damaged(
         PretokenCounts.load(path)
 
 
-def test_no_damaged_number_of_a_counts_file_takes_all_memory(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "counts.parquet"
-    PretokenCounts.from_texts(["ab ab the cat sat on the mat"]).save(path)
-    # Limits of memory are Linux's; elsewhere the files are only read.
-    limit = _LIMIT if sys.platform == "linux" else ""
-    child = [sys.executable, "-c", limit + _LOAD_DAMAGED, str(path)]
+@pytest.mark.parametrize("name", ["counts.parquet", "corpus.parquet"])
+def test_no_damaged_number_takes_all_memory(tmp_path: Path, name: str) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / name
+    if name == "counts.parquet":
+        PretokenCounts.from_texts(["ab ab the cat sat on the mat"]).save(path)
+    else:
+        parquet.write_table(pyarrow.table({"text": ["ab", "the cat"] * 20}), path)
+    is_linux = sys.platform == "linux"
+    code = _LOAD_DAMAGED.replace("LIMIT", _LIMIT * is_linux).replace("CHECK", _CHECK.strip() if is_linux else "")
+    child = [sys.executable, "-c", code, str(path)]
     result = subprocess.run(child, capture_output=True, text=True, timeout=240)
     assert result.returncode == 0, result.stderr

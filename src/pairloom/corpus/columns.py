@@ -27,6 +27,10 @@ __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
 
 
+# A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
+_SMALL_FILE = 1 << 24
+
+
 class Rows(NamedTuple):
     """Some rows: documents, rows left out, and how much of the file is read by now, from 0 to 1."""
 
@@ -52,7 +56,9 @@ class RowsReader:
     def parquet(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of a Parquet file."""
         with self._damage_named("Parquet"):
-            reader = open_parquet(file, buffer_size=1 << 20)
+            # A buffer grows to what a damaged page says that it holds.
+            is_small = file.seek(0, os.SEEK_END) <= _SMALL_FILE
+            reader = open_parquet(file, buffer_size=0 if is_small else 1 << 20)
             self._check(reader.schema_arrow)
             n_rows = reader.metadata.num_rows
             for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[".".join(self._field)]):
