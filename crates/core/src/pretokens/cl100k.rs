@@ -1,32 +1,40 @@
-//! The cl100k family by hand: cl100k, llama3, qwen2 and their like.
+//! The cl100k family, hand-written: cl100k, Llama 3, Qwen 2 and 3.5, nanochat.
 //!
-//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. Words take one
-//! character before them along, numbers come in groups, symbols take the newlines behind them along, and
-//! white space is cut behind its last newline. Invariant: a start is all the context there is.
-//! Source: the published patterns, read alternative by alternative; the differential tests compare with a
-//! regex engine.
+//! The alternatives of Llama 3, in the order in which they are tried:
+//!
+//! ```text
+//! (?i:'s|'t|'re|'ve|'m|'ll|'d)     a contraction
+//! [^\r\n\p{L}\p{N}]?\p{L}+         a word, with one character before it (called its prefix)
+//! \p{N}{1,3}                       numbers in groups
+//!  ?[^\s\p{L}\p{N}]+[\r\n]*        symbols, with the newlines after them
+//! \s*[\r\n]+                       white space up to its last newline
+//! \s+(?!\S)|\s+                    other white space; its last character is left for the next pretoken
+//! ```
+//!
+//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
+//! compare with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
 use super::scan::{Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at};
-use super::window::{Window, firsts};
+use super::window::{Window, run_starts};
 
-/// The choices within the family.
+/// How members of the family differ.
 ///
-/// `N_DIGITS`: numbers come in groups of at most so many. `MARKS`: combining marks belong to words.
-/// `WHOLE_END`: white space at the text's end is one pretoken, newlines or not.
-#[derive(Clone, Copy)]
-pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool>;
+/// `N_DIGITS`: the size of a group of numbers. `MARKS`: combining marks belong to words. `KEEP_TRAILING` (cl100k): white
+/// space at the end of the text is one pretoken, with or without newlines.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool>;
 
-impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
-    for Cl100k<N_DIGITS, MARKS, WHOLE_END>
+impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
+    for Cl100k<N_DIGITS, MARKS, KEEP_TRAILING>
 {
     #[inline(always)]
-    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
-        unsafe { if MARKS { window.widen::<MARK>(bytes) } else { window.widen::<0>(bytes) } }
+        unsafe { if MARKS { window.add_non_ascii::<MARK>(bytes) } else { window.add_non_ascii::<0>(bytes) } }
     }
 
     #[inline(always)]
@@ -35,15 +43,24 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
         let word = if MARKS { window.letter | window.mark } else { window.letter };
         let other = window.valid & !(word | window.number | window.space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
-        let absorbed = shared_rules::upward(newlines, newlines & other << 1);
-        let Lines { plain, starts: in_space, unknown_from } =
-            shared_rules::lines::<B, ASCII, WHOLE_END>(window, newlines, absorbed, !window.space, is_last);
-        let symbols = firsts(other) & !(block.equal(b' ') << 1);
+        // Newlines that the symbols before them take along.
+        let attached = shared_rules::extend_runs(newlines, newlines & other << 1);
+        let Lines { plain, starts: in_space, unknown_from } = shared_rules::lines::<B, ASCII, KEEP_TRAILING>(
+            window,
+            newlines,
+            attached,
+            !window.space,
+            is_last,
+        );
+        // Runs of symbols, unless a ' ' before them starts the pretoken.
+        let symbols = run_starts(other) & !(block.equal(b' ') << 1);
+        // A single symbol before a word is its prefix; so is white space other than a newline (`plain`).
         let prefixes = symbols & window.before::<ASCII>(word);
-        let words = firsts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
+        let words = run_starts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
         let mut starts =
             in_space | symbols | words | shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number);
         let apostrophes = block.equal(b'\'') & prefixes;
+        // A contraction at the start of a pretoken ends after its letters; what follows is a pretoken.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;
@@ -80,6 +97,6 @@ impl<const N_DIGITS: u32, const MARKS: bool, const WHOLE_END: bool> Rules
             }
             return end;
         }
-        shared_rules::lines_end::<WHOLE_END>(&text, at)
+        shared_rules::lines_end::<KEEP_TRAILING>(&text, at)
     }
 }

@@ -1,30 +1,39 @@
-//! The three steps of DeepSeek V3 by hand, in one pass.
+//! The three patterns of DeepSeek V3, hand-written, in one pass.
 //!
-//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. The first two steps
-//! cut out numbers, three by three, and runs of Chinese and kana; the third splits every piece by itself,
-//! so that nothing joins across a piece's edge and white space before one is like white space at the
-//! text's end. What no alternative matches (controls, joiners) is a pretoken of its own.
-//! Invariant: a start is all the context there is.
-//! Source: the published tokenizer.json; the differential tests compare with its three regexes in turn.
+//! Each pattern splits the segments that the one before left. The first two isolate numbers in groups of three
+//! (`\p{N}{1,3}`) and runs of Chinese and kana (`[一-龥぀-ゟ゠-ヿ]+`). The third one splits each segment by itself, so no
+//! pretoken reaches over the edge of a segment, and white space before an edge is split as at the end of a text:
+//!
+//! ```text
+//! [!-/:-@\[-`{-~][A-Za-z]+                 ASCII punctuation with ASCII letters
+//! [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+     a word, with one character before it
+//!  ?[\p{P}\p{S}]+[\r\n]*                   symbols, with the newlines after them
+//! \s*[\r\n]+|\s+(?!\S)|\s+                 white space
+//! ```
+//!
+//! What none of them matches (control characters, joiners) is a pretoken of its own.
+//!
+//! Source: the published tokenizer.json. The differential tests in `tests.rs` compare with a regex engine that runs the
+//! three patterns in turn.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Members, Text};
 use super::scan::{Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
-use super::window::{Window, firsts};
+use super::window::{Window, run_starts};
 
-/// See the module.
-#[derive(Clone, Copy)]
+/// See the module: one pattern, no variants.
+#[derive(Clone, Copy, Default)]
 pub(super) struct DeepSeek;
 
 const WORD: u8 = LETTER | MARK;
 
 impl Rules for DeepSeek {
     #[inline(always)]
-    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
-        unsafe { window.widen::<{ MARK | SYMBOL }>(bytes) }
+        unsafe { window.add_non_ascii::<{ MARK | SYMBOL }>(bytes) }
     }
 
     #[inline(always)]
@@ -35,25 +44,25 @@ impl Rules for DeepSeek {
         let word = every_word & !cjk;
         let unmatched = valid & !(every_word | symbol | number | space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
-        let absorbed = shared_rules::upward(newlines, newlines & (symbol & !cjk) << 1);
+        let attached = shared_rules::extend_runs(newlines, newlines & (symbol & !cjk) << 1);
         let Lines { plain, starts: in_space, mut unknown_from } = shared_rules::lines::<B, ASCII, false>(
             window,
             newlines,
-            absorbed,
+            attached,
             !(space | number | cjk),
             is_last,
         );
-        let symbols = firsts(symbol & !cjk) & !(block.equal(b' ') << 1);
+        let symbols = run_starts(symbol & !cjk) & !(block.equal(b' ') << 1);
         let ascii_letters = window.letter & !window.high;
         let prefixes = symbols & !window.high & ascii_letters >> 1;
-        let words = firsts(word) & !((plain | unmatched) << 1) & !(prefixes << 1);
-        let mut starts = in_space | symbols | words | firsts(every_word & cjk) | firsts(symbol & cjk);
-        starts |= firsts(unmatched) | unmatched & window.before::<ASCII>(word);
+        let words = run_starts(word) & !((plain | unmatched) << 1) & !(prefixes << 1);
+        let mut starts = in_space | symbols | words | run_starts(every_word & cjk) | run_starts(symbol & cjk);
+        starts |= run_starts(unmatched) | unmatched & window.before::<ASCII>(word);
         starts |= shared_rules::numbers::<B, ASCII, 3>(window, number);
         if !ASCII {
-            // Behind a symbol, only letters of ASCII: the rest of the word is a pretoken of its own.
+            // After ASCII punctuation only ASCII letters belong to the pretoken: the rest of a word is one of its own.
             starts |= ascii_letters.wrapping_add(prefixes << 1) & !ascii_letters & word;
-            // Whether the next character is CJK shows in its third byte.
+            // The third byte of the next character decides whether it is CJK, hence 58 and not 60.
             unknown_from = unknown_from.min(58).min((unmatched & cjk).trailing_zeros());
         }
         Starts { starts, unknown_from }
@@ -66,32 +75,32 @@ impl Rules for DeepSeek {
         }
         let bytes = text.as_bytes();
         let byte = bytes[at];
-        let piece = Piece { text, is_cjk: is_cjk_at(&text, at) };
+        let segment = Segment { text, is_cjk: is_cjk_at(&text, at) };
         let is_next =
-            |at: usize, classes: u8| piece.class_at(at).is_some_and(|(class, _)| class & classes != 0);
+            |at: usize, classes: u8| segment.class_at(at).is_some_and(|(class, _)| class & classes != 0);
         if byte.is_ascii_punctuation() && bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
             let n_letters = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
             return at + 1 + n_letters;
         }
         let is_prefix = class & (LETTER | SYMBOL) == 0 && !matches!(byte, b'\r' | b'\n');
         if class & WORD != 0 || is_prefix && is_next(at + n_bytes, WORD) {
-            return piece.skip(at + n_bytes, WORD);
+            return segment.skip(at + n_bytes, WORD);
         }
         if class & SYMBOL != 0 || byte == b' ' && is_next(at + n_bytes, SYMBOL) {
-            let mut end = piece.skip(at + n_bytes, SYMBOL);
-            while !piece.is_cjk && matches!(bytes.get(end), Some(b'\r' | b'\n')) {
+            let mut end = segment.skip(at + n_bytes, SYMBOL);
+            while !segment.is_cjk && matches!(bytes.get(end), Some(b'\r' | b'\n')) {
                 end += 1;
             }
             return end;
         }
         if class & SPACE != 0 {
-            let end = piece.skip(at, SPACE);
-            let is_end = piece.class_at(end).is_none();
+            let end = segment.skip(at, SPACE);
+            let is_end = segment.class_at(end).is_none();
             let run = if is_end { text.get(..end).unwrap_or(&text) } else { &text };
             return shared_rules::lines_end::<false>(run, at);
         }
         let mut end = at + n_bytes;
-        while let Some((class, n_bytes)) = piece.class_at(end) {
+        while let Some((class, n_bytes)) = segment.class_at(end) {
             if class & (WORD | SYMBOL | SPACE) != 0 || is_next(end + n_bytes, WORD) {
                 break;
             }
@@ -101,33 +110,33 @@ impl Rules for DeepSeek {
     }
 }
 
-/// What the first two steps leave together: text without numbers, all CJK or none.
-struct Piece<'t> {
+/// A segment that the first two patterns leave: text without numbers, all of it CJK or none.
+struct Segment<'t> {
     text: Text<'t>,
     is_cjk: bool,
 }
 
-impl Piece<'_> {
-    /// The class and the length of the character at `at`; `None` where the piece ends.
+impl Segment<'_> {
+    /// The class and the length of the character at `at`; `None` at the end of the segment.
     fn class_at(&self, at: usize) -> Option<(u8, usize)> {
         let (class, n_bytes) = class_at(&self.text, at)?;
         (class & NUMBER == 0 && is_cjk_at(&self.text, at) == self.is_cjk).then_some((class, n_bytes))
     }
 
-    /// The offset behind the longest run from `at` on of characters of `classes`, not numbers.
+    /// The end of the longest run of characters of `classes` that starts at `at`; `classes` holds no numbers.
     fn skip(&self, at: usize, classes: u8) -> usize {
-        self.text.skip(at, InPiece { classes, is_cjk: self.is_cjk })
+        self.text.skip(at, InSegment { classes, is_cjk: self.is_cjk })
     }
 }
 
-/// Characters of some classes, all CJK or none.
+/// Characters of some classes, all of them CJK or none.
 #[derive(Clone, Copy)]
-struct InPiece {
+struct InSegment {
     classes: u8,
     is_cjk: bool,
 }
 
-impl Members for InPiece {
+impl Members for InSegment {
     #[inline(always)]
     fn has(self, text: &str, at: usize, class: u8) -> bool {
         class & self.classes != 0 && is_cjk_at(text, at) == self.is_cjk
@@ -146,18 +155,18 @@ fn is_cjk_at(text: &str, at: usize) -> bool {
     matches!(character, Some('一'..='龥' | '\u{3040}'..='\u{30ff}'))
 }
 
-/// [`is_cjk_at`] of a window's characters, by their three bytes.
+/// [`is_cjk_at`] for a window: compares the three bytes of each character with the ends of the ranges.
 #[inline(always)]
 fn cjk<B: Block>(block: B) -> u64 {
     let (e3, e4, e5) = (block.at_least(0xe3), block.at_least(0xe4), block.at_least(0xe5));
     let (e9, ea) = (block.at_least(0xe9), block.at_least(0xea));
-    let (kana, behind_kana) = (block.at_least(0x81) >> 1, block.at_least(0x84) >> 1);
-    let (han, last, behind_last) =
+    let (kana, after_kana) = (block.at_least(0x81) >> 1, block.at_least(0x84) >> 1);
+    let (han, last, after_last) =
         (block.at_least(0xb8) >> 1, block.at_least(0xbe) >> 1, block.at_least(0xbf) >> 1);
     let first = e5 & !e9
         | e4 & !e5 & han
         | e9 & !ea & !last
-        | e9 & !ea & !behind_last & !(block.at_least(0xa6) >> 2)
-        | e3 & !e4 & kana & !behind_kana;
+        | e9 & !ea & !after_last & !(block.at_least(0xa6) >> 2)
+        | e3 & !e4 & kana & !after_kana;
     first | first << 1 | first << 2
 }

@@ -1,44 +1,44 @@
-//! The GPT-2 pattern by hand.
+//! The GPT-2 pattern, hand-written: `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 //!
-//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. Cost: one table
-//! lookup per character. Invariant: a start is all the context there is, so scanning may begin at any.
-//! Source: the published pattern, read alternative by alternative; the differential tests compare with a
-//! regex engine.
+//! Source: `encoder.py` of GPT-2. The differential tests in `tests.rs` compare with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
 use super::scan::{Rules, Starts};
 use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
-use super::window::{Window, firsts};
+use super::window::{Window, run_starts};
 
-/// The rules of the pattern. `DIGITS_APART`: each number is cut out first, and then nothing joins across.
-#[derive(Clone, Copy)]
-pub(super) struct Gpt2<const DIGITS_APART: bool>;
+/// `ISOLATE_DIGITS` (StarCoder): each number is first split off as a pretoken of its own. The pattern splits the text
+/// between numbers, so a number counts as the end of the text for what stands before it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
 
-impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
+impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
     #[inline(always)]
-    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
-        unsafe { window.widen::<0>(bytes) }
+        unsafe { window.add_non_ascii::<0>(bytes) }
     }
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
         let Window { block, valid, letter, number, space, .. } = *window;
         let other = window.other();
-        let behind_blank = block.equal(b' ') << 1;
-        // A run of a class starts a pretoken, unless the ' ' before it does.
-        let mut starts = (firsts(letter) | firsts(other)) & !behind_blank;
+        let after_space = block.equal(b' ') << 1;
+        // ` ?\p{L}+` and its like: a run of a class starts a pretoken, unless the ' ' before it does.
+        let mut starts = (run_starts(letter) | run_starts(other)) & !after_space;
         let apostrophes = block.equal(b'\'') & starts & letter >> 1;
-        // The last white space of a run, before something else, starts what follows or stands alone.
-        let follows = if DIGITS_APART { letter | other } else { valid & !space };
-        starts |= firsts(space) | space & window.before::<ASCII>(follows);
-        starts |= if DIGITS_APART {
+        // `\s+(?!\S)`: the last white space of a run before something else starts the next pretoken (' ') or is a
+        // pretoken.
+        let follows = if ISOLATE_DIGITS { letter | other } else { valid & !space };
+        starts |= run_starts(space) | space & window.before::<ASCII>(follows);
+        starts |= if ISOLATE_DIGITS {
             shared_rules::numbers::<B, ASCII, 1>(window, number)
         } else {
-            firsts(number) & !behind_blank
+            run_starts(number) & !after_space
         };
+        // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, false, ASCII>(block);
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
@@ -56,7 +56,7 @@ impl<const DIGITS_APART: bool> Rules for Gpt2<DIGITS_APART> {
                 return at + 1 + n_letters;
             }
         }
-        let is_edge = |class: u8| DIGITS_APART && class & NUMBER != 0;
+        let is_edge = |class: u8| ISOLATE_DIGITS && class & NUMBER != 0;
         let mut end = at + n_bytes;
         if is_edge(class) {
             return end;

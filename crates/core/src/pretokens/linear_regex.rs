@@ -1,51 +1,50 @@
-//! Patterns without lookaround but `\s+(?!\S)`, as automata.
+//! Patterns without lookaround except `\s+(?!\S)`, run by automata in time linear in the text.
 //!
-//! Enters: a pattern. Leaves: its matches, each in time linear in the text that decides it, where a
-//! backtracking engine gives up. Most patterns of tokenizers are a list of alternatives, one of which is
-//! `\s+(?!\S)`; without that lookahead they are regular. So it is searched for as `\s+`, and what the
-//! lookahead would have done is done by hand: a run gives its last character back, or if it has no other,
-//! the alternatives behind are tried in its place.
-//! Invariant: only what both engines read alike gets here; anything else goes to the one that backtracks.
+//! Most patterns of tokenizers are a list of alternatives, one of them `\s+(?!\S)`. Without that lookahead they are
+//! regular, and `regex-automata` searches them with a lazy DFA instead of backtracking. So `\s+` is searched in its place,
+//! and the lookahead is applied to the match: a run of white space gives its last character back; if it has no other,
+//! the alternatives after it are tried at the same offset.
+//!
+//! Only syntax that `regex-automata` and `fancy_regex` read alike is accepted; any other pattern backtracks. The tests
+//! compare both engines.
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-/// The one lookahead that is understood.
+/// The only lookahead that is supported.
 const SPACES: &str = r"\s+(?!\S)";
 
-/// See the module.
+/// A list of alternatives, compiled.
 pub(super) struct LinearRegex {
+    /// All alternatives, with `\s+` for [`SPACES`].
     all: Regex,
-    /// Which of them is [`SPACES`].
+    /// The index of [`SPACES`] among them.
     spaces: Option<usize>,
-    /// Those behind it.
-    behind: Option<Regex>,
+    /// The alternatives after it.
+    after_spaces: Option<Regex>,
 }
 
 impl LinearRegex {
-    /// `None` if the pattern has anything else in it.
+    /// `None` if the pattern has any other syntax.
     pub fn new(pattern: &str) -> Option<Self> {
         let alternatives = split(pattern)?;
         let spaces = alternatives.iter().position(|&alternative| alternative == SPACES);
         let mut plain = alternatives.clone();
-        let behind = match spaces {
-            Some(nth) => {
-                plain[nth] = r"\s+";
-                plain.get(nth + 1..).filter(|behind| !behind.is_empty())
+        let mut after_spaces = None;
+        if let Some(nth) = spaces {
+            plain[nth] = r"\s+";
+            if nth + 1 < plain.len() {
+                after_spaces = Some(compile(&plain[nth + 1..])?);
             }
-            None => None,
-        };
-        let behind = match behind {
-            Some(behind) => Some(compile(behind)?),
-            None => None,
-        };
-        Some(LinearRegex { all: compile(&plain)?, spaces, behind })
+        }
+        Some(LinearRegex { all: compile(&plain)?, spaces, after_spaces })
     }
 
     /// The first match from `from` on that is not empty: its start and end.
     pub fn find(&self, text: &str, mut from: usize) -> Option<(usize, usize)> {
         loop {
-            // Most matches start where the last one ended: looked for there, they need no way back.
+            // Most matches start where the last one ended. An anchored search there needs no reverse search for the
+            // start of the match.
             let here = Input::new(text).range(from..).anchored(Anchored::Yes);
             let (pattern, start, mut end) = match self.all.search_half(&here) {
                 Some(found) => (found.pattern(), from, found.offset()),
@@ -56,7 +55,7 @@ impl LinearRegex {
             };
             if Some(pattern.as_usize()) == self.spaces && end < text.len() {
                 let last = text.get(start..end)?.char_indices().next_back()?.0;
-                end = if last > 0 { start + last } else { self.behind_spaces(text, start) };
+                end = if last > 0 { start + last } else { self.find_after_spaces(text, start) };
             }
             if end > start {
                 return Some((start, end));
@@ -65,23 +64,23 @@ impl LinearRegex {
         }
     }
 
-    /// The end of the match at `start` of the alternatives behind the lookahead; `start` if there is none.
-    fn behind_spaces(&self, text: &str, start: usize) -> usize {
+    /// The end of a match at `start` of the alternatives after [`SPACES`]; `start` if there is none.
+    fn find_after_spaces(&self, text: &str, start: usize) -> usize {
         let input = Input::new(text).range(start..).anchored(Anchored::Yes);
-        let found = self.behind.as_ref().and_then(|behind| behind.search_half(&input));
+        let found = self.after_spaces.as_ref().and_then(|regex| regex.search_half(&input));
         found.map_or(start, |found| found.offset())
     }
 }
 
-/// An automaton for `patterns`, of which the first that matches wins.
+/// An automaton for `patterns`; the first one that matches wins.
 fn compile(patterns: &[&str]) -> Option<Regex> {
-    // With the usual 2 MB, classes of letters by case in many scripts overflow it again and again, and
-    // o200k's pattern runs at 1 MB/s.
+    // The lazy DFA of o200k's pattern overflows the default cache of 2 MB again and again, and then runs at 1 MB/s:
+    // letters by case, in many scripts.
     let config = Regex::config().hybrid_cache_capacity(16 << 20);
     Regex::builder().configure(config).build_many(patterns).ok()
 }
 
-/// The alternatives of a pattern, if all of them but [`SPACES`] are written in what both engines read alike:
+/// The alternatives of a pattern, if all of them, except [`SPACES`], use only syntax that both engines read alike:
 /// characters, classes, the groups `(`, `(?:` and `(?i:`, and quantifiers, greedy or lazy.
 fn split(pattern: &str) -> Option<Vec<&str>> {
     let bytes = pattern.as_bytes();
@@ -118,16 +117,16 @@ fn split(pattern: &str) -> Option<Vec<&str>> {
     is_whole.then_some(alternatives)
 }
 
-/// Whether the alternative that `rest` begins with is [`SPACES`].
+/// Whether the first alternative of `rest` is [`SPACES`].
 fn is_spaces(rest: &str) -> bool {
-    rest.strip_prefix(SPACES).is_some_and(|behind| behind.is_empty() || behind.starts_with('|'))
+    rest.strip_prefix(SPACES).is_some_and(|after| after.is_empty() || after.starts_with('|'))
 }
 
 fn escape_len(rest: &str) -> Option<usize> {
     match *rest.as_bytes().get(1)? {
         b'p' | b'P' if rest.as_bytes().get(2) == Some(&b'{') => Some(rest.find('}')? + 1),
         b'r' | b'n' | b't' | b's' | b'S' | b'd' | b'D' | b'w' | b'W' => Some(2),
-        // Angle brackets are the edges of words.
+        // `\<` and `\>` are word boundaries.
         byte if byte.is_ascii_punctuation() && byte != b'<' && byte != b'>' => Some(2),
         _ => None,
     }
@@ -144,13 +143,13 @@ fn class_len(rest: &str) -> Option<usize> {
             }
             b'[' => {
                 n_open += 1;
-                // A bracket right behind may be a character, and a colon the name of a class.
+                // Engines differ on `[]`, and `[:` starts the name of a class.
                 if matches!(bytes.get(at + 1), Some(b']' | b':')) || rest.get(at..)?.starts_with("[^]") {
                     return None;
                 }
             }
             b']' => n_open -= 1,
-            // Differences and symmetric differences are not everywhere.
+            // Not every engine has differences and symmetric differences of classes.
             b'-' | b'~' if bytes.get(at + 1) == Some(&byte) => return None,
             _ => {}
         }
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_both_engines_read_alike_is_taken() {
+    fn split_rejects_syntax_that_engines_read_differently() {
         for pattern in
             [r"a|b", r" ?\p{L}+|\s+(?!\S)|\s+", r"[^\r\n\p{L}]?(?i:'s|'t)?|\(x\)", r"a{1,3}?|[a-z&&[^b]]+"]
         {

@@ -1,10 +1,11 @@
-//! Text to pretokens.
+//! Splits documents into pretokens, and finds where a text may be cut safely.
 //!
-//! Enters: one document, valid UTF-8. Leaves: the ends of its pretokens; they cover the text without
-//! gaps. Text that a custom pattern does not match is a pretoken of its own: nothing is lost.
+//! A pretoken is a part of a document inside of which merges happen, never across. The pretokens of a document cover it
+//! without gaps: text that a custom pattern does not match is a pretoken of its own.
 //!
-//! The exact text of a named pattern is scanned by hand-written code (memory speed); any other pattern by
-//! a general regex engine. Both must give the same pretokens: the differential tests hold them to it.
+//! A named pattern (`patterns.rs`) is scanned by hand-written code at 64 bytes a step: `scan.rs` explains the loop, and
+//! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs` checks
+//! that both give the same pretokens.
 
 pub(crate) mod byte_block;
 mod cl100k;
@@ -30,47 +31,45 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-use families::Family;
+use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
-use sequence::Sequence;
 pub use unicode_tables::UNICODE_VERSION;
 
-/// How many ends one call of [`Pretokenizer::fill`] gives at most; only a sequence of several patterns that
-/// has no hand-written scanner may give more.
+/// The most ends that one call of [`Pretokenizer::fill`] gives. Only several patterns without a hand-written scanner may
+/// give more.
 pub const ENDS_PER_FILL: usize = 4096;
 
-/// How many patterns may split one after the other. Published tokenizers have up to four; compiling thousands takes
-/// seconds.
-pub const MOST_STEPS: usize = 32;
+/// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
+pub const MAX_PATTERNS: usize = 32;
 
-/// Splits documents into pretokens. Immutable: share one between threads.
+/// Splits documents into pretokens. Immutable, so threads share one.
 pub struct Pretokenizer {
     patterns: Vec<String>,
     engine: Engine,
 }
 
 enum Engine {
-    /// Hand-written code for a named pattern.
-    Named(Family, CpuTier),
-    /// Any other pattern, by a general regex engine.
+    /// The hand-written scanner of a named pattern.
+    Named(Fill, CpuTier),
+    /// Any other pattern.
     Regex(RegexScanner),
-    /// Several such patterns.
-    Sequence(Sequence),
+    /// Several patterns that split in turn.
+    Sequence(Vec<RegexScanner>),
 }
 
 impl Pretokenizer {
-    /// Compiles a pattern; the exact text of a named pattern gets its hand-written scanner.
+    /// Compiles a pattern; the exact text of a named pattern gets a hand-written scanner.
     ///
     /// [`Error::Pattern`] if it does not compile.
     pub fn new(pattern: &str) -> Result<Self> {
         Self::sequence(&[pattern])
     }
 
-    /// Compiles patterns that split one after the other: each splits every piece that the one before left,
-    /// matched or not, and sees nothing beyond that piece.
+    /// Compiles patterns that split in turn: each splits the segments that the one before left, matches and gaps alike,
+    /// and sees nothing outside of its segment.
     ///
-    /// [`Error::Pattern`] if one does not compile or there are more than [`MOST_STEPS`], [`Error::Invalid`] if there
+    /// [`Error::Pattern`] if one does not compile or there are more than [`MAX_PATTERNS`], [`Error::Invalid`] if there
     /// is none.
     pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
         Self::at_tier(patterns, CpuTier::best())
@@ -78,41 +77,42 @@ impl Pretokenizer {
 
     /// Like [`Pretokenizer::sequence`], with the instructions of `tier` instead of the best ones.
     ///
-    /// For tests and measurements: all tiers give the same pretokens. [`Error::Invalid`] if the processor
-    /// lacks it.
+    /// For tests and measurements: all tiers give the same pretokens. [`Error::Invalid`] if the processor lacks these
+    /// instructions.
     pub fn at_tier<S: AsRef<str>>(patterns: &[S], tier: CpuTier) -> Result<Self> {
         if !CpuTier::available().any(|available| available == tier) {
             return Err(Error::Invalid(format!("this processor has no {tier:?} instructions")));
         }
-        match patterns::family_of(patterns) {
-            Some(family) => Ok(Self::with_engine(patterns, Engine::Named(family, tier))),
-            None => Self::with_steps(patterns, RegexScanner::new),
+        match patterns::scanner(patterns) {
+            Some(fill) => Ok(Self::with_engine(patterns, Engine::Named(fill, tier))),
+            None => Self::compile(patterns, RegexScanner::new),
         }
     }
 
-    /// Like [`Pretokenizer::sequence`], but by the backtracking regex engine whatever the patterns are.
+    /// Like [`Pretokenizer::sequence`], but always with the backtracking regex engine.
     ///
     /// For tests and measurements: it gives the same pretokens.
     pub fn by_regex<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
-        Self::with_steps(patterns, RegexScanner::backtracking)
+        Self::compile(patterns, RegexScanner::backtracking)
     }
 
-    fn with_steps<S: AsRef<str>>(
+    fn compile<S: AsRef<str>>(
         patterns: &[S],
         compile: impl Fn(&str) -> Result<RegexScanner>,
     ) -> Result<Self> {
         let engine = match patterns {
+            [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
             [pattern] => Engine::Regex(compile(pattern.as_ref())?),
-            patterns if patterns.len() > MOST_STEPS => {
+            patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
-                    "it is one of {} that split in turn; at most {MOST_STEPS} are compiled: join them to fewer",
+                    "it is one of {} that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
                     patterns.len()
                 );
                 return Err(Error::Pattern { pattern: patterns[0].as_ref().to_owned(), message });
             }
             patterns => {
-                let steps = patterns.iter().map(|pattern| compile(pattern.as_ref()));
-                Engine::Sequence(Sequence::new(steps.collect::<Result<_>>()?)?)
+                let compiled = patterns.iter().map(|pattern| compile(pattern.as_ref()));
+                Engine::Sequence(compiled.collect::<Result<_>>()?)
             }
         };
         Ok(Self::with_engine(patterns, engine))
@@ -123,7 +123,7 @@ impl Pretokenizer {
         Pretokenizer { patterns, engine }
     }
 
-    /// The pattern's text; of several patterns, the last.
+    /// The text of the pattern; of several patterns, the last one.
     pub fn pattern(&self) -> &str {
         self.patterns.last().map_or("", String::as_str)
     }
@@ -135,16 +135,14 @@ impl Pretokenizer {
 
     /// Replaces `ends` by the ends (absolute offsets) of the pretokens that follow `from`.
     ///
-    /// `from` is 0 or an end that an earlier call gave for the same `document`, as its last one unless
-    /// [`Pretokenizer::is_memoryless`]. At least one end comes back unless `from == document.len()`, at most
-    /// [`ENDS_PER_FILL`]; the last one is the next call's `from`. [`Error::Pattern`] if the regex engine
-    /// gives up on the text.
+    /// `from` is 0 or the last end of the call before for the same `document`; if [`Pretokenizer::is_memoryless`], any
+    /// pretoken's end. Gives at least one end unless `from == document.len()`, and at most [`ENDS_PER_FILL`].
+    /// [`Error::Pattern`] if the regex engine gives up on the text.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
         self.fill_with_progress(document, from, ends, &mut |_| Ok(()))
     }
 
-    /// The same, which `on_progress` may end: a regex engine can take any time for one call, a hand-written scanner takes
-    /// little and does not ask.
+    /// The same, which `on_progress` may stop. Only regex engines call it, since they can take any time for one call.
     #[inline]
     pub fn fill_with_progress(
         &self,
@@ -154,19 +152,19 @@ impl Pretokenizer {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         match &self.engine {
-            Engine::Named(family, tier) => family.fill(*tier, document, from, ends),
+            Engine::Named(fill, tier) => fill(*tier, document, from, ends),
             Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
-            Engine::Sequence(sequence) => sequence.fill(document, from, ends, on_progress),
+            Engine::Sequence(patterns) => sequence::fill(patterns, document, from, ends, on_progress),
         }
     }
 
-    /// Whether the start of a pretoken is all the context that scanning needs.
+    /// Whether a pretoken depends on nothing before it, and little after it. Exactly:
     ///
-    /// Two promises: scanning may start afresh at any pretoken's start, with the same pretokens from there
-    /// on as if it had come from before; and text appended to a document changes at most its last two
-    /// pretokens. Only then is a document cut between threads. Every hand-written scanner keeps them. Of
-    /// any other pattern they are not assumed: not even `a*b|a`, which has neither lookbehind nor anchors,
-    /// keeps the second.
+    /// 1. The text from any pretoken's start on, pretokenized by itself, gives the same pretokens.
+    /// 2. Text appended to a document changes at most its last two pretokens (`safe_cuts::N_UNSETTLED`).
+    ///
+    /// Only then may a document be divided among threads (`safe_cuts.rs`). True for every hand-written scanner, and
+    /// tested. Not assumed of any other pattern: even `a*b|a`, without lookbehind and anchors, breaks the second rule.
     pub fn is_memoryless(&self) -> bool {
         matches!(self.engine, Engine::Named(..))
     }
@@ -176,13 +174,12 @@ impl Pretokenizer {
         self.ends_with_progress(document, &mut |_| Ok(()))
     }
 
-    /// The same, which `on_progress` may end.
+    /// The same, which `on_progress` may stop.
     pub fn ends_with_progress(&self, document: &str, on_progress: OnProgress<'_>) -> Result<Vec<usize>> {
         let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
         while from < document.len() {
             self.fill_with_progress(document, from, &mut some, on_progress)?;
-            all.grow(some.len(), "pretoken ends")?;
-            all.extend_from_slice(&some);
+            all.try_extend(&some, "pretoken ends")?;
             let end = some.last().copied().unwrap_or(document.len());
             on_progress(end - from)?;
             from = end;

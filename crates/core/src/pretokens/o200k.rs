@@ -1,44 +1,51 @@
-//! The o200k family by hand: words are cut where case says. o200k, Tekken, Kimi.
+//! The o200k family, hand-written: o200k, Tekken, Kimi.
 //!
-//! Enters: a document and the start of a pretoken. Leaves: where that pretoken ends. A word is upper-case
-//! letters and then lower-case ones; letters without case and marks are both. Otherwise as
-//! [`super::cl100k`], but that contractions belong to the word before them.
-//! Masks leave to the character loop: upper case behind letters without case, where the cut depends on
-//! whether lower case follows however far away; marks that symbols swallow; Han symbols and numbers
-//! behind others.
-//! Source: the published patterns, read alternative by alternative; the differential tests compare with a
-//! regex engine.
+//! As [`super::cl100k`], except for words:
+//!
+//! ```text
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! ```
+//!
+//! So a word is upper-case letters followed by lower-case ones, letters without case and marks count as both, and a
+//! contraction belongs to the word before it.
+//!
+//! The masks leave three rare cases to the character loop: upper case after letters without case, where the split depends
+//! on whether lower case follows, however far away; marks after symbols; Han symbols and numbers after others.
+//!
+//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
+//! compare with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
 use super::scan::{Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, class_of_code};
-use super::window::{Window, firsts};
+use super::window::{Window, run_starts};
 
-/// The choices within the family.
+/// How members of the family differ.
 ///
-/// `N_DIGITS`: numbers come in groups of at most so many. `CONTRACTIONS`: words take them along. `SLASHES`:
-/// symbols take slashes among the newlines behind them along. `HAN_APART`: a run of Han is a pretoken.
-#[derive(Clone, Copy)]
+/// `N_DIGITS`: the size of a group of numbers. `CONTRACTIONS`: they belong to the word before them. `SLASHES`: symbols
+/// take slashes along among the newlines after them. `ISOLATE_HAN`: a run of Han is a pretoken.
+#[derive(Clone, Copy, Default)]
 pub(super) struct O200k<
     const N_DIGITS: u32,
     const CONTRACTIONS: bool,
     const SLASHES: bool,
-    const HAN_APART: bool,
+    const ISOLATE_HAN: bool,
 >;
 
-impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const HAN_APART: bool> Rules
-    for O200k<N_DIGITS, CONTRACTIONS, SLASHES, HAN_APART>
+impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const ISOLATE_HAN: bool> Rules
+    for O200k<N_DIGITS, CONTRACTIONS, SLASHES, ISOLATE_HAN>
 {
     #[inline(always)]
-    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8) {
+    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
         unsafe {
-            if HAN_APART {
-                window.widen::<{ LOWER | UPPER | MARK | HAN }>(bytes)
+            if ISOLATE_HAN {
+                window.add_non_ascii::<{ LOWER | UPPER | MARK | HAN }>(bytes)
             } else {
-                window.widen::<{ LOWER | UPPER | MARK }>(bytes)
+                window.add_non_ascii::<{ LOWER | UPPER | MARK }>(bytes)
             }
         }
     }
@@ -46,27 +53,27 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
         let Window { block, lower, upper, mark, .. } = *window;
-        let han = if HAN_APART && !ASCII { window.han } else { 0 };
+        let han = if ISOLATE_HAN && !ASCII { window.han } else { 0 };
         let word = (window.letter | mark) & !han;
         let every_other = window.valid & !(word | window.number | window.space | han);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
         let slashes = if SLASHES { block.equal(b'/') } else { 0 };
-        let absorbed = shared_rules::upward(newlines | slashes, newlines & every_other << 1);
-        let other = every_other & !absorbed;
+        let attached = shared_rules::extend_runs(newlines | slashes, newlines & every_other << 1);
+        let other = every_other & !attached;
         let Lines { plain, starts: in_space, mut unknown_from } =
-            shared_rules::lines::<B, ASCII, false>(window, newlines, absorbed, !window.space, is_last);
-        let symbols = firsts(other) & !(block.equal(b' ') << 1);
+            shared_rules::lines::<B, ASCII, false>(window, newlines, attached, !window.space, is_last);
+        let symbols = run_starts(other) & !(block.equal(b' ') << 1);
         let prefixes = symbols & window.before::<ASCII>(word);
-        let behind_prefixes = window.after::<ASCII>(prefixes);
-        let words = firsts(word) & !(plain << 1) & !behind_prefixes;
-        let mut starts = in_space | symbols | words | upper & lower << 1 | firsts(han);
+        let after_prefixes = window.after::<ASCII>(prefixes);
+        let words = run_starts(word) & !(plain << 1) & !after_prefixes;
+        let mut starts = in_space | symbols | words | upper & lower << 1 | run_starts(han);
         starts |= shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number & !han);
         if !ASCII {
             let without_case = word & !(lower | upper);
-            let swallowed = firsts(mark) & every_other << 1 & !behind_prefixes;
+            let swallowed = run_starts(mark) & every_other << 1 & !after_prefixes;
             let mut unknown = upper & without_case << 1 | swallowed;
-            if HAN_APART {
-                unknown |= firsts(han) & !window.letter & (window.valid & !window.letter) << 1;
+            if ISOLATE_HAN {
+                unknown |= run_starts(han) & !window.letter & (window.valid & !window.letter) << 1;
             }
             unknown_from = unknown_from.min(unknown.trailing_zeros());
         }
@@ -76,7 +83,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
             let (mut one, mut two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             let mut again = (one << 2 | two << 3) & (one | two);
             while again != 0 {
-                // Right behind a contraction, the next is the start of a word, and no longer behind one.
+                // "a's's": the second apostrophe follows a contraction, not a word, so it is the prefix of the word "s".
                 let bit = again & again.wrapping_neg();
                 (one, two) = (one & !bit, two & !bit);
                 again = (one << 2 | two << 3) & (one | two) & !(bit | (bit - 1));
@@ -89,7 +96,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
     fn next_end(self, text: Text<'_>, at: usize) -> usize {
         let Some((class, n_bytes)) = class_at(&text, at) else { return at };
         let byte = text.as_bytes()[at];
-        if HAN_APART && class & HAN != 0 {
+        if ISOLATE_HAN && class & HAN != 0 {
             return text.skip(at, Classes::any_of(HAN));
         }
         let is_prefix = class & (LETTER | NUMBER) == 0 && !matches!(byte, b'\r' | b'\n');
@@ -125,12 +132,12 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
     }
 }
 
-impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const HAN_APART: bool>
-    O200k<N_DIGITS, CONTRACTIONS, SLASHES, HAN_APART>
+impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const ISOLATE_HAN: bool>
+    O200k<N_DIGITS, CONTRACTIONS, SLASHES, ISOLATE_HAN>
 {
-    /// Characters of words that are not of `case`.
+    /// Characters of words, except those of `case`.
     fn word_without(case: u8) -> Classes {
-        Classes { any_of: LETTER | MARK, none_of: if HAN_APART { case | HAN } else { case } }
+        Classes { any_of: LETTER | MARK, none_of: if ISOLATE_HAN { case | HAN } else { case } }
     }
 
     /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`, with its backtracking.
@@ -140,14 +147,14 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const H
         if all > end {
             return Some(all);
         }
-        // Upper case at the end is given back, down to a letter that has no case.
+        // No lower case follows: backtrack over the upper case at the end, to a letter without case.
         let mut before = text.get(at..end)?.char_indices().rev();
         let (offset, character) =
             before.find(|&(_, character)| class_of_code(u32::from(character)) & UPPER == 0)?;
         Some(at + offset + character.len_utf8())
     }
 
-    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` where the other found nothing.
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` where [`Self::word_with_lower`] found nothing.
     fn word_of_upper(text: Text<'_>, at: usize) -> Option<usize> {
         let end = text.skip(at, Self::word_without(LOWER));
         (end > at).then_some(end)

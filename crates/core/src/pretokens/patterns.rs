@@ -1,18 +1,18 @@
-//! The named patterns, and which of them a text of a pattern is.
+//! The named patterns.
 //!
-//! A pattern is one regex, or several that split one after the other: each splits what the one before left, matched or
-//! not, and nothing that one of them looks at reaches beyond such a piece.
+//! A pattern is a list of regexes, mostly of one, that split in turn: each splits the segments that the one before left,
+//! matches and gaps alike, and sees nothing outside of its segment.
 //!
-//! The texts are in `src/pairloom/named_patterns.json`, which the Python package reads too: name, description, and
-//! spellings. The first spelling is what the name means, written without quantifiers that engines understand
-//! differently; the others give the same pretokens, the owner's own text among them. Only an exact text counts: a pattern
-//! that differs by a character goes to the regex engine, since it may give other pretokens.
+//! `src/pairloom/named_patterns.json` holds them for the Python package too: name, description, and spellings, which all
+//! give the same pretokens. The first spelling is the one that the name stands for; it avoids quantifiers that regex
+//! engines read differently. The others are texts in use, such as the publisher's own. Only an exact text gets a
+//! hand-written scanner: a pattern that differs by one character may give other pretokens.
 
 use std::sync::LazyLock;
 
-use super::families::Family;
+use super::families::{Fill, scanner_of};
 
-/// A name, its description, and its spellings, each a list of regexes that split one after the other.
+/// A name, its description, and its spellings, each a list of regexes that split in turn.
 type NamedPattern = (String, String, Vec<Vec<String>>);
 
 static NAMED: LazyLock<Vec<NamedPattern>> = LazyLock::new(|| {
@@ -25,12 +25,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMED.iter().map(|(name, ..)| name.as_str())
 }
 
-/// The texts of a named pattern, one for each of its steps.
+/// The regexes of a named pattern.
 pub fn named_patterns(name: &str) -> Option<&'static [String]> {
     NAMED.iter().find(|(known, ..)| known == name).map(|(_, _, spellings)| spellings[0].as_slice())
 }
 
-/// The text of a named pattern of one step.
+/// The regex of a named pattern that has only one.
 pub fn named_pattern(name: &str) -> Option<&'static str> {
     match named_patterns(name) {
         Some([text]) => Some(text),
@@ -43,12 +43,12 @@ pub fn gpt2_pattern() -> &'static str {
     named_pattern("gpt2").unwrap_or_default()
 }
 
-/// The hand-written scanner of exactly these texts.
-pub(super) fn family_of<S: AsRef<str>>(patterns: &[S]) -> Option<Family> {
+/// The hand-written scanner of a pattern, if a named pattern has exactly this text.
+pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
     let is_equal =
         |texts: &Vec<String>| texts.iter().map(String::as_str).eq(patterns.iter().map(AsRef::as_ref));
     let (name, ..) = NAMED.iter().find(|(_, _, spellings)| spellings.iter().any(is_equal))?;
-    Family::of(name)
+    scanner_of(name)
 }
 
 /// Every spelling of every named pattern, with its name.

@@ -1,10 +1,9 @@
-//! Any pattern, by a general engine with lookaround.
+//! Patterns without a hand-written scanner, run by a regex engine.
 //!
-//! Enters: a document. Leaves: the ends of its pretokens: the matches, found one after the other, and the text
-//! between them, each gap a pretoken of its own. Empty matches make no pretokens. Cost: a match is found in linear
-//! time where the pattern is an automaton, see [`super::linear_regex`]. Others backtrack, up to a limit behind which
-//! a text is refused instead of taking for ever. All matches together may take quadratic time, where an alternative
-//! reads far ahead at each of them and fails there, as `a+b` in `a+b|a` on a long run of a.
+//! Pretokens are the matches, found one after the other, and the gaps between them; empty matches are skipped. Cost: a
+//! match is found in linear time where the pattern can be an automaton, see [`super::linear_regex`]. Other patterns need
+//! `fancy_regex`, which backtracks up to a limit and then refuses the text. All matches together may take quadratic time
+//! where an alternative reads far ahead at each of them and fails, as `a+b` in `a+b|a` on a long run of a.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,17 +16,17 @@ use crate::error::{Error, Result};
 use crate::memory::{Room, TryReserve};
 use crate::monitor::OnProgress;
 
-/// What compiling or running a pattern may allocate without asking: automata, their caches of up to 16 MiB each, and
-/// the stack of a search that backtracks.
+/// Room for what the engines allocate without `try_reserve`: automata, their caches of up to 16 MiB each, and the stack
+/// of a backtracking search.
 const ROOM_BYTES: usize = 64 << 20;
 
-/// About how many bytes of text are looked at between two calls of a pulse.
-const BYTES_PER_TICK: usize = 1 << 24;
+/// About how many bytes of text are read between two calls of `on_progress`.
+const BYTES_PER_CALL: usize = 1 << 24;
 
-/// Most steps of a search, or matches, between two calls of a pulse.
-const MOST_STEPS: usize = 1 << 12;
+/// The most steps of a search, or matches, between two calls of `on_progress`.
+const MAX_STEPS_PER_CALL: usize = 1 << 12;
 
-/// A pattern run by a general regex engine.
+/// A compiled pattern.
 pub(super) struct RegexScanner {
     pattern: String,
     engine: Engine,
@@ -45,13 +44,13 @@ impl Engine {
     }
 }
 
-/// Room for what the engines allocate on their own; held while they run.
+/// Room for what the engines allocate; held while a pattern is compiled or run.
 pub(super) fn room() -> Result<Room> {
     Room::hold(ROOM_BYTES, "the tables of a pattern")
 }
 
 impl RegexScanner {
-    /// Compiles `pattern`, as an automaton if it can be one.
+    /// Compiles `pattern`, to an automaton if possible.
     pub fn new(pattern: &str) -> Result<Self> {
         let _room = room()?;
         let engine = match LinearRegex::new(pattern) {
@@ -61,13 +60,13 @@ impl RegexScanner {
         Ok(RegexScanner { pattern: pattern.to_owned(), engine })
     }
 
-    /// Compiles `pattern` for the engine that reads all of its syntax.
+    /// Compiles `pattern` for the backtracking engine, which supports all syntax.
     pub fn backtracking(pattern: &str) -> Result<Self> {
         let _room = room()?;
         Ok(RegexScanner { pattern: pattern.to_owned(), engine: Engine::backtracking(pattern)? })
     }
 
-    /// The first match from `from` on that is not empty: its start and end. The caller holds [`room`].
+    /// Start and end of the first non-empty match from `from` on. The caller holds [`room`].
     pub fn find(
         &self,
         text: &str,
@@ -91,7 +90,7 @@ impl RegexScanner {
         }
     }
 
-    /// [`super::Pretokenizer::fill_with_progress`] by matches.
+    /// [`super::Pretokenizer::fill_with_progress`] for this pattern.
     pub fn fill(
         &self,
         text: &str,
@@ -112,7 +111,7 @@ impl RegexScanner {
                 ends.push(end);
             }
             n_matches += 1;
-            if n_matches >= steps_per_pulse(text.len() - at) {
+            if n_matches >= steps_per_call(text.len() - at) {
                 n_matches = 0;
                 on_progress(0)?;
             }
@@ -122,31 +121,32 @@ impl RegexScanner {
     }
 }
 
-/// How many steps or matches there may be between two calls of a pulse, where each may read `n_bytes`.
-fn steps_per_pulse(n_bytes: usize) -> usize {
-    (BYTES_PER_TICK / n_bytes.max(1)).clamp(1, MOST_STEPS)
+/// How many steps or matches are allowed between two calls of `on_progress`, where each may read `n_bytes`.
+fn steps_per_call(n_bytes: usize) -> usize {
+    (BYTES_PER_CALL / n_bytes.max(1)).clamp(1, MAX_STEPS_PER_CALL)
 }
 
-/// A text that looks now and then, as it is read, whether the search in it is still wanted.
+/// A text that can stop the search that reads it.
 ///
-/// A backtracking search cannot be asked to stop, but each of its steps asks the text for its bytes. There a pulse is
-/// called; where that fails the search is left by unwinding, as a panic would, but without the message of one.
+/// `fancy_regex` has no way to cancel a search, but each step calls [`Input::as_bytes`]. That calls `on_progress` now and
+/// then, and if it fails leaves the search by unwinding: [`resume_unwind`] does not run the panic hook, so no message is
+/// printed.
 struct Watched<'a, 'p> {
     text: &'a str,
-    steps_per_pulse: usize,
+    steps_per_call: usize,
     n_steps: Cell<usize>,
     on_progress: RefCell<OnProgress<'p>>,
     failure: Cell<Option<Error>>,
 }
 
-/// What a search that is not wanted any more unwinds with.
-struct NotWanted;
+/// The payload of that unwinding.
+struct Cancelled;
 
 impl<'a, 'p> Watched<'a, 'p> {
     fn new(text: &'a str, from: usize, on_progress: OnProgress<'p>) -> Self {
         Watched {
             text,
-            steps_per_pulse: steps_per_pulse(text.len() - from),
+            steps_per_call: steps_per_call(text.len() - from),
             n_steps: Cell::new(0),
             on_progress: RefCell::new(on_progress),
             failure: Cell::new(None),
@@ -155,7 +155,7 @@ impl<'a, 'p> Watched<'a, 'p> {
 
     /// The first match from `from` on, empty or not.
     fn find(&self, regex: &Regex, from: usize, pattern: &str) -> Result<Option<(usize, usize)>> {
-        // What a search leaves behind when it is left half way is scratch memory, which the next one clears.
+        // Unwind safe: an abandoned search leaves scratch memory in an undefined state, and the next one clears it.
         match catch_unwind(AssertUnwindSafe(|| regex.find_from_pos(self, from))) {
             Ok(found) => found.map_err(|error| refusal(pattern, &error)),
             Err(payload) => match self.failure.take() {
@@ -166,13 +166,13 @@ impl<'a, 'p> Watched<'a, 'p> {
     }
 
     #[cold]
-    fn look(&self) {
+    fn call_on_progress(&self) {
         self.n_steps.set(0);
         if let Ok(mut on_progress) = self.on_progress.try_borrow_mut()
             && let Err(error) = on_progress(0)
         {
             self.failure.set(Some(error));
-            resume_unwind(Box::new(NotWanted));
+            resume_unwind(Box::new(Cancelled));
         }
     }
 }
@@ -191,8 +191,8 @@ impl Input for Watched<'_, '_> {
     fn as_bytes(&self) -> &[u8] {
         let n_steps = self.n_steps.get() + 1;
         self.n_steps.set(n_steps);
-        if n_steps >= self.steps_per_pulse {
-            self.look();
+        if n_steps >= self.steps_per_call {
+            self.call_on_progress();
         }
         self.text.as_bytes()
     }

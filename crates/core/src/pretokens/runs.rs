@@ -1,8 +1,7 @@
-//! A document and the instructions to read its runs by.
+//! Skips a run of characters of some class, for the scanners' character loops.
 //!
-//! Enters: an offset and which characters belong to a run. Leaves: where the run ends. Cost: a character at
-//! a time for short runs, a window at a time for long ones: a clause of Chinese or a megabyte of base64
-//! is passed at the speed of [`super::scan`].
+//! The first [`N_SCALAR`] characters are looked at one by one, the rest 64 bytes at a time: most runs are words, but a
+//! clause of Chinese or a megabyte of base64 must not lose the speed of [`super::scan`].
 
 use std::ops::Deref;
 
@@ -10,16 +9,16 @@ use std::ops::Deref;
 use super::byte_block::{Avx2, Avx512};
 use super::byte_block::{Block, Words};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, class_at};
-use super::window::{N_BEYOND, N_BYTES, Window};
+use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::CpuTier;
 
-/// How many characters of a run are passed one by one before windows are.
-const N_SHORT: usize = 8;
+/// How many characters of a run are skipped one by one before windows are used.
+const N_SCALAR: usize = 8;
 
-/// The bits of a window whose characters are known whole, whatever their length.
-const WHOLE: u64 = u64::MAX >> 3;
+/// The first bytes of a window whose characters lie in it completely, whatever their length.
+const COMPLETE: u64 = u64::MAX >> 3;
 
-/// See the module.
+/// A document, and the instructions to scan it with.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'t> {
     pub text: &'t str,
@@ -37,10 +36,10 @@ impl Deref for Text<'_> {
 
 /// Which characters belong to a run.
 pub(super) trait Members: Copy {
-    /// Whether the character at `at`, of class `class`, does.
+    /// Whether the character at `at`, which has the class bits `class`, belongs to the run.
     fn has(self, text: &str, at: usize, class: u8) -> bool;
 
-    /// The bytes of a window's characters that do.
+    /// The bytes of a window's characters that belong to the run.
     fn mask<B: Block>(self, window: &Window<B>) -> u64;
 }
 
@@ -90,22 +89,22 @@ impl Members for Classes {
 }
 
 impl Text<'_> {
-    /// The offset behind the longest run of `members` from `at` on.
+    /// The end of the longest run of `members` that starts at `at`.
     pub fn skip<M: Members>(self, mut at: usize, members: M) -> usize {
-        for _ in 0..N_SHORT {
+        for _ in 0..N_SCALAR {
             match class_at(self.text, at) {
                 Some((class, n_bytes)) if members.has(self.text, at, class) => at += n_bytes,
                 _ => return at,
             }
         }
         let at = match self.tier {
-            // SAFETY: a text's tier is one that this processor has.
+            // SAFETY: a `CpuTier` exists only where it was detected.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx512 => unsafe { skip_avx512(self.text, at, members) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 => unsafe { skip_avx2(self.text, at, members) },
-            // SAFETY: every processor has these.
+            // SAFETY: every processor has the instructions of `Words`.
             CpuTier::Portable => unsafe { skip_windows::<Words, M>(self.text, at, members) },
         };
         match at {
@@ -137,28 +136,29 @@ fn skip_avx2<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usi
     unsafe { skip_windows::<Avx2, M>(text, at, members) }
 }
 
-/// The end of the run as `Ok`, or as `Err` how far it goes at least where too little text is left to tell.
+/// `Ok`: the end of the run. `Err`: the run goes on at least to there, and too little text for a window is left.
 ///
 /// # Safety
 /// The processor must have the instructions of `B`.
 #[inline(always)]
 unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members: M) -> Result<usize, usize> {
     let bytes = text.as_bytes();
-    while bytes.len().saturating_sub(at) >= N_BYTES + N_BEYOND {
-        // SAFETY: that many bytes are readable from `at`, which is a character's start.
+    while bytes.len().saturating_sub(at) >= WINDOW_BYTES + LOOKAHEAD_BYTES {
+        // SAFETY: WINDOW_BYTES + LOOKAHEAD_BYTES bytes are readable from `at`, which is a character's start.
         let window = unsafe {
             let start = bytes.as_ptr().add(at);
             let mut window = Window::<B>::load(start, u64::MAX);
             if window.high != 0 {
-                window.widen::<{ u8::MAX }>(start);
+                window.add_non_ascii::<{ u8::MAX }>(start);
             }
             window
         };
-        let others = !members.mask(&window) & WHOLE;
+        let others = !members.mask(&window) & COMPLETE;
         if others != 0 {
             return Ok(at + others.trailing_zeros() as usize);
         }
-        let starts = !window.inner() & WHOLE;
+        // All complete characters belong to the run: go on at the start of the last one.
+        let starts = !window.continuation() & COMPLETE;
         at += 63 - starts.leading_zeros() as usize;
     }
     Err(at)

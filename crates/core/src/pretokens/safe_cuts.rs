@@ -1,23 +1,22 @@
 //! Where a text may be cut so that its parts, pretokenized one by one, give the pretokens of the whole.
 //!
-//! Everything that divides text uses this module: counting and encoding of files, and blocks of documents. Only
-//! patterns that are [memoryless](Pretokenizer::is_memoryless) may be cut at all. There are two rules.
+//! The only place that decides this, for counting files, encoding files, and dividing documents. Only patterns that are
+//! [memoryless](Pretokenizer::is_memoryless) may be cut. There are two rules.
 //!
-//! **By two characters** ([`is_safe_cut`]). In every named pattern a pretoken ends between a letter or number X and a
-//! character Y that is ASCII white space, ASCII punctuation other than the apostrophe, or a comma or full stop of East
-//! Asia, whatever else the text holds:
-//! - Letters and numbers stand only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}`, `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`,
-//!   with Y at most before them, and in contractions, which end in a letter and hold no Y but the apostrophe. So a match
-//!   that holds X ends before Y. This is checked against each alternative of each named pattern; a test checks it on
-//!   random text, and that every named pattern is in the list.
-//! - The part before the cut ends in X. Text appended to it may change its last two pretokens only through
-//!   `\s+(?!\S)`, a contraction that goes on, or a run that goes on: none of them continues with Y.
-//! - The part after the cut begins where a pretoken begins, and a memoryless pattern needs no more than that.
+//! **By two characters** ([`is_safe_cut`]), without scanning. Let X be a letter or number, and Y be ASCII white space,
+//! ASCII punctuation other than the apostrophe, or a full-width comma or full stop. Every named pattern ends a pretoken
+//! between X and Y, whatever else the text holds:
+//! - Letters and numbers occur only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}` and `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`,
+//!   where Y can only come first, and in contractions, which hold no Y and end in a letter. So a match that holds X ends
+//!   before Y. This was checked for each alternative of each named pattern, and a test checks random texts.
+//! - The part before the cut ends in X. Text appended to it can change its last two pretokens only through `\s+(?!\S)`, a
+//!   contraction that goes on, or a run that goes on. None of them continues with Y.
+//! - The part after the cut begins where a pretoken begins, which is all that a memoryless pattern needs.
 //!
-//! **By scanning** ([`SafeCuts::last`]), for text that has no such place: all pretokens but the last [`N_UNSETTLED`]
-//! are settled. Never cut after white space: `\s+(?!\S)` splits it differently at the end of a document.
+//! **By scanning** ([`SafeCuts::last_by_scanning`]), for text without such an offset: all pretokens except the last
+//! [`N_UNSETTLED`] are final. Never cut after white space: `\s+(?!\S)` splits it differently at the end of a document.
 //!
-//! No cut falls inside a special token or touches one, so that the parts hold the same special tokens.
+//! No cut is inside of a special token or at its edge, so both parts hold the same special tokens as the whole.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,17 +26,18 @@ use super::unicode::is_letter_or_number;
 use crate::error::Result;
 use crate::special::SpecialTokens;
 
-/// How many pretokens at the end of a text may change when text is appended: "'r" and "e", or "\n " and "\n".
+/// How many pretokens at the end of a text may change when text is appended: "'", "r" and then "e" is "'re"; "\n", " "
+/// and then "\n" is "\n \n".
 pub(crate) const N_UNSETTLED: usize = 2;
 
-/// How far before the wished offset a cut is looked for.
+/// How far before the wanted offset a cut is searched.
 pub(crate) const REACH_BYTES: usize = 16 << 10;
 
-/// Full-width commas and full stops, which no named pattern joins to a letter before them.
+/// Full-width commas and full stops.
 const EAST_ASIAN: [&[u8]; 3] = ["，".as_bytes(), "。".as_bytes(), "、".as_bytes()];
 
-/// Whether a pretoken ends at `at` under every named pattern, whatever the rest of the text is. The bytes need not be
-/// valid UTF-8, nor whole.
+/// Whether every named pattern ends a pretoken at `at`, whatever the rest of the text is. The bytes may be invalid UTF-8
+/// or start and end inside of a character.
 pub(crate) fn is_safe_cut(bytes: &[u8], at: usize) -> bool {
     let (before, after) = bytes.split_at(at);
     let follows = match after.first() {
@@ -48,13 +48,13 @@ pub(crate) fn is_safe_cut(bytes: &[u8], at: usize) -> bool {
     follows && last_char(before).is_some_and(is_letter_or_number)
 }
 
-/// The character that valid UTF-8 at the end of `bytes` gives.
+/// The last character, if `bytes` end in valid UTF-8.
 fn last_char(bytes: &[u8]) -> Option<char> {
     let start = bytes.iter().rposition(|&byte| byte & 0xc0 != 0x80)?;
     std::str::from_utf8(&bytes[start..]).ok()?.chars().next()
 }
 
-/// The last cut within `range`, by two characters.
+/// The last offset in `range` that is safe by [`is_safe_cut`].
 pub(crate) fn last_safe_cut(bytes: &[u8], range: Range<usize>, specials: &SpecialTokens) -> Option<usize> {
     range.rev().find(|&at| is_safe_cut(bytes, at) && !specials.touches(bytes, at))
 }
@@ -64,21 +64,21 @@ pub(crate) fn last_safe_cut(bytes: &[u8], range: Range<usize>, specials: &Specia
 pub struct Cut {
     /// The offset in bytes.
     pub at: usize,
-    /// Whether the parts are documents anyway, because a special token stands there.
+    /// Whether a special token ends a document there, so that nothing is divided.
     pub is_boundary: bool,
 }
 
-/// Finds cuts for one pattern and its special tokens.
+/// Finds cuts for a pattern and special tokens.
 #[derive(Clone)]
 pub struct SafeCuts {
     pretokenizer: Arc<Pretokenizer>,
     specials: Arc<SpecialTokens>,
-    /// Whether special tokens end documents; otherwise they are text like any other.
+    /// Whether special tokens end documents; otherwise they are ordinary text.
     specials_split: bool,
 }
 
 impl SafeCuts {
-    /// Cuts that no pretoken of this pattern and none of these special tokens crosses.
+    /// For texts that are split by this pattern and hold these special tokens.
     pub fn new(pretokenizer: Arc<Pretokenizer>, specials: Arc<SpecialTokens>, specials_split: bool) -> Self {
         SafeCuts { pretokenizer, specials, specials_split }
     }
@@ -88,31 +88,33 @@ impl SafeCuts {
         self.specials.longest()
     }
 
-    /// A cut at most [`REACH_BYTES`] before `wished`, found without scanning.
-    pub fn near(&self, text: &str, wished: usize) -> Option<Cut> {
+    /// The last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
+    pub fn near(&self, text: &str, wanted: usize) -> Option<Cut> {
         if !self.pretokenizer.is_memoryless() {
             return None;
         }
-        let latest = wished.min(text.len().checked_sub(self.specials.longest().max(1))?);
+        // A special token that starts at the cut must be visible in full.
+        let latest = wanted.min(text.len().checked_sub(self.specials.longest().max(1))?);
         let range = latest.saturating_sub(REACH_BYTES).max(1)..latest + 1;
         let at = last_safe_cut(text.as_bytes(), range, &self.specials)?;
         Some(Cut { at, is_boundary: false })
     }
 
-    /// The last cut of a text that begins where a pretoken begins and goes on unseen, found by scanning all of it; None
-    /// where all of it must be kept together.
+    /// The last cut by scanning, of a text that begins where a pretoken begins and continues after what is given. `None`
+    /// if all of it must be kept together. Scans the whole text after its last special token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
         if !self.pretokenizer.is_memoryless() {
             return Ok(None);
         }
         let longest = self.specials.longest().max(1);
+        // A special token may start in the last `longest - 1` bytes and end after the text.
         let Some(visible) = text.len().checked_sub(longest - 1) else { return Ok(None) };
         let visible = text.floor_char_boundary(visible);
         let mut start = 0;
         if self.specials_split {
             while let Some(found) = self.specials.find(text.as_bytes(), start) {
                 if found.end > visible {
-                    // It is a special token, though perhaps a longer one: a document ends where it starts.
+                    // Perhaps a longer special token, but one in any case: a document ends where it starts.
                     return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
                 }
                 start = found.end;
@@ -140,7 +142,7 @@ impl SafeCuts {
     }
 }
 
-/// Holds back the last ends that were found, which text that follows may still change.
+/// The last ends found, held back because the text that follows may change them.
 #[derive(Default)]
 pub(crate) struct Unsettled {
     ends: [usize; N_UNSETTLED],
@@ -148,7 +150,7 @@ pub(crate) struct Unsettled {
 }
 
 impl Unsettled {
-    /// Puts the ends that are held in front of `ends`, and holds the last [`N_UNSETTLED`] instead.
+    /// Puts the ends held back in front of `ends`, and holds back the last [`N_UNSETTLED`] instead.
     pub(crate) fn exchange(&mut self, ends: &mut Vec<usize>) {
         ends.extend_from_slice(&self.ends[..self.n_ends]);
         ends.rotate_right(self.n_ends);
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
     use crate::pretokens::{named_patterns, names};
 
-    /// Characters of every class that patterns tell apart, and the ones that contractions are made of.
+    /// Characters of every class that patterns tell apart, and the letters of contractions.
     const ALPHABET: &[&str] = &[
         "a", "Z", "s", "t", "l", "r", "e", "ſ", "é", "中", "ก", "ʰ", "\u{301}", "7", "٣", "²", " ", "\n",
         "\r", "\t", "\u{a0}", "\u{3000}", "'", "’", ".", ",", "/", "_", "$", "-", "，", "。", "、", "€",
@@ -172,7 +174,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_cut_by_two_characters_is_safe_in_every_named_pattern() {
+    fn cut_by_two_characters_keeps_pretokens_of_every_named_pattern() {
         let mut state = 1u64;
         let mut below = |n: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_have_no_cut() {
+    fn cut_in_invalid_utf8_is_rejected() {
         assert!(is_safe_cut(b"a b", 1) && is_safe_cut("中，".as_bytes(), 3) && is_safe_cut(b"\xffa,", 2));
         for (bytes, at) in
             [(&b"\xff b"[..], 1), (b"\xa4 b", 1), (b"a", 1), (b" b", 0), (b"a'b", 1), (b". b", 1)]

@@ -1,58 +1,85 @@
-//! The road from windows to pretokens' ends, the same for every family of patterns.
+//! The main loop of the hand-written scanners, shared by all families of patterns.
 //!
-//! Enters: a document and a pretoken's start. Leaves: ends. Each window begins at a pretoken's start, so no
-//! state is carried: the family's rules turn its masks into a mask of starts, the certain ones are written
-//! out, and the last of them is where the next window begins. A window without a certain start, for a
-//! pretoken too long for it or text that masks cannot decide, is left to the family's character loop for
-//! one pretoken. Windows overlap by a part of a pretoken, which costs a tenth of the speed and saves every
-//! rule that would have to look back across an edge.
+//! [`super::window`] turns 64 bytes into bit masks, [`Rules`] turns the masks into the starts of pretokens.
 
 use super::byte_block::Block;
 use super::runs::Text;
-use super::window::{N_BEYOND, N_BYTES, Window};
+use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use super::{ENDS_PER_FILL, byte_block};
 use crate::cpu::CpuTier;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::TryReserve;
 
-/// What a window says about pretokens.
+// The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
+// (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). In pseudo-code:
+//
+//     at = from                                    // where a pretoken starts
+//     while at < text.len():
+//         window = masks of text[at..at + 64]      // one mask a class; bit i is byte at + i
+//         starts = rules(window)                   // bit i: a pretoken starts at byte at + i
+//         starts &= bits that the window decides   // the last bytes depend on text after the window
+//         starts &= !1                             // at itself is known to be a start
+//         if starts == 0:
+//             at = end of the pretoken at `at`, found character by character
+//             output(at)
+//         else:
+//             output(at + i) for each bit i of starts
+//             at = at + the highest bit of starts
+//
+// Why it is correct:
+// 1. Every window begins where a pretoken begins. For every pattern that has a scanner that is all the context there
+//    is (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to
+//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before".
+// 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
+//    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
+//    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
+// 3. Each turn advances: the highest bit of `starts` is at least 1, and a pretoken is never empty.
+//
+// What was chosen for speed:
+// 1. Windows overlap by a part of a pretoken, about a tenth of the work, and loads are unaligned. In exchange no rule
+//    has a second case for the edge between two windows.
+// 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it
+//    is compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
+//    compiled without their instructions.
+// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`).
+// 4. Ends are written without a check of capacity: `fill` reserves room for all of them.
+//
+// The character loop (`Rules::next_end`) also serves pretokens longer than a window; it skips long runs by windows of
+// its own, see `runs`, so that a megabyte of one letter takes linear time and does not lose the speed.
+
+/// The starts of pretokens in a window.
 pub(super) struct Starts {
-    /// Bytes at which a pretoken starts; bit 0 is not looked at.
+    /// Bytes at which a pretoken starts; bit 0 is ignored.
     pub starts: u64,
-    /// The first byte of which the window cannot tell whether a pretoken starts there; 64 if there is none.
+    /// The first byte that the window cannot decide; 64 if there is none.
     pub unknown_from: u32,
 }
 
-/// A family of patterns.
-pub(super) trait Rules: Copy {
-    /// [`Window::widen`] with the classes that the rules look at.
+/// The rules of a family of patterns, twice: on masks, and character by character. Both give the same pretokens.
+pub(super) trait Rules: Copy + Default {
+    /// [`Window::add_non_ascii`] with the classes that the rules use.
     ///
     /// # Safety
     /// As for that function.
-    unsafe fn widen<B: Block>(window: &mut Window<B>, bytes: *const u8);
+    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8);
 
-    /// The starts in a window that itself begins at a start. What the rules look ahead to, up to the next
-    /// four bytes, may be behind the window's end: the last bytes are not relied upon.
+    /// The starts in a window that begins where a pretoken begins. The rules may look ahead four bytes; the caller
+    /// drops the bits that this makes unreliable.
     ///
-    /// `ASCII` promises a window of nothing else; `is_last` says that the text ends with `window.valid`.
+    /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
 
-    /// The end of the pretoken that starts at `at`, character by character.
+    /// The end of the pretoken that starts at `at`, found character by character.
     fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
-/// [`super::Pretokenizer::fill`] by the instructions of `tier`, which this processor must have.
-pub(super) fn fill<R: Rules>(
-    rules: R,
-    tier: CpuTier,
-    text: &str,
-    from: usize,
-    ends: &mut Vec<usize>,
-) -> Result<()> {
-    let text = Text { text, tier };
+/// [`super::Pretokenizer::fill`] with the instructions of `tier`, which this processor must have.
+pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+    let (rules, text) = (R::default(), Text { text, tier });
     ends.clear();
-    ends.try_reserve(ENDS_PER_FILL + N_BYTES).map_err(Error::out_of_memory("pretoken ends"))?;
+    ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
     match tier {
-        // SAFETY: a tier is only given where it was detected; the room was reserved above.
+        // SAFETY: a `CpuTier` exists only where it was detected; the room was reserved above.
         #[cfg(target_arch = "x86_64")]
         CpuTier::Avx512 => unsafe { fill_avx512(rules, text, from, ends) },
         // SAFETY: as above.
@@ -79,25 +106,27 @@ fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usi
 }
 
 /// # Safety
-/// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + N_BYTES`.
+/// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
 unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
     let bytes = text.as_bytes();
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
     let mut at = from;
-    while at < bytes.len() && n_ends + N_BYTES <= ENDS_PER_FILL {
+    // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
+    while at < bytes.len() && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
         let n_left = bytes.len() - at;
-        let starts = if n_left >= N_BYTES + N_BEYOND {
+        let starts = if n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES {
             // SAFETY: that many bytes are readable, and `at` is a pretoken's start.
-            unsafe { certain_starts::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
+            unsafe { decided_starts::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
         } else {
-            let mut padded = [0u8; N_BYTES + N_BEYOND + 1];
+            // Near the end of the text, a copy that is padded with zeros stands in for it.
+            let mut padded = [0u8; WINDOW_BYTES + LOOKAHEAD_BYTES + 1];
             padded[..n_left].copy_from_slice(&bytes[at..]);
-            let is_last = n_left < N_BYTES;
+            let is_last = n_left < WINDOW_BYTES;
             let valid = if is_last { (1 << n_left) - 1 } else { u64::MAX };
             // SAFETY: 68 bytes are readable, UTF-8 and then zero.
-            unsafe { certain_starts::<B, R>(rules, padded.as_ptr(), valid, is_last) }
+            unsafe { decided_starts::<B, R>(rules, padded.as_ptr(), valid, is_last) }
         };
         if starts == 0 {
             at = rules.next_end(text, at);
@@ -105,40 +134,43 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
             unsafe { out.add(n_ends).write(at) };
             n_ends += 1;
         } else {
-            // SAFETY: 64 entries from n_ends on are within the room that was reserved.
+            // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
+            // within the room that was reserved.
             unsafe { B::write_offsets(starts, at, out.add(n_ends)) };
             n_ends += starts.count_ones() as usize;
             at += 63 - starts.leading_zeros() as usize;
         }
     }
-    // SAFETY: that many entries were written.
+    // SAFETY: entries 0..n_ends were written.
     unsafe { ends.set_len(n_ends) };
 }
 
-/// The starts behind the window's first byte that are certain; the end of the text counts as one.
+/// The starts after the window's first byte that the window decides; the end of the text counts as one.
 ///
 /// # Safety
 /// As for [`Window::load`], with 67 readable bytes.
 #[inline(always)]
-unsafe fn certain_starts<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> u64 {
+unsafe fn decided_starts<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> u64 {
     // SAFETY: the caller's promise is the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
     let found = if window.high == 0 {
         rules.starts::<B, true>(&window, is_last)
     } else {
         // SAFETY: the caller's promise is the same.
-        unsafe { R::widen(&mut window, bytes) };
+        unsafe { R::add_non_ascii(&mut window, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let n_relied = if is_last {
+    // The starts of contractions look at two letters after the apostrophe, and a character has up to four bytes.
+    let n_reliable = if is_last {
         64
     } else if window.high == 0 {
         62
     } else {
         60
     };
+    // One bit above `valid`; 0 if the text does not end in this window.
     let end_of_text = valid.wrapping_add(1);
-    let n_certain = found.unknown_from.min(n_relied);
-    let certain = u64::MAX.checked_shr(64 - n_certain).unwrap_or(0);
-    (found.starts & valid | end_of_text) & certain & !1
+    let n_decided = found.unknown_from.min(n_reliable);
+    let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
+    (found.starts & valid | end_of_text) & decided & !1
 }

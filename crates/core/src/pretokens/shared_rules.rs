@@ -1,15 +1,14 @@
-//! Splitter that several patterns share, once on masks and once character by character.
+//! Rules that several patterns share: contractions, white space, groups of numbers, newlines after symbols.
 //!
-//! Contractions, white space, numbers and the newlines behind symbols. Each mask function has the same
-//! meaning as the character function beside it.
+//! Each rule exists twice, with the same meaning: on the masks of a window, and character by character.
 
 use super::byte_block::Block;
 use super::unicode::{NUMBER, SPACE, class_at};
-use super::window::{Window, firsts};
+use super::window::{Window, run_starts};
 
-/// How many bytes behind the apostrophe at `at` make a contraction: `s d m t ll ve re`; 0 for none.
+/// How many bytes after the apostrophe at `at` belong to a contraction (`s d m t ll ve re`); 0 for none.
 ///
-/// `FOLD`: in any case, where U+017F (long s) is an s too.
+/// `FOLD`: letters of any case, and U+017F (long s), which case folding maps to s.
 #[inline]
 pub(super) fn contraction<const FOLD: bool>(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at + 1..).unwrap_or_default();
@@ -22,7 +21,8 @@ pub(super) fn contraction<const FOLD: bool>(text: &str, at: usize) -> usize {
     }
 }
 
-/// Where one byte that makes a contraction stands, and where two such bytes start.
+/// [`contraction`] on masks, without the apostrophes: bytes that are a contraction's only byte, and bytes that are the
+/// first of two.
 #[inline(always)]
 pub(super) fn contractions<B: Block, const FOLD: bool, const ASCII: bool>(block: B) -> (u64, u64) {
     let folded = if FOLD { block.or(0x20) } else { block };
@@ -37,8 +37,8 @@ pub(super) fn contractions<B: Block, const FOLD: bool, const ASCII: bool>(block:
     (one, two)
 }
 
-/// `\s+(?!\S)|\s+`: a run keeps its last character for what follows, unless it ends the text or is
-/// one character long.
+/// The end of `\s+(?!\S)|\s+`: a run leaves its last character to the next pretoken, unless the run is one character
+/// long or ends the text.
 pub(super) fn spaces_end(text: &str, at: usize) -> usize {
     let mut end = at;
     let mut last = at;
@@ -52,25 +52,25 @@ pub(super) fn spaces_end(text: &str, at: usize) -> usize {
     end
 }
 
-/// `\s*[\r\n]+|\s+(?!\S)|\s+`, or with `WHOLE_END` the same behind `\s+$|`: a run is cut behind its last
-/// newline, unless that run ends the text and `WHOLE_END`.
-pub(super) fn lines_end<const WHOLE_END: bool>(text: &str, at: usize) -> usize {
+/// The end of `\s*[\r\n]+|\s+(?!\S)|\s+`: a run of white space ends after its last newline. With `KEEP_TRAILING`,
+/// `\s+$|` comes first: a run that ends the text stays whole.
+pub(super) fn lines_end<const KEEP_TRAILING: bool>(text: &str, at: usize) -> usize {
     let mut end = at;
     let mut last = at;
-    let mut behind_newline = at;
+    let mut after_newline = at;
     loop {
         match class_at(text, end) {
             Some((class, n_bytes)) if class & SPACE != 0 => {
                 last = end;
                 end += n_bytes;
                 if matches!(text.as_bytes()[last], b'\r' | b'\n') {
-                    behind_newline = end;
+                    after_newline = end;
                 }
             }
             next => {
                 let is_end = next.is_none();
-                return if behind_newline > at && !(WHOLE_END && is_end) {
-                    behind_newline
+                return if after_newline > at && !(KEEP_TRAILING && is_end) {
+                    after_newline
                 } else if last > at && !is_end {
                     last
                 } else {
@@ -81,34 +81,34 @@ pub(super) fn lines_end<const WHOLE_END: bool>(text: &str, at: usize) -> usize {
     }
 }
 
-/// What [`lines`] says of a window's white space.
+/// What [`lines`] finds in a window.
 pub(super) struct Lines {
-    /// White space that is no newline and not `absorbed`.
+    /// White space other than newlines, outside of `attached`.
     pub plain: u64,
-    /// Starts among the white space.
+    /// White space that starts a pretoken.
     pub starts: u64,
     /// See [`super::scan::Starts`].
     pub unknown_from: u32,
 }
 
-/// The starts of [`lines_end`] in a window of which `absorbed` belongs to symbols before.
-///
-/// A run keeps its last character for what `follows`; before anything else it is like the text's end.
+/// [`lines_end`] on masks. `attached`: newlines that belong to symbols before them. A run leaves its last character to
+/// what follows only if that is in `follows`; anything else counts as the end of the text.
 #[inline(always)]
-pub(super) fn lines<B: Block, const ASCII: bool, const WHOLE_END: bool>(
+pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     window: &Window<B>,
     newlines: u64,
-    absorbed: u64,
+    attached: u64,
     follows: u64,
     is_last: bool,
 ) -> Lines {
-    let space = window.space & !absorbed;
-    let newlines = newlines & !absorbed;
+    let space = window.space & !attached;
+    let newlines = newlines & !attached;
     let plain = space & !newlines;
-    // Plain white space behind a newline starts a pretoken unless a further newline of the run follows.
+    // Plain white space after a newline starts a pretoken, unless the run holds another newline further on.
     let mut indents = plain & newlines << 1;
     let mut unknown_from = 64;
     if indents != 0 {
+        // Newlines that follow plain white space: the plain run before each holds no start.
         let mut closing = newlines & plain << 1;
         while closing != 0 {
             let below = (closing & closing.wrapping_neg()) - 1;
@@ -116,38 +116,41 @@ pub(super) fn lines<B: Block, const ASCII: bool, const WHOLE_END: bool>(
             indents &= !first_of_run(plain, below);
         }
         if is_last {
+            // The run that ends the text stays whole.
             let is_open = plain & window.valid & !(window.valid >> 1) != 0;
-            if WHOLE_END && is_open {
+            if KEEP_TRAILING && is_open {
                 indents &= !first_of_run(plain, window.valid);
             }
         } else if plain >> 63 != 0 {
+            // The run goes on after the window, perhaps to a newline.
             let open = indents & first_of_run(plain, u64::MAX);
             unknown_from = open.trailing_zeros();
         }
     }
-    let starts = firsts(space) | indents | plain & window.before::<ASCII>(window.valid & follows);
+    let starts = run_starts(space) | indents | plain & window.before::<ASCII>(window.valid & follows);
     Lines { plain, starts, unknown_from }
 }
 
-/// The first bit of the run in `mask` that ends with the last bit of `within`, which is 0s then 1s.
+/// The first bit of the run of `mask` that ends at the highest bit of `within`; `within` is 2^n - 1.
 #[inline(always)]
 fn first_of_run(mask: u64, within: u64) -> u64 {
     let gaps = !mask & within;
-    // The bit above the highest gap; bit 0 if there is none.
+    // The bit above the highest gap; bit 0 if there is no gap.
     1u64.checked_shl(64 - gaps.leading_zeros()).unwrap_or(0)
 }
 
-/// The run of `mask` upward from each of `seeds`, which are in it.
+/// The bits of `mask` from each of `seeds` (bits of `mask`) to the end of its run: the carry of the addition passes
+/// through the run and clears it, as in simdjson's search for runs of backslashes.
 #[inline(always)]
-pub(super) fn upward(mask: u64, seeds: u64) -> u64 {
+pub(super) fn extend_runs(mask: u64, seeds: u64) -> u64 {
     mask & (!mask.wrapping_add(seeds) | seeds)
 }
 
-/// The end of a run of numbers from `at` on, `MOST` characters at most.
+/// The end of `\p{N}{1,MAX}` at `at`.
 #[inline]
-pub(super) fn numbers_end<const MOST: u32>(text: &str, at: usize) -> usize {
+pub(super) fn numbers_end<const MAX: u32>(text: &str, at: usize) -> usize {
     let mut end = at;
-    for _ in 0..MOST {
+    for _ in 0..MAX {
         match class_at(text, end) {
             Some((class, n_bytes)) if class & NUMBER != 0 => end += n_bytes,
             _ => break,
@@ -156,30 +159,32 @@ pub(super) fn numbers_end<const MOST: u32>(text: &str, at: usize) -> usize {
     end
 }
 
-/// The starts of [`numbers_end`]: each run's first number and every `MOST`-th behind it; `MOST` is 1, 2 or 3.
+/// [`numbers_end`] on masks: the first number of each run and every `MAX`-th after it; `MAX` is 1, 2 or 3.
 #[inline(always)]
-pub(super) fn numbers<B: Block, const ASCII: bool, const MOST: u32>(window: &Window<B>, number: u64) -> u64 {
-    if MOST == 1 {
-        return if ASCII { number } else { number & !window.inner() };
+pub(super) fn numbers<B: Block, const ASCII: bool, const MAX: u32>(window: &Window<B>, number: u64) -> u64 {
+    if MAX == 1 {
+        return if ASCII { number } else { number & !window.continuation() };
     }
-    let mut starts = firsts(number);
+    let mut starts = run_starts(number);
     if ASCII || number & window.high == 0 {
+        // Numbers with `MAX` numbers before them: only there can a further group of the same run start.
         let mut inside = number & number << 1 & number << 2;
-        if MOST == 3 {
+        if MAX == 3 {
             inside &= number << 3;
         }
-        let mut next = starts << MOST & inside;
+        let mut next = starts << MAX & inside;
         while next != 0 {
             starts |= next;
-            next = next << MOST & inside;
+            next = next << MAX & inside;
         }
     } else {
-        let mut left = number & !window.inner();
+        // Numbers of several bytes: count them one by one.
+        let mut left = number & !window.continuation();
         let mut n_since = 0;
         while left != 0 {
             let bit = left & left.wrapping_neg();
             left &= left - 1;
-            n_since = if starts & bit != 0 { 0 } else { (n_since + 1) % MOST };
+            n_since = if starts & bit != 0 { 0 } else { (n_since + 1) % MAX };
             if n_since == 0 {
                 starts |= bit;
             }

@@ -1,8 +1,8 @@
-//! Scanners against the regex engine that runs the same text.
+//! Differential tests: the hand-written scanners against a regex engine that runs the same pattern.
 
 use super::*;
 
-/// All pretokens' ends by calling `fill` until the text is used up.
+/// The ends of all pretokens, by calling `fill` to the end of the text.
 fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     while from < document.len() {
@@ -20,7 +20,7 @@ fn show(document: &str, ends: &[usize]) -> Vec<String> {
     ends.iter().map(|&end| document[std::mem::replace(&mut from, end)..end].to_owned()).collect()
 }
 
-/// A small generator (xorshift64*): the same strings in each run.
+/// xorshift64* (Marsaglia; Vigna): the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Pieces that meet in every rule: kinds of space, contractions, scripts, marks, digits, symbols.
+/// Parts of test texts, some for each rule: kinds of space, contractions, scripts, marks, digits, symbols.
 const HOSTILE: &[&str] = &[
     " ",
     " ",
@@ -153,18 +153,18 @@ const HOSTILE: &[&str] = &[
     "\u{feff}",
 ];
 
-fn hostile_text(random: &mut Random, n_pieces: usize, kinds: usize) -> String {
-    // Half of the alphabets are neighbours in the list, which are of a kind.
+fn hostile_text(random: &mut Random, n_parts: usize, kinds: usize) -> String {
+    // Half of the alphabets are neighbours in the list, which are of one kind.
     let (start, is_near) = (random.below(HOSTILE.len()), random.below(2) == 0);
     let alphabet: Vec<_> = (0..kinds)
         .map(|nth| if is_near { start + nth } else { random.below(HOSTILE.len()) })
         .map(|nth| HOSTILE[nth % HOSTILE.len()])
         .collect();
     let mut text = String::new();
-    for _ in 0..n_pieces {
-        let piece = alphabet[random.below(kinds)];
+    for _ in 0..n_parts {
+        let part = alphabet[random.below(kinds)];
         let repeat = if random.below(12) == 0 { 1 + random.below(70) } else { 1 };
-        text.extend(std::iter::repeat_n(piece, repeat));
+        text.extend(std::iter::repeat_n(part, repeat));
     }
     text
 }
@@ -190,20 +190,20 @@ fn assert_equal(fast: &[(CpuTier, Pretokenizer)], oracle: &Pretokenizer, text: &
 }
 
 #[test]
-fn scanners_equal_the_regex_on_hostile_texts() {
+fn scanners_on_hostile_texts_equal_the_regex() {
     for (_, texts) in patterns::spellings() {
         let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut random = Random(0x9E37_79B9);
         for round in 0..if cfg!(debug_assertions) { 400 } else { 20_000 } {
-            let n_pieces = 1 + random.below(if round % 8 == 0 { 200 } else { 12 });
+            let n_parts = 1 + random.below(if round % 8 == 0 { 200 } else { 12 });
             let kinds = 2 + random.below(10);
-            assert_equal(&fast, &oracle, &hostile_text(&mut random, n_pieces, kinds));
+            assert_equal(&fast, &oracle, &hostile_text(&mut random, n_parts, kinds));
         }
     }
 }
 
 #[test]
-fn scanners_equal_the_regex_on_every_character_in_context() {
+fn scanners_on_every_character_in_context_equal_the_regex() {
     for (_, texts) in patterns::spellings() {
         let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut text = String::new();
@@ -227,17 +227,17 @@ fn scanners_equal_the_regex_on_every_character_in_context() {
 }
 
 #[test]
-fn names_give_texts_that_have_scanners() {
+fn named_patterns_all_have_scanners() {
     for name in names() {
-        assert!(patterns::family_of(named_patterns(name).unwrap()).is_some(), "{name}");
+        assert!(patterns::scanner(named_patterns(name).unwrap()).is_some(), "{name}");
     }
     assert_eq!(names().count(), names().collect::<std::collections::HashSet<_>>().len());
     assert_eq!(named_pattern("no such pattern"), None);
 }
 
-/// The first promise of `is_memoryless`: from any end on, the rest is as it was.
+/// Rule 1 of `is_memoryless`.
 #[test]
-fn scanning_starts_afresh_at_any_end() {
+fn scanners_started_at_any_pretoken_give_the_same_pretokens() {
     for (_, texts) in patterns::spellings() {
         let mut random = Random(0x1234_5677);
         for (tier, fast) in at_every_tier(texts) {
@@ -248,7 +248,7 @@ fn scanning_starts_afresh_at_any_end() {
                     let mut ends = Vec::new();
                     fast.fill(&text, end, &mut ends).unwrap();
                     assert_eq!(ends, all[nth + 1..][..ends.len()], "{tier:?} {texts:?} {text:?} from {end}");
-                    // What came before must not matter even as text.
+                    // The same where the text before it is cut off.
                     fast.fill(&text[end..], 0, &mut ends).unwrap();
                     let moved: Vec<_> = ends.iter().map(|moved| moved + end).collect();
                     assert_eq!(
@@ -262,9 +262,9 @@ fn scanning_starts_afresh_at_any_end() {
     }
 }
 
-/// The second promise of `is_memoryless`: appended text changes the last two pretokens at most.
+/// Rule 2 of `is_memoryless`.
 #[test]
-fn appended_text_changes_two_pretokens_at_most() {
+fn scanners_on_appended_text_change_at_most_two_pretokens() {
     for (_, texts) in patterns::spellings() {
         let (mut random, fast) = (Random(0x7654_3211), Pretokenizer::sequence(texts).unwrap());
         for _ in 0..if cfg!(debug_assertions) { 200 } else { 5000 } {
@@ -279,9 +279,9 @@ fn appended_text_changes_two_pretokens_at_most() {
     }
 }
 
-/// Every length from nothing to beyond two windows, and every place of a break in them.
+/// Lengths from zero to more than two windows, with the break at each offset.
 #[test]
-fn breaks_are_found_wherever_they_fall_in_a_window() {
+fn scanners_find_a_break_at_any_offset_of_a_window() {
     for (_, texts) in patterns::spellings() {
         let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         for (run, break_) in [
@@ -305,7 +305,7 @@ fn breaks_are_found_wherever_they_fall_in_a_window() {
 }
 
 #[test]
-fn long_pretokens_take_linear_time() {
+fn scanners_split_a_long_run_of_one_character() {
     let n_bytes = if cfg!(debug_assertions) { 64 << 10 } else { 4 << 20 };
     for (_, texts) in patterns::spellings() {
         let fast = Pretokenizer::sequence(texts).unwrap();
@@ -319,7 +319,7 @@ fn long_pretokens_take_linear_time() {
     }
 }
 
-/// The texts of named patterns, run as if they were anybody's.
+/// The named patterns and some others, without hand-written scanners.
 #[test]
 fn automata_equal_the_backtracking_regex() {
     let others: &[&[&str]] = &[
@@ -334,7 +334,7 @@ fn automata_equal_the_backtracking_regex() {
         .map(|(_, texts)| texts.to_vec())
         .chain(others.iter().map(|texts| texts.iter().map(|&text| text.to_owned()).collect()))
     {
-        let compiled = Pretokenizer::with_steps(&texts, RegexScanner::new).unwrap();
+        let compiled = Pretokenizer::compile(&texts, RegexScanner::new).unwrap();
         let (compiled, oracle) = ([(CpuTier::Portable, compiled)], Pretokenizer::by_regex(&texts).unwrap());
         n_automata += usize::from(texts.iter().all(|text| linear_regex::LinearRegex::new(text).is_some()));
         let mut random = Random(0x0BAD_5EED);
@@ -348,13 +348,13 @@ fn automata_equal_the_backtracking_regex() {
 fn pretokens_of(patterns: &[&str], text: &str) -> Vec<String> {
     let pretokenizer = Pretokenizer::by_regex(patterns).unwrap();
     let pretokens = show(text, &ends_of(&pretokenizer, text));
-    let compiled = Pretokenizer::with_steps(patterns, RegexScanner::new).unwrap();
+    let compiled = Pretokenizer::compile(patterns, RegexScanner::new).unwrap();
     assert_eq!(show(text, &ends_of(&compiled, text)), pretokens);
     pretokens
 }
 
 #[test]
-fn gaps_are_pretokens_and_empty_matches_are_not() {
+fn regex_gaps_are_pretokens_and_empty_matches_are_not() {
     assert_eq!(pretokens_of(&["b+"], "aabba"), ["aa", "bb", "a"]);
     assert_eq!(pretokens_of(&["b*"], "aabba"), ["aa", "bb", "a"]);
     assert_eq!(pretokens_of(&["x*(?=b)"], "aéxbxxb"), ["aé", "x", "b", "xx", "b"]);
@@ -364,7 +364,7 @@ fn gaps_are_pretokens_and_empty_matches_are_not() {
 }
 
 #[test]
-fn each_step_of_a_sequence_sees_only_its_piece() {
+fn sequence_patterns_see_only_their_segment() {
     assert_eq!(pretokens_of(&["[0-9]", r"\s+(?!\S)|\S+|\s"], "ab  12 c"), ["ab", "  ", "1", "2", " ", "c"]);
     assert_eq!(pretokens_of(&["b", "a|ab"], "aab"), ["a", "a", "b"]);
     assert_eq!(pretokens_of(&["[a-z]+", "^a"], "aba1ab"), ["a", "ba", "1", "a", "b"]);
@@ -372,7 +372,7 @@ fn each_step_of_a_sequence_sees_only_its_piece() {
 }
 
 #[test]
-fn a_sequence_may_give_more_ends_than_a_fill_but_loses_none() {
+fn sequence_gives_all_ends_of_a_long_segment() {
     let text = "ab".repeat(10 * ENDS_PER_FILL) + "1" + &"c".repeat(3 * ENDS_PER_FILL);
     assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());
 }
@@ -380,22 +380,22 @@ fn a_sequence_may_give_more_ends_than_a_fill_but_loses_none() {
 #[test]
 fn patterns_that_do_not_compile_or_give_up_are_errors() {
     for pattern in ["(", "[a", "*", r"\p{Nonsense}", "(?<", r"\p{L}{1000}{1000}{1000}"] {
-        let merged_id = Pretokenizer::new(pattern).and_then(|pretokenizer| pretokenizer.ends("aaaa"));
-        assert!(matches!(merged_id, Err(Error::Pattern { .. })), "{pattern}");
+        let ends = Pretokenizer::new(pattern).and_then(|pretokenizer| pretokenizer.ends("aaaa"));
+        assert!(matches!(ends, Err(Error::Pattern { .. })), "{pattern}");
     }
     let deep = "(".repeat(100_000);
     let message = Pretokenizer::new(&deep).err().unwrap().to_string();
     assert!(message.len() < 700 && message.contains("100000 bytes in all"), "{message}");
-    assert!(Pretokenizer::sequence(&["a"; MOST_STEPS]).is_ok());
-    let message = Pretokenizer::sequence(&["a"; MOST_STEPS + 1]).err().unwrap().to_string();
+    assert!(Pretokenizer::sequence(&["a"; MAX_PATTERNS]).is_ok());
+    let message = Pretokenizer::sequence(&["a"; MAX_PATTERNS + 1]).err().unwrap().to_string();
     assert!(message.contains("33 that split in turn; at most 32"), "{message}");
     let exponential = Pretokenizer::new(r"(?:(?=a)a|a)*b(?!c)").unwrap();
     assert!(matches!(exponential.ends(&"a".repeat(100_000)), Err(Error::Pattern { .. })));
 }
 
-/// Where the lookahead follows a repetition, the engine may give up, but must say so.
+/// The backtracking engine may give up, but must report that.
 #[test]
-fn any_pattern_takes_ten_megabytes_of_one_letter() {
+fn regex_on_ten_megabytes_of_one_letter_splits_or_refuses() {
     let text = "a".repeat(10 << 20);
     let refused = Pretokenizer::new(r"\p{L}+(?!x)|.").unwrap().ends(&text);
     assert!(matches!(refused, Err(Error::Pattern { .. })));

@@ -1,7 +1,7 @@
-//! The classes of a character: a byte of bits out of the generated tables.
+//! The classes of a character, as bits of a byte, from generated tables.
 //!
-//! Enters: valid UTF-8 and the offset of a character's first byte. Leaves: its class bits and its length
-//! in bytes. Cost: two dependent loads, from tables of which a text touches a few cache lines.
+//! Cost: two dependent loads (a two-stage table, Unicode Standard section 5.1); a text touches a few cache lines of it.
+//! Code points from [`DIRECT`] on are few ranges and found by binary search.
 
 use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
 
@@ -13,12 +13,12 @@ pub(super) fn class_of_code(code: u32) -> u8 {
     if code < DIRECT { class_direct(code) } else { class_in_ranges(code) }
 }
 
-/// Whether a character is of `\p{L}` or `\p{N}`.
+/// Whether a character matches `[\p{L}\p{N}]`.
 pub(super) fn is_letter_or_number(character: char) -> bool {
     class_of_code(u32::from(character)) & (LETTER | NUMBER) != 0
 }
 
-/// The class bits of a code point below [`DIRECT`]; of any other, something meaningless.
+/// The class bits of a code point below [`DIRECT`]; meaningless for any other.
 #[inline(always)]
 pub(super) fn class_direct(code: u32) -> u8 {
     block_of(code)[(code & 255) as usize]
@@ -28,7 +28,7 @@ pub(super) fn class_direct(code: u32) -> u8 {
 #[inline(always)]
 pub(super) fn block_of(code: u32) -> &'static [u8; 256] {
     let start = usize::from(INDEX[(code >> 8) as usize % INDEX.len()]);
-    // SAFETY: every entry of INDEX leaves 256 bytes of BLOCKS behind it, as checked below.
+    // SAFETY: each entry of INDEX is at least 256 bytes before the end of BLOCKS, as checked below.
     unsafe { &*BLOCKS.as_ptr().add(start).cast() }
 }
 
@@ -73,9 +73,8 @@ pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
 mod tests {
     use super::*;
 
-    /// Every code point of every class must agree with the engine that runs unnamed patterns.
     #[test]
-    fn tables_equal_those_of_the_regex_engine() {
+    fn classes_of_all_code_points_equal_those_of_the_regex_engine() {
         let everything: String = ('\0'..=char::MAX).collect();
         let mut expected = vec![0u8; 0x11_0000];
         for (bit, pattern) in [

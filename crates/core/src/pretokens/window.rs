@@ -1,30 +1,31 @@
-//! 64 bytes of a document as bit masks: bit i speaks of byte i.
+//! 64 bytes of a document as bit masks: bit i is byte i.
 //!
-//! Enters: 64 bytes that start at a pretoken's start. Leaves: one mask per class of character, where a
-//! character of several bytes has its class on each of them. Cost: a few vector operations for ASCII, and
-//! what [`Block::classes`] costs for everything else.
-//! Source of the method: simdjson's classification by masks; the classes by table are this library's own.
+//! There is one mask a class of characters; a character of several bytes has its class on each of its bytes. Cost: a
+//! few vector operations for ASCII; [`Block::classes`] looks up all other characters. The masks are simdjson's method
+//! (see [`super::scan`]); classes come from this library's Unicode tables.
 
 use super::byte_block::Block;
 use super::unicode;
 
-/// The bytes of a window.
-pub(super) const N_BYTES: usize = 64;
+/// Bytes in a window.
+pub(super) const WINDOW_BYTES: usize = 64;
 
-/// How far beyond a window the decoding of its last character may read.
-pub(super) const N_BEYOND: usize = 3;
+/// How far past a window the decoding of its last character may read.
+pub(super) const LOOKAHEAD_BYTES: usize = 3;
 
-/// The masks of one window. `ASCII` promises that no byte is above 0x7f: then `upper`, `lower` and `letter`
-/// are all that is needed and steps of one byte are steps of one character.
+/// The masks of one window.
+///
+/// Functions with `const ASCII: bool` promise with `true` that no byte is above 0x7f, so that each byte is a
+/// character. Such windows need no [`Window::add_non_ascii`].
 #[derive(Clone, Copy)]
 pub(super) struct Window<B> {
-    /// The bytes themselves, for questions that few windows ask.
+    /// The bytes themselves, for masks that few rules need.
     pub block: B,
-    /// Bytes that belong to the text: all but in the last window.
+    /// Bytes that belong to the text: all, except in the last window.
     pub valid: u64,
-    /// Letters of every kind.
+    /// Letters: `\p{L}`.
     pub letter: u64,
-    /// Lower-case letters. Only where wanted, like the next four.
+    /// Lower-case letters. Beyond ASCII only where wanted, as the next four.
     pub lower: u64,
     /// Upper-case and title-case letters.
     pub upper: u64,
@@ -34,9 +35,9 @@ pub(super) struct Window<B> {
     pub han: u64,
     /// Punctuation and symbols.
     pub symbol: u64,
-    /// Numbers of every kind.
+    /// Numbers: `\p{N}`.
     pub number: u64,
-    /// White space of every kind.
+    /// White space: `\s`.
     pub space: u64,
     /// Bytes above 0x7f.
     pub high: u64,
@@ -49,11 +50,12 @@ impl<B: Block> Window<B> {
     ///
     /// # Safety
     /// 64 bytes must be readable, 67 if any is above 0x7f; they must start at a character's first byte,
-    /// be UTF-8 as far as `valid`, and 0 behind that.
+    /// be UTF-8 as far as `valid`, and 0 after that.
     #[inline(always)]
     pub unsafe fn load(bytes: *const u8, valid: u64) -> Self {
-        // SAFETY: the caller vouches for 64 bytes.
+        // SAFETY: 64 bytes are readable by contract.
         let block = unsafe { B::load(bytes) };
+        // Setting 0x20 maps upper case to lower case, and no other byte to a letter.
         let folded = block.or(0x20);
         let letter = folded.within(b'a', b'z');
         let lower = block.within(b'a', b'z');
@@ -74,45 +76,47 @@ impl<B: Block> Window<B> {
         }
     }
 
-    /// Adds the characters beyond ASCII. `WANTED` holds the class bits that are wanted beside letter, number
-    /// and space.
+    /// Adds the characters beyond ASCII: letters, numbers, white space and the classes in `WANTED`.
     ///
     /// # Safety
     /// As for [`Window::load`], with the same `bytes`.
     #[inline(always)]
-    pub unsafe fn widen<const WANTED: u8>(&mut self, bytes: *const u8) {
+    pub unsafe fn add_non_ascii<const WANTED: u8>(&mut self, bytes: *const u8) {
         let (two, three, four) =
             (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
         self.leads = [two & !three, three & !four, four];
         // SAFETY: the caller's promise is the same.
         let classes = unsafe { self.block.classes(bytes, self.leads) };
+        // `high & !two` are the continuation bytes, 0x80..=0xbf. A second byte is any of them, a third one follows a
+        // continuation byte, a fourth one follows two. "Second" holds later ones too: it only filters what `spread`
+        // shifts there from a lead.
         let second = self.high & !two;
         let third = second & second << 1;
-        let inner = [second, third, third & second << 2];
-        self.letter |= spread::<B>(classes, unicode::LETTER, inner);
-        self.number |= spread::<B>(classes, unicode::NUMBER, inner);
-        self.space |= spread::<B>(classes, unicode::SPACE, inner);
-        self.lower |= spread::<B>(classes, unicode::LOWER & WANTED, inner);
-        self.upper |= spread::<B>(classes, unicode::UPPER & WANTED, inner);
-        self.mark |= spread::<B>(classes, unicode::MARK & WANTED, inner);
-        self.han |= spread::<B>(classes, unicode::HAN & WANTED, inner);
-        self.symbol |= spread::<B>(classes, unicode::SYMBOL & WANTED, inner);
+        let continuation = [second, third, third & second << 2];
+        self.letter |= spread::<B>(classes, unicode::LETTER, continuation);
+        self.number |= spread::<B>(classes, unicode::NUMBER, continuation);
+        self.space |= spread::<B>(classes, unicode::SPACE, continuation);
+        self.lower |= spread::<B>(classes, unicode::LOWER & WANTED, continuation);
+        self.upper |= spread::<B>(classes, unicode::UPPER & WANTED, continuation);
+        self.mark |= spread::<B>(classes, unicode::MARK & WANTED, continuation);
+        self.han |= spread::<B>(classes, unicode::HAN & WANTED, continuation);
+        self.symbol |= spread::<B>(classes, unicode::SYMBOL & WANTED, continuation);
     }
 
-    /// What is neither letter nor number nor white space.
+    /// Bytes of the text that are neither letter nor number nor white space.
     #[inline(always)]
     pub fn other(&self) -> u64 {
         self.valid & !(self.letter | self.number | self.space)
     }
 
-    /// Bytes of characters that are not their first.
+    /// Continuation bytes.
     #[inline(always)]
-    pub fn inner(&self) -> u64 {
+    pub fn continuation(&self) -> u64 {
         let [two, three, four] = self.leads;
         self.high & !(two | three | four)
     }
 
-    /// Characters (their first bytes) whose next character is in `mask`.
+    /// First bytes of the characters whose next character is in `mask`.
     #[inline(always)]
     pub fn before<const ASCII: bool>(&self, mask: u64) -> u64 {
         if ASCII {
@@ -133,20 +137,20 @@ impl<B: Block> Window<B> {
     }
 }
 
-/// Characters whose class byte has any of the bits `class`, on all of their bytes; `inner` are their second,
-/// third and fourth ones.
-// A function and not a closure: what is not inlined into the caller loses its instructions.
+/// All bytes of the characters that have any of the bits `class`. `classes` has them on first bytes only;
+/// `continuation` are the second, third and fourth bytes of characters.
+// A function, since closures cannot be `#[inline(always)]`: compiled outside the caller, it would lose its instructions.
 #[inline(always)]
-fn spread<B: Block>(classes: B, class: u8, inner: [u64; 3]) -> u64 {
+fn spread<B: Block>(classes: B, class: u8, continuation: [u64; 3]) -> u64 {
     if class == 0 {
         return 0;
     }
     let mask = classes.any_of(class);
-    mask | mask << 1 & inner[0] | mask << 2 & inner[1] | mask << 3 & inner[2]
+    mask | mask << 1 & continuation[0] | mask << 2 & continuation[1] | mask << 3 & continuation[2]
 }
 
 /// The first byte of each run in `mask`.
 #[inline(always)]
-pub(super) fn firsts(mask: u64) -> u64 {
+pub(super) fn run_starts(mask: u64) -> u64 {
     mask & !(mask << 1)
 }
