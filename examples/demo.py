@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, Tokenizer
-from pairloom.display import coloured
+from pairloom.analysis.render import coloured
 
 VOCAB_SIZE = 8192
 PARAGRAPH = (

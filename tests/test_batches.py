@@ -42,7 +42,7 @@ def test_a_lone_surrogate_is_named_by_the_index_of_its_text(call: str) -> None:
 
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])
 def test_the_index_counts_texts_of_all_batches(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom.counts.BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 100)
     with pytest.raises(UnicodeEncodeError, match=r"texts\[57\]"):
         TAKES_TEXTS[call](["twenty characters, 20"] * 57 + ["\udfff"])

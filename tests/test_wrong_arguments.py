@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, Tokenizer
-from pairloom.comparison import compare, load_side, named_documents, side_of
-from pairloom.inspection import inspect_tokenizer, unreachable_tokens
+from pairloom.analysis.compare import compare, load_side, named_documents, side_of
+from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
+from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
 from pairloom.model import Model
-from pairloom.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
 
 NESTED: list[Any] = []
 for _ in range(100_000):

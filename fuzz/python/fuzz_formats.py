@@ -20,7 +20,7 @@ import atheris
 with atheris.instrument_imports(include=["pairloom"]):
     from pairloom import Tokenizer
     from pairloom.errors import FormatError
-    from pairloom.formats import gpt2, huggingface, pairloom, ranks, tekken, tiktoken
+    from pairloom.formats import gpt2, huggingface, native, ranks, tekken, tiktoken
     from pairloom.model import LARGEST_ID, Model, assign_special_ids
 
 sys.path.append(str(Path(__file__).parent))
@@ -61,8 +61,8 @@ def with_ids(read: Callable[..., Model], **specials: int) -> Callable[[bytes], M
 
 
 PARSERS: dict[str, Callable[[bytes], Model]] = {
-    "schema1": lambda data: pairloom.read(data, NAME),
-    "schema2": lambda data: pairloom.read(data, NAME),
+    "schema1": lambda data: native.read(data, NAME),
+    "schema2": lambda data: native.read(data, NAME),
     "huggingface": lambda data: huggingface.read(data, NAME),
     "tekken": lambda data: tekken.read(data, NAME),
     "tiktoken": with_ids(tiktoken.read),
@@ -82,7 +82,7 @@ def check(name: str, data: bytes) -> None:
         assert message.startswith((NAME, str(VOCAB), str(MERGES))), message
         assert len(message) < 1000, message
         return
-    assert pairloom.read(pairloom.write(model), NAME) == model
+    assert native.read(native.write(model), NAME) == model
     text = "ab <e> ab"
     try:
         tokenizer = Tokenizer.from_model(model)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom import Tokenizer
-from pairloom.formats import gpt2, huggingface, pairloom, tiktoken
+from pairloom.formats import gpt2, huggingface, native, tiktoken
 from pairloom.model import Model
 
 SPLIT = b"\n--\n"
@@ -72,8 +72,8 @@ def _written(parser: str, model: Model) -> bytes | None:
         if parser == "gpt2":
             files = gpt2.write(model)
             return files[gpt2.VOCAB_NAME] + SPLIT + files[gpt2.MERGES_NAME]
-        writers = {"huggingface": huggingface.write, "tiktoken": tiktoken.write, "schema1": pairloom.write}
-        return {**writers, "schema2": pairloom.write}[parser](model)
+        writers = {"huggingface": huggingface.write, "tiktoken": tiktoken.write, "schema1": native.write}
+        return {**writers, "schema2": native.write}[parser](model)
     except (KeyError, ValueError):
         return None
 

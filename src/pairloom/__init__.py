@@ -10,9 +10,9 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
-    from pairloom.config import TrainingConfig
+    from pairloom._internal.progress import ProgressEvent
     from pairloom.corpus import Corpus
-    from pairloom.counts import PretokenCounts
+    from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.errors import (
         CheckpointError,
         CorpusError,
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         UnknownTokenIdError,
     )
     from pairloom.pretokens import pretokenize
-    from pairloom.progress import ProgressEvent
-    from pairloom.tokenize import tokenize_files
+    from pairloom.shards.tokenize_files import tokenize_files
     from pairloom.tokenizer import Tokenizer
-    from pairloom.training import train_bpe
+    from pairloom.training.config import TrainingConfig
+    from pairloom.training.cs336 import train_bpe
 
 __all__ = [
     "UNICODE_VERSION",
@@ -69,17 +69,17 @@ _MODULES = {
     "MissingKeyError": "errors",
     "PairloomError": "errors",
     "PatternError": "errors",
-    "PretokenCounts": "counts",
-    "ProgressEvent": "progress",
+    "PretokenCounts": "counts.pretoken_counts",
+    "ProgressEvent": "_internal.progress",
     "ResumeError": "errors",
     "SpecialTokenError": "errors",
     "Tokenizer": "tokenizer",
-    "TrainingConfig": "config",
+    "TrainingConfig": "training.config",
     "UnknownTokenIdError": "errors",
     "__version__": "_core",
     "pretokenize": "pretokens",
-    "tokenize_files": "tokenize",
-    "train_bpe": "training",
+    "tokenize_files": "shards.tokenize_files",
+    "train_bpe": "training.cs336",
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
-from pairloom.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
 
 DecodeErrors = Literal["strict", "replace", "ignore"]
 MergeRule = Literal["pairs", "ranks"]

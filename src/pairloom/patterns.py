@@ -1,10 +1,11 @@
 """The named patterns.
 
-The texts are in named_patterns.json, which the core reads too: for each name a description and its spellings. A
-spelling is a regular expression, or several that split one after the other, each what the one before left; its matches
-are the pretokens. The first spelling is what the name means. It is written without possessive quantifiers and without
-`$`, because these mean different things to different engines, and matches exactly what the owner's own text matches,
-which the tests check. The other spellings are published ones that give the same pretokens.
+The texts are in named_patterns.json, which the core reads too. For each name it has a description and spellings. A
+spelling is one regular expression, or several that split one after the other; the matches are the pretokens. The first
+spelling defines the name. It uses neither possessive quantifiers nor `$`, because engines disagree about these; tests
+check that it matches exactly what the owner's text matches. The other spellings are published ones that give the same
+pretokens.
+
 Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base); the tokenizer.json, tekken.json and Python
 files that the other models are published with.
 """
@@ -16,7 +17,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final, Literal, overload
 
-from pairloom.arguments import shown
+from pairloom._internal.arguments import shown
 
 _NAMED: Final[list[tuple[str, str, list[list[str]]]]] = json.loads(
     resources.files("pairloom").joinpath("named_patterns.json").read_bytes()

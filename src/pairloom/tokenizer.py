@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core, formats
-from pairloom.arguments import (
+from pairloom._internal.arguments import (
     check_bool,
     check_choice,
     check_int,
@@ -25,17 +25,17 @@ from pairloom.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom.config import TrainingConfig
+from pairloom._internal.background_io import ReadAhead
+from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
-from pairloom.counts import PretokenCounts
+from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern
-from pairloom.notice import warn
-from pairloom.overlap import ReadAhead
 from pairloom.patterns import pattern_name
-from pairloom.progress import Progress, reporter
-from pairloom.training import check_counts, train_model, train_on_files, train_on_texts
+from pairloom.training.config import TrainingConfig
+from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
 
 __all__ = ["Tokenizer", "check_tokenizer"]
@@ -645,7 +645,7 @@ class Tokenizer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (formats.pairloom.write(self._model), self._config)
+        return _unpickled, (formats.native.write(self._model), self._config)
 
 
 def check_tokenizer(name: str, value: Any) -> Tokenizer:
@@ -656,7 +656,7 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 
 
 def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
-    return Tokenizer.from_model(formats.pairloom.read(data, "the pickled tokenizer", legacy=True), config)
+    return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer", legacy=True), config)
 
 
 def _literals(name: str, tokens: Any) -> frozenset[str]:

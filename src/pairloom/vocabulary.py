@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom.arguments import check_bool, check_choice, check_int, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
-    from pairloom.config import TrainingConfig
+    from pairloom.training.config import TrainingConfig
 
 __all__ = ["from_bytes", "missing_bytes_text", "truncated", "with_special_tokens"]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pairloom import Tokenizer, progress
+from pairloom import Tokenizer
+from pairloom._internal import progress
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, json_lines
 

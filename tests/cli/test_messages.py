@@ -13,8 +13,8 @@ from pairloom.cli import messages
 from pairloom.cli.commands import COMMANDS
 from pairloom.cli.messages import error_message, in_words_of_options
 from tests.cli.commands import run
+from tests.cli.test_help import parser_of
 from tests.corpus.files import write_parquet
-from tests.test_command_help import parser_of
 
 
 @pytest.fixture

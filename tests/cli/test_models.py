@@ -11,7 +11,7 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.cli.commands import COMMANDS
 from tests.cli.commands import run
-from tests.test_command_help import parser_of
+from tests.cli.test_help import parser_of
 
 TEXT = "the cat's hat 12345 <e> the  end"
 
@@ -112,7 +112,7 @@ def test_every_command_with_a_model_has_them() -> None:
 
 
 def run_bytes(*arguments: str | Path) -> bytes:
-    from tests.test_cli import run
+    from tests.cli.test_commands import run
 
     done = run(*arguments)
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ import pytest
 from pairloom import Tokenizer
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
-from tests.tokenize.shards import documents_of, manifest_of
+from tests.shards.reading import documents_of, manifest_of
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_a_full_disk_without_a_disk(model: Path, tmp_path: Path, monkeypatch: py
     """The same where nothing can be mounted: the fourth write of ids fails."""
     import errno
 
-    from pairloom.sinks import npy
+    from pairloom.shards.writers import npy
 
     write_all, calls = npy.write_all, []
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, tekken, tiktoken
-from pairloom.formats import pairloom as native
+from pairloom.formats import gpt2, huggingface, native, tekken, tiktoken
 from pairloom.model import Model
 
 from .models import random_model, trained

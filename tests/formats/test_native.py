@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pairloom.errors import FormatError, MissingKeyError
-from pairloom.formats import pairloom as native
+from pairloom.formats import native
 from pairloom.model import Model
 
 from . import native_spec

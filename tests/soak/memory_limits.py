@@ -132,9 +132,9 @@ def _calls() -> dict[str, Call]:
     """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
     import pairloom
     from pairloom import Corpus, PretokenCounts, Tokenizer
-    from pairloom.comparison import compare, side_of
-    from pairloom.inspection import inspect_tokenizer
-    from pairloom.stats import compression_by_size, corpus_stats, text_stats
+    from pairloom.analysis.compare import compare, side_of
+    from pairloom.analysis.inspect import inspect_tokenizer
+    from pairloom.analysis.stats import compression_by_size, corpus_stats, text_stats
 
     def output(inputs: Inputs, name: str) -> Path:
         return inputs.folder / f"out-{os.getpid()}" / name

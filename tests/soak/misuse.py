@@ -29,12 +29,12 @@ import numpy as np
 
 import pairloom
 from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
-from pairloom.comparison import compare, load_side, named_documents, side_of
-from pairloom.config import PROFILES
-from pairloom.inspection import inspect_tokenizer, unreachable_tokens
+from pairloom.analysis.compare import compare, load_side, named_documents, side_of
+from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
+from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
 from pairloom.model import Model
 from pairloom.patterns import pattern_name, pattern_text
-from pairloom.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
+from pairloom.training.config import PROFILES
 from tests.soak.harness import Table
 from tests.soak.isolation import run_cases
 

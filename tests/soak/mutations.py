@@ -23,8 +23,7 @@ from typing import Any
 
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.errors import CountsError, FormatError, PairloomError, PatternError
-from pairloom.formats import WRITABLE, gpt2, huggingface, tiktoken
-from pairloom.formats import pairloom as native
+from pairloom.formats import WRITABLE, gpt2, huggingface, native, tiktoken
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
 from tests.soak.harness import Table

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from pairloom import Tokenizer
 from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import manifest_of
 from tests.soak.harness import Table
-from tests.tokenize.shards import manifest_of
 
 SUMMARY = (
     "tokenize killed at a random moment (SIGKILL), up to three times in a row; a failure is a shard that the manifest"

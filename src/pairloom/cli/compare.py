@@ -7,11 +7,20 @@ import json
 from pathlib import Path
 
 from pairloom import Tokenizer
+from pairloom.analysis.compare import (
+    LIBRARIES,
+    Comparison,
+    Difference,
+    Side,
+    compare,
+    load_side,
+    named_documents,
+    side_of,
+)
+from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_unsaid_arguments, load_at
-from pairloom.comparison import LIBRARIES, Comparison, Difference, Side, compare, load_side, named_documents, side_of
-from pairloom.display import shown_token
 from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "show where two tokenizers first differ, and by how much in tokens and bytes per token"

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pairloom.arguments import LARGEST_INT
-from pairloom.arguments import shown as shown_value
+from pairloom._internal.arguments import LARGEST_INT
+from pairloom._internal.arguments import shown as shown_value
+from pairloom._internal.progress import Pace, Progress, ProgressEvent
 from pairloom.errors import CorpusError
-from pairloom.progress import Pace, Progress, ProgressEvent
 
 __all__ = [
     "LEFT_OUT",

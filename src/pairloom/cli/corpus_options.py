@@ -7,10 +7,10 @@ import re
 from typing import Any, get_args
 
 from pairloom.cli.console import whole_number
-from pairloom.config import PROFILES, TrainingConfig
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import InputFormat
 from pairloom.tokenizer import SPECIALS
+from pairloom.training.config import PROFILES, TrainingConfig
 
 __all__ = [
     "add_corpus_options",

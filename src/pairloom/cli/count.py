@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, TrainingConfig
+from pairloom._internal.atomic import check_free
 from pairloom.cli.corpus_options import (
     add_corpus_options,
     add_pretoken_options,
@@ -15,7 +16,6 @@ from pairloom.cli.corpus_options import (
     count_options,
     pretoken_fields,
 )
-from pairloom.formats.atomic import check_free
 
 HELP = "count the pretokens of a corpus, to be merged and trained on later"
 

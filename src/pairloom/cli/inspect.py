@@ -8,10 +8,10 @@ import os
 import sys
 
 from pairloom import Tokenizer
+from pairloom.analysis.inspect import Inspection, inspect_tokenizer
+from pairloom.analysis.render import coloured, shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.display import coloured, shown_token
-from pairloom.inspection import Inspection, inspect_tokenizer
 
 HELP = "show sizes, pattern, special tokens, longest, unreachable and duplicate tokens; a text in colour"
 

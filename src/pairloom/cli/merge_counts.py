@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from pairloom import CountsError, PretokenCounts
+from pairloom._internal.atomic import check_free
 from pairloom.cli.count import report
-from pairloom.formats.atomic import check_free
 
 HELP = "add up counts files that were made in the same way"
 

@@ -7,10 +7,10 @@ import json
 import math
 from pathlib import Path
 
+from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
 
 # As much text as is encoded by every truncation that a plot shows.
 _SAMPLE_BYTES = 4 << 20
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     """Prints the figures; the plot is written first, so that a failure prints nothing."""
     plot = None if args.plot is None else Path(args.plot)
     if plot is not None:
-        from pairloom.plots import check_plot
+        from pairloom.analysis.plots import check_plot
 
         check_plot(plot, args.force)
     tokenizer = load_model(args)
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
         specials=args.specials,
     )
     if plot is not None:
-        from pairloom.plots import plot_stats
+        from pairloom.analysis.plots import plot_stats
 
         try:
             sizes = compression_by_size(tokenizer, stats.sample)

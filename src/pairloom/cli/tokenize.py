@@ -6,12 +6,12 @@ import argparse
 import json
 import time
 
+from pairloom._internal.warnings import warn
 from pairloom.cli.console import LEFT_OUT, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.notice import warn
-from pairloom.sinks import FORMATS
-from pairloom.tokenize import SHARD_TOKENS, tokenize_files
+from pairloom.shards.shards import FORMATS
+from pairloom.shards.tokenize_files import SHARD_TOKENS, tokenize_files
 
 HELP = "turn a corpus into files of ids that training maps into memory"
 

@@ -18,7 +18,7 @@ from pairloom.cli.corpus_options import (
 )
 from pairloom.cli.merge_counts import load_merged
 from pairloom.formats import WRITABLE, check_expressible, check_place
-from pairloom.training import lay_out
+from pairloom.training.train import lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
 

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pairloom import _core
+from pairloom._internal.optional_deps import extra
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
-from pairloom.extras import extra
 
 __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
 

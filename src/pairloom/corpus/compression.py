@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final, Protocol
 
+from pairloom._internal.optional_deps import extra
 from pairloom.errors import CorpusError
-from pairloom.extras import extra
 
 __all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
-from pairloom.arguments import check_bool, check_choice, check_int, check_paths, check_str, check_texts, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_str, check_texts, shown
+from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.errors import CorpusError
-from pairloom.notice import warn
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
-from pairloom.arguments import check_choice
+from pairloom._internal.arguments import check_choice
+from pairloom._internal.optional_deps import extra
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
-from pairloom.extras import extra
 
 __all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve"]
 

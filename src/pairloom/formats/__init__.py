@@ -11,13 +11,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pairloom.arguments import check_bool, check_path, shown
+from pairloom._internal.arguments import check_bool, check_path, shown
+from pairloom._internal.atomic import check_file, check_free, write_file, write_folder
+from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, pairloom, ranks, tekken, tiktoken
-from pairloom.formats.atomic import check_file, check_free, write_file, write_folder
+from pairloom.formats import gpt2, huggingface, native, ranks, tekken, tiktoken
 from pairloom.formats.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
-from pairloom.notice import warn
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.vocabulary import missing_bytes_text
 
@@ -32,7 +32,7 @@ __all__ = [
     "gpt2",
     "huggingface",
     "load",
-    "pairloom",
+    "native",
     "ranks",
     "save",
     "tekken",
@@ -53,7 +53,7 @@ INCOMPLETE = ("tiktoken", "gpt2")
 
 _HEAD_BYTES = 4096
 # The native file is any JSON object that is none of the others.
-_SNIFFERS = (("tekken", tekken), ("huggingface", huggingface), ("tiktoken", tiktoken), ("pairloom", pairloom))
+_SNIFFERS = (("tekken", tekken), ("huggingface", huggingface), ("tiktoken", tiktoken), ("pairloom", native))
 
 
 def load(
@@ -69,7 +69,7 @@ def load(
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, else by its tekken.json. `pattern`
     and `special_tokens` are for formats whose files do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
-    vocabulary that lacks some of the 256 bytes. legacy: see `pairloom.read`. Raises OSError, and FormatError naming the
+    vocabulary that lacks some of the 256 bytes. legacy: see `native.read`. Raises OSError, and FormatError naming the
     file, the place and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
@@ -96,7 +96,7 @@ def load(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
             if format == "pairloom":
-                model = pairloom.read(data, str(file), legacy=legacy)
+                model = native.read(data, str(file), legacy=legacy)
             else:
                 model = {"huggingface": huggingface.read, "tekken": tekken.read}[format](data, str(file))
     check_bytes(model, str(file), allow_missing_bytes)
@@ -193,7 +193,7 @@ def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
     """The file, or the files of a folder by name."""
     if format == "gpt2":
         return gpt2.write(model)
-    return {"pairloom": pairloom.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}[format](model)
+    return {"pairloom": native.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}[format](model)
 
 
 def _check_format(format: str, known: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pairloom.arguments import check_special_tokens
+from pairloom._internal.arguments import check_special_tokens
 from pairloom.errors import FormatError
 from pairloom.formats.byte_alphabet import to_alphabet
 from pairloom.formats.json_text import check_not_pickle, model_of, parse, shown

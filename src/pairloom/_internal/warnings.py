@@ -1,0 +1,20 @@
+"""Warnings that point at the caller's line, however deep inside pairloom they arise."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["warn"]
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def warn(message: str) -> None:
+    """Warns (UserWarning) about the first line outside of this package that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, stacklevel=level)

@@ -1,0 +1,1 @@
+"""Analysis of tokenizers and corpora: statistics, comparison with other libraries, inspection, plots."""

@@ -1,0 +1,293 @@
+"""Where two tokenizers first differ, and by how much.
+
+Enters: two `Side`s (a tokenizer of pairloom, tiktoken or tokenizers each) and named documents. Leaves: a Comparison.
+Two notions of difference: the ids, which say whether one can stand in for the other; and the cuts, the places where
+tokens end, which are comparable across vocabularies that number their tokens differently. Cost: both encodings of each
+document, one document in memory at a time.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom._internal.arguments import check_path, check_str
+from pairloom.corpus import Corpus
+from pairloom.errors import FormatError
+from pairloom.formats.byte_alphabet import from_alphabet
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
+
+LIBRARIES = ("tiktoken:", "hf:")
+"""What begins the name of a side that is no file."""
+
+_WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
+_CONTEXT_BYTES = 40
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: a name, text -> ids [n], and the bytes of an id; `lengths` int64 [largest id + 1], in bytes."""
+
+    name: str
+    encode: Callable[[str], npt.NDArray[Any]]
+    token: Callable[[int], bytes]
+    lengths: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The tokens around a difference on one side; the first differing one is `ids[at]`, if it is there at all."""
+
+    ids: list[int]
+    tokens: list[bytes]
+    at: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place: the document's name, the byte where the first differing tokens begin, the text around, both sides."""
+
+    document: str
+    byte_offset: int
+    before: str
+    after: str
+    windows: tuple[Window, Window]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in terms of JSON; bytes as lists of int."""
+        plain = asdict(self)
+        for window in plain["windows"]:
+            window["tokens"] = [list(token) for token in window["tokens"]]
+        return plain
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides over all documents; pairs are (first side, second side).
+
+    n_differing_ids, n_differing_cuts: documents. n_altered: documents whose tokens do not spell the text (a normaliser,
+    an unknown token). ids, cuts: the first place of each kind, None where there is none.
+    """
+
+    names: tuple[str, str]
+    n_documents: int
+    n_bytes: int
+    n_tokens: tuple[int, int]
+    n_altered: tuple[int, int]
+    n_differing_ids: int
+    n_differing_cuts: int
+    ids: Difference | None
+    cuts: Difference | None
+
+    @property
+    def bytes_per_token(self) -> tuple[float, float]:
+        """Bytes of text a token; NaN without tokens."""
+        first, second = (self.n_bytes / n if n else float("nan") for n in self.n_tokens)
+        return first, second
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in terms of JSON."""
+        return {
+            **vars(self),
+            "bytes_per_token": [ratio if ratio == ratio else None for ratio in self.bytes_per_token],
+            "ids": self.ids and self.ids.as_dict(),
+            "cuts": self.cuts and self.cuts.as_dict(),
+        }
+
+
+def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> Comparison:
+    """Encodes each document (name, text) with both sides, special tokens recognised."""
+    sides = (first, second)
+    n_documents = n_bytes = n_differing_ids = n_differing_cuts = 0
+    n_tokens, n_altered = [0, 0], [0, 0]
+    first_ids: Difference | None = None
+    first_cuts: Difference | None = None
+    for name, text in documents:
+        data = check_str("the text of a document", text).encode()
+        ids = [side.encode(text) for side in sides]
+        ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
+        whole = [(int(end[-1]) if len(end) else 0) == len(data) for end in ends]
+        n_documents += 1
+        n_bytes += len(data)
+        for which in (0, 1):
+            n_tokens[which] += len(ids[which])
+            n_altered[which] += not whole[which]
+        # Offsets are those of a side whose tokens spell the text, where there is one.
+        spelt = 0 if whole[0] or not whole[1] else 1
+        place = _first_different(ids[0], ids[1])
+        if place is not None:
+            n_differing_ids += 1
+            first_ids = first_ids or _difference(name, data, sides, ids, ends[spelt], place)
+        place = _first_different(ends[0], ends[1])
+        if place is not None:
+            n_differing_cuts += 1
+            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[spelt], place)
+    return Comparison(
+        names=(first.name, second.name),
+        n_documents=n_documents,
+        n_bytes=n_bytes,
+        n_tokens=(n_tokens[0], n_tokens[1]),
+        n_altered=(n_altered[0], n_altered[1]),
+        n_differing_ids=n_differing_ids,
+        n_differing_cuts=n_differing_cuts,
+        ids=first_ids,
+        cuts=first_cuts,
+    )
+
+
+def _first_different(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int | None:
+    """The first place at which the arrays differ; the shorter one's end where it begins the other; None if equal."""
+    shorter = min(len(left), len(right))
+    unequal = np.flatnonzero(left[:shorter] != right[:shorter])
+    if len(unequal):
+        return int(unequal[0])
+    return None if len(left) == len(right) else shorter
+
+
+def _difference(
+    name: str,
+    data: bytes,
+    sides: tuple[Side, Side],
+    ids: list[npt.NDArray[Any]],
+    ends: npt.NDArray[np.int64],
+    place: int,
+) -> Difference:
+    offset = int(ends[place - 1]) if place else 0
+    start = max(place - _WINDOW_BEFORE, 0)
+    around = [found[start : place + _WINDOW_AFTER].tolist() for found in ids]
+    first, second = (
+        Window(near, [side.token(token_id) for token_id in near], place - start)
+        for side, near in zip(sides, around, strict=True)
+    )
+    return Difference(
+        document=name,
+        byte_offset=offset,
+        before=data[max(offset - _CONTEXT_BYTES, 0) : offset].decode(errors="replace"),
+        after=data[offset : offset + _CONTEXT_BYTES].decode(errors="replace"),
+        windows=(first, second),
+    )
+
+
+def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
+    """(name, text) of each document: the file, and where it holds several, the document's number from 1 on.
+
+    One document is in memory at a time. Warns when records were left out. Raises OSError, CorpusError (file and place).
+    """
+    if not isinstance(corpus, Corpus):
+        raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
+    reading = corpus.read()
+    parts: list[str] = []
+    for block in reading:
+        if block.withdraws:
+            parts.clear()
+            continue
+        name = corpus.names[block.source]
+        is_whole = corpus.is_one_document(block.source)
+        for number, text in enumerate(block.documents.texts(), start=block.first + 1):
+            yield (name if is_whole else f"{name}, document {number}"), "".join([*parts, text])
+            parts.clear()
+        parts.append(block.documents.open_text())
+    reading.warn()
+
+
+def load_side(name: str) -> Side:
+    """The side that `name` stands for: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
+
+    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
+    OSError, FormatError.
+    """
+    kind, _, rest = check_path("name", name).partition(":")
+    if kind == "tiktoken":
+        return side_of(_tiktoken_encoding(rest), name)
+    if kind == "hf":
+        return side_of(_huggingface_tokenizer(rest), name)
+    return side_of(Tokenizer.load(name), name)
+
+
+def _tiktoken_encoding(name: str) -> Any:
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise ImportError(f"tiktoken:{name} needs tiktoken: pip install pairloom[tiktoken]") from error
+    try:
+        return tiktoken.get_encoding(name)
+    except ValueError as error:
+        known = ", ".join(tiktoken.list_encoding_names())
+        raise ValueError(f"tiktoken:{name}: tiktoken has no encoding of that name; it has {known}") from error
+    except OSError as error:
+        raise OSError(f"tiktoken:{name}: tiktoken could not fetch it: {error}") from error
+
+
+def _huggingface_tokenizer(name: str) -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ImportError(f"hf:{name} needs tokenizers: pip install pairloom[huggingface]") from error
+    path = Path(name)
+    if path.is_dir():
+        path /= "tokenizer.json"
+    if not path.is_file() and (path.suffix == ".json" or path.is_absolute() or name.startswith(".")):
+        # Names of the hub look otherwise; asking it would take half a minute without a network.
+        raise FileNotFoundError(errno.ENOENT, "no such tokenizer.json", str(path))
+    try:
+        if path.is_file():
+            return tokenizers.Tokenizer.from_file(str(path))
+        return tokenizers.Tokenizer.from_pretrained(name)
+    except MemoryError:
+        raise
+    except Exception as error:  # tokenizers raises plain Exception for every failure
+        raise FormatError(f"hf:{name}: neither a tokenizer.json nor a name that can be fetched: {error}") from error
+
+
+def side_of(tokenizer: Any, name: str) -> Side:
+    """The side of a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer."""
+    if isinstance(tokenizer, Tokenizer):
+        return Side(
+            name, tokenizer.encode_to_numpy, tokenizer.id_to_token, tokenizer.token_byte_lengths(count_specials=True)
+        )
+    if hasattr(tokenizer, "decode_single_token_bytes"):
+        return _side_of_tiktoken(tokenizer, name)
+    if hasattr(tokenizer, "get_added_tokens_decoder"):
+        return _side_of_huggingface(tokenizer, name)
+    raise TypeError(
+        f"tokenizer must be a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer, not"
+        f" {type(tokenizer).__name__}"
+    )
+
+
+def _side_of_tiktoken(encoding: Any, name: str) -> Side:
+    tokens = {rank: token for token, rank in encoding._mergeable_ranks.items()}
+    tokens.update({i: text.encode() for text, i in encoding._special_tokens.items()})
+
+    def encode(text: str) -> npt.NDArray[Any]:
+        return np.array(encoding.encode(text, allowed_special="all"), dtype=np.int64)
+
+    return Side(name, encode, tokens.__getitem__, _lengths(tokens))
+
+
+def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
+    tokens = {}
+    for text, token_id in tokenizer.get_vocab(with_added_tokens=False).items():
+        token = from_alphabet(text)
+        tokens[token_id] = text.encode() if token is None else token
+    tokens.update({i: added.content.encode() for i, added in tokenizer.get_added_tokens_decoder().items()})
+
+    def encode(text: str) -> npt.NDArray[Any]:
+        return np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    return Side(name, encode, tokens.__getitem__, _lengths(tokens))
+
+
+def _lengths(tokens: dict[int, bytes]) -> npt.NDArray[np.int64]:
+    lengths = np.zeros(max(tokens, default=-1) + 1, dtype=np.int64)
+    for token_id, token in tokens.items():
+        lengths[token_id] = len(token)
+    return lengths

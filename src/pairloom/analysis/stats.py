@@ -1,0 +1,260 @@
+"""How well a tokenizer fits a corpus: compression, use of the vocabulary, balance, speed.
+
+Enters: a Tokenizer and a corpus. Leaves: CorpusStats; for plots, the compression of its truncations. Memory does not
+grow with the corpus: its blocks are encoded on all threads, ids counted and forgotten. Source of the Renyi efficiency:
+Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom._internal.arguments import check_int, check_str, check_texts, resolve_threads
+from pairloom._internal.background_io import ReadAhead
+from pairloom._internal.progress import Progress, reporter
+from pairloom.corpus import Block, Corpus
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+
+__all__ = [
+    "RENYI_ALPHA",
+    "CorpusStats",
+    "compression_by_size",
+    "corpus_stats",
+    "renyi_efficiency",
+    "text_stats",
+]
+
+RENYI_ALPHA: Final = 2.5
+"""The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
+
+_MOST_SIZES: Final = 10_000
+
+# bincount widens what it counts to 64 bits: so many ids at a time keep that small.
+_IDS_AT_ONCE: Final = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusStats:
+    """What a corpus became under a tokenizer.
+
+    n_words: runs of characters between white space. n_skipped: records that were left out. seconds: reading and
+    encoding. token_counts: int64 [n_vocab], how often each id came; token_bytes: int64 [n_vocab], bytes of each id's
+    token, 0 where an id stands for nothing. sample: texts from the beginnings of the files, as many bytes as were asked
+    for. Ratios are NaN where nothing was counted.
+    """
+
+    n_documents: int
+    n_bytes: int
+    n_words: int
+    n_skipped: int
+    seconds: float
+    token_counts: npt.NDArray[np.int64]
+    token_bytes: npt.NDArray[np.int64]
+    sample: list[str] = field(repr=False)
+
+    @property
+    def n_tokens(self) -> int:
+        """All ids that the corpus became, special tokens included."""
+        return int(self.token_counts.sum())
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Compression: bytes of text a token."""
+        return _ratio(self.n_bytes, self.n_tokens)
+
+    @property
+    def tokens_per_word(self) -> float:
+        """Fertility: tokens a word between white space; the white space's tokens count too."""
+        return _ratio(self.n_tokens, self.n_words)
+
+    @property
+    def single_byte_share(self) -> float:
+        """The share of tokens that are one byte long."""
+        return _ratio(int(self.token_counts[self.token_bytes == 1].sum()), self.n_tokens)
+
+    @property
+    def unused(self) -> npt.NDArray[np.int64]:
+        """The ids of tokens that never came, special tokens included, ascending: int64 [n]."""
+        return np.flatnonzero((self.token_counts == 0) & (self.token_bytes > 0))
+
+    @property
+    def n_vocab_tokens(self) -> int:
+        """Ids that stand for a token."""
+        return int((self.token_bytes > 0).sum())
+
+    @property
+    def renyi_efficiency(self) -> float:
+        """`renyi_efficiency` of the token counts at RENYI_ALPHA, over the whole vocabulary."""
+        return renyi_efficiency(self.token_counts, self.n_vocab_tokens)
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Throughput of reading and encoding."""
+        return _ratio(self.n_bytes, self.seconds)
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        """The figures in terms of JSON; null where nothing was counted."""
+        figures: dict[str, int | float] = {
+            "documents": self.n_documents,
+            "bytes": self.n_bytes,
+            "words": self.n_words,
+            "skipped": self.n_skipped,
+            "tokens": self.n_tokens,
+            "bytes_per_token": self.bytes_per_token,
+            "tokens_per_word": self.tokens_per_word,
+            "single_byte_share": self.single_byte_share,
+            "vocabulary": self.n_vocab_tokens,
+            "unused_tokens": len(self.unused),
+            "renyi_efficiency": self.renyi_efficiency,
+            "seconds": self.seconds,
+            "bytes_per_second": self.bytes_per_second,
+        }
+        return {name: value if math.isfinite(value) else None for name, value in figures.items()}
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
+
+
+def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int, alpha: float = RENYI_ALPHA) -> float:
+    """Renyi entropy of order `alpha` of the token distribution, over that of `n_vocab` tokens used evenly: 0 to 1.
+
+    counts: how often each token came. At alpha = 1 this is Shannon's entropy. NaN where nothing was counted or a
+    vocabulary of one token has no entropy. Source: Zouhar et al. 2023, Eff_alpha = H_alpha(p) / log |V|.
+    """
+    try:
+        alpha = float(alpha)
+        used = np.asarray(counts, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError("counts and alpha must be numbers that a float can hold") from error
+    used = used[used > 0]
+    if not len(used) or n_vocab < 2:
+        return math.nan
+    share = used / used.sum()
+    if alpha == 1:
+        entropy = -float((share * np.log(share)).sum())
+    else:
+        entropy = math.log(float((share**alpha).sum())) / (1 - alpha)
+    # A single token used has entropy 0, not -0.
+    return abs(entropy) / math.log(n_vocab)
+
+
+class _Tally:
+    """The sums of CorpusStats while they grow."""
+
+    def __init__(self, n_vocab: int, sample_share: int) -> None:
+        self.counts = np.zeros(n_vocab, dtype=np.int64)
+        self.n_documents = self.n_bytes = self.n_words = 0
+        self.sample: list[str] = []
+        self._in_word = False
+        self._source = -1
+        self._sample_share = self._sample_left = sample_share
+
+    def add(self, block: Block, ids: npt.NDArray[Any]) -> None:
+        documents = block.documents
+        self.n_documents += len(documents)
+        self.n_bytes += documents.n_bytes
+        n_words, self._in_word = documents.count_words(self._in_word)
+        self.n_words += n_words
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            self.counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(self.counts))
+        if block.source != self._source:
+            self._source, self._sample_left = block.source, self._sample_share
+        if self._sample_left:
+            self._take([*documents.texts(), documents.open_text()])
+
+    def _take(self, texts: list[str]) -> None:
+        """Adds texts to the sample while there is room; a character that is cut in two is dropped."""
+        for text in texts:
+            data = text.encode()[: self._sample_left]
+            self._sample_left -= len(data)
+            if data:
+                self.sample.append(data.decode(errors="ignore"))
+
+
+def corpus_stats(
+    tokenizer: Tokenizer,
+    inputs: Any,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    sample_bytes: int = 0,
+    specials: str = "recognise",
+    **options: Any,
+) -> CorpusStats:
+    """The figures of a corpus.
+
+    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: literals of special tokens are their ids
+    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). sample_bytes: keep so much text, an equal
+    share from the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and
+    place).
+    """
+    check_tokenizer("tokenizer", tokenizer)
+    check_int("sample_bytes", sample_bytes, least=0)
+    if isinstance(inputs, Corpus) and options:
+        raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
+    corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
+    reading = corpus.read()
+    encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))
+    tally = _Tally(tokenizer.n_vocab, -(-sample_bytes // len(corpus.names)))
+    done, seconds = 0, 0.0
+    with reporter(progress) as report, ReadAhead(reading) as blocks:
+        if report is not None:
+            report("encode", 0, reading.total)
+        started = time.perf_counter()
+        for block in blocks:
+            ids, _, _ = encoder.push(block.documents, name=corpus.names[block.source], first=block.first)
+            seconds += time.perf_counter() - started
+            tally.add(block, ids)
+            done = block.done
+            if report is not None:
+                report("encode", done, max(reading.total, done))
+            started = time.perf_counter()
+        if report is not None and corpus.max_bytes is None:
+            report("encode", max(reading.total, done), max(reading.total, done))
+    reading.warn()
+    return CorpusStats(
+        n_documents=tally.n_documents,
+        n_bytes=tally.n_bytes,
+        n_words=tally.n_words,
+        n_skipped=reading.n_skipped,
+        seconds=seconds,
+        token_counts=tally.counts,
+        token_bytes=tokenizer.token_byte_lengths(count_specials=True),
+        sample=tally.sample,
+    )
+
+
+def text_stats(
+    tokenizer: Tokenizer, texts: Iterable[str], *, threads: int = 0, specials: str = "recognise"
+) -> CorpusStats:
+    """The figures of texts, each a document; `specials` as in `corpus_stats`."""
+    return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads, specials=specials)
+
+
+def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int = 12) -> list[tuple[int, float]]:
+    """(tokens in the vocabulary, bytes per token of `texts`) of truncations to sizes in geometric steps, ascending.
+
+    Raises ValueError where a tokenizer cannot be truncated: ranks instead of merges, or merges out of order.
+    """
+    model = check_tokenizer("tokenizer", tokenizer).model
+    check_int("n_sizes", n_sizes, least=1, most=_MOST_SIZES)
+    check_texts("texts", texts)
+    texts = [check_str(f"texts[{index}]", text) for index, text in enumerate(texts)]
+    n_bytes, n_merges = sum(len(text.encode()) for text in texts), len(model.merges)
+    n_base = len(model.token_ids) - n_merges
+    # Nothing but merges is left out, so that it makes no difference here whether special tokens are counted.
+    points = []
+    for size in np.unique(
+        np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(int)
+    ).tolist():
+        smaller = tokenizer.truncate_vocab(size, specials_counted=False)
+        points.append((len(smaller.vocab), _ratio(n_bytes, int(smaller.count_tokens_batch(texts).sum()))))
+    return points

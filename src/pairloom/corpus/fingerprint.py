@@ -1,0 +1,116 @@
+"""Fingerprints: what tells a corpus from another one, cheaply.
+
+A checkpoint keeps the fingerprint of the corpus that was counted, and refuses another. Fingerprints are JSON objects.
+
+Files: name, size and time of modification of each. Where they hold no more than 64 MiB together the SHA-256 of their
+content is taken too, and decides in place of the time. Texts in a list or tuple: their number and the SHA-256 of all of
+them. Any other iterable can be read only once, so only its first texts, up to four million characters, are looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus.sources import STDIN, Source, is_for_corpus
+from pairloom.corpus.text_batches import batches_of
+
+__all__ = ["difference", "of_corpus", "of_files", "of_texts"]
+
+_MOST_DIGESTED_BYTES = 64 << 20
+_PIECE_CHARACTERS = 1 << 20
+
+
+def of_files(paths: list[str]) -> dict[str, Any]:
+    """The fingerprint of the files that training on `paths` reads; OSError for one that is not there.
+
+    What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size.
+    """
+    if any(is_for_corpus(path) for path in paths):
+        return {"files": _files(Corpus(paths).sources)}
+    return {"files": _files([Source(path, "text", None, None) for path in paths])}
+
+
+def of_corpus(corpus: Corpus) -> dict[str, Any]:
+    """The fingerprint of what a corpus reads, and how; of texts in memory only that they are such."""
+    return {
+        "files": _files(corpus.sources),
+        "options": {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files},
+    }
+
+
+def of_texts(texts: Iterable[str]) -> tuple[dict[str, Any], Iterable[str]]:
+    """(the fingerprint of texts, the texts): the first texts of an iterator are taken and put back."""
+    if isinstance(texts, Corpus):
+        return of_corpus(texts), texts
+    if is_dataset(texts):
+        dataset: Any = texts
+        n_rows = len(dataset) if hasattr(dataset, "__len__") else None
+        known = getattr(dataset, "_fingerprint", None)
+        return {"dataset": known if isinstance(known, str) else None, "rows": n_rows}, texts
+    if isinstance(texts, (list, tuple)):
+        return {"texts": len(texts), "sha256": _digest(batches_of(texts))}, texts
+    remaining = iter(texts)
+    first = next(batches_of(remaining), [])
+    return {"texts": None, "sha256": _digest([first])}, itertools.chain(first, remaining)
+
+
+def difference(theirs: Any, mine: dict[str, Any]) -> str | None:
+    """How the fingerprint of another corpus differs from `mine`; None where the corpora are equal."""
+    if theirs == mine:
+        return None
+    if not isinstance(theirs, dict) or theirs.keys() != mine.keys():
+        return "texts in memory here, files there" if "files" not in mine else "files here, texts in memory there"
+    if "files" not in mine:
+        return "the texts are not the same"
+    if theirs.get("options") != mine.get("options"):
+        return f"it is read with {mine.get('options')} here, with {theirs.get('options')} there"
+    before, now = theirs["files"], mine["files"]
+    if not isinstance(before, list) or len(before) != len(now):
+        return f"{len(now)} files here, {len(before) if isinstance(before, list) else 'no list of files'} there"
+    for old, new in zip(before, now, strict=True):
+        if not isinstance(old, dict) or old.get("path") != new["path"]:
+            return f"{new['path']} here, {old.get('path') if isinstance(old, dict) else 'nothing'} there"
+        if old.get("bytes") != new["bytes"]:
+            return f"{new['path']} has {new['bytes']} bytes, and had {old.get('bytes')}"
+        if new["sha256"] is not None and old.get("sha256") is not None:
+            if old["sha256"] != new["sha256"]:
+                return f"{new['path']} has other content"
+        elif old.get("modified_ns") != new["modified_ns"]:
+            return f"{new['path']} was modified since"
+    return None
+
+
+def _files(sources: list[Source]) -> list[dict[str, Any]]:
+    """What is known of each file."""
+    files: list[dict[str, Any]] = []
+    for source in sources:
+        status = None if source.is_remote or source.name == STDIN else Path(source.name).stat()
+        known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": None, "sha256": None}
+        if status is not None and stat.S_ISREG(status.st_mode):
+            known |= {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
+        files.append(known)
+    if sum(file["bytes"] or 0 for file in files) <= _MOST_DIGESTED_BYTES:
+        for file in files:
+            if file["modified_ns"] is not None:
+                with Path(file["path"]).open("rb") as opened:
+                    file["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return files
+
+
+def _digest(batches: Iterable[list[str]]) -> str:
+    """The SHA-256 of texts and where each ends."""
+    digest = hashlib.sha256()
+    for texts in batches:
+        digest.update(np.fromiter(map(len, texts), dtype="<u8", count=len(texts)).tobytes())
+        joined = texts[0] if len(texts) == 1 else "".join(texts)
+        for start in range(0, len(joined), _PIECE_CHARACTERS):
+            digest.update(joined[start : start + _PIECE_CHARACTERS].encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

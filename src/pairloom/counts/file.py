@@ -1,0 +1,314 @@
+"""Counts as a file: what one machine counts, another adds and trains on.
+
+Enters: pretokens and counts as columns, and how the corpus was cut. Leaves: the same, from or to one of two formats,
+chosen by the suffix: `.parquet` is Parquet (with the `parquet` extra), everything else the native format.
+
+Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
+special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version. Equal counts
+give equal bytes. Reading checks all of it: CountsError says what, where, and how to mend it.
+
+Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
+n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
+text [n_pretoken_bytes]; the SHA-256 of everything before. All integers are little-endian.
+
+Parquet: columns pretoken (binary) and count (int64), neither null; the metadata as key-value pairs of the file, each
+key after "pairloom.", each value JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom import _core
+from pairloom._internal.arguments import check_special_tokens, shown
+from pairloom._internal.atomic import check_free, write_file
+from pairloom._internal.optional_deps import extra
+from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
+from pairloom.errors import CountsError
+from pairloom.patterns import pattern_text
+
+__all__ = ["CountsColumns", "from_bytes", "load", "save", "to_bytes"]
+
+MAGIC = b"PLCOUNTS"
+VERSION = 1
+
+_PREFIX = "pairloom."
+_BEGIN_BYTES = 16
+_DIGEST_BYTES = 32
+_ROW_GROUP = 1 << 20
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "pattern": (str, list),
+    "special_tokens": list,
+    "corpus_specials": str,
+    "unicode_version": str,
+    "n_bytes": int,
+    "n_documents": int,
+    "n_special_literals": int,
+    "tool_version": str,
+}
+
+
+class CountsColumns(NamedTuple):
+    """Sorted pretokens one after the other, where each ends (uint64 [n]), its count (uint64 [n]), and the metadata."""
+
+    text: bytes
+    ends: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.uint64]
+    metadata: dict[str, Any]
+
+
+def save(path: Path, columns: CountsColumns, overwrite: bool) -> None:
+    """Writes the file atomically; FileExistsError unless `overwrite`."""
+    check_free(path, overwrite)
+    write = _write_parquet if path.suffix == ".parquet" else to_bytes
+    write_file(path, write(columns), overwrite)
+
+
+def load(path: Path) -> CountsColumns:
+    """Reads a file that `save` wrote, or that another program wrote as described above."""
+    if path.suffix == ".parquet":
+        return _checked(_read_parquet(path), str(path))
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+        return _checked(_read_native(file, n_bytes, str(path)), str(path))
+
+
+def from_bytes(data: bytes, name: str) -> CountsColumns:
+    """Reads the native format out of bytes, which messages call `name`."""
+    return _checked(_read_native(io.BytesIO(data), len(data), name), name)
+
+
+def _checked(columns: CountsColumns, name: str) -> CountsColumns:
+    """The columns, if each pretoken stands once, in order, with a count of at least 1."""
+    if len(columns.counts) and not columns.counts.all():
+        row = int(np.flatnonzero(columns.counts == 0)[0])
+        raise CountsError(f"{name}: row {row}: a count of 0; leave such rows out")
+    try:
+        _core.check_ascending(columns.text, columns.ends)
+    except ValueError as error:
+        raise CountsError(f"{name}: {error}") from error
+    return columns
+
+
+# The native format ----------------------------------------------------------------------------------------------
+
+
+def to_bytes(columns: CountsColumns) -> bytes:
+    """The columns in the native format."""
+    header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
+    encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    body = b"".join(
+        [
+            MAGIC,
+            VERSION.to_bytes(4, "little"),
+            len(encoded).to_bytes(4, "little"),
+            encoded,
+            columns.ends.astype("<u8").tobytes(),
+            columns.counts.astype("<u8").tobytes(),
+            columns.text,
+        ]
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumns:
+    """Reads the native format; `n_bytes` is the size of the file, where it has one.
+
+    What a file says of itself is checked before the rest of it is read: a file of another kind may be of any size.
+    """
+    begin = file.read(_BEGIN_BYTES)
+    if begin[:8] != MAGIC:
+        hint = "; it looks like Parquet: give it the suffix .parquet" if begin[:4] == b"PAR1" else ""
+        raise CountsError(f"{name}: not a counts file (it begins with {begin[:8]!r}){hint}")
+    version = int.from_bytes(begin[8:12], "little")
+    if version != VERSION:
+        raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
+    start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
+    if n_bytes is not None and start + _DIGEST_BYTES > n_bytes:
+        raise CountsError(f"{name}: cut short in the header, at byte {n_bytes}; copy it again")
+    encoded = file.read(1)
+    if encoded == b"{":
+        # Only now: the length of what is no header may be any number.
+        encoded += file.read(start - _BEGIN_BYTES - 1)
+    elif encoded:
+        raise CountsError(f"{name}: the header at byte 16 is not a JSON object: it begins with {encoded!r}")
+    if len(begin) + len(encoded) < start:
+        raise CountsError(f"{name}: cut short in the header, at byte {len(begin) + len(encoded)}; copy it again")
+    header = _from_json(encoded, f"{name}: the header at byte 16")
+    metadata = _checked_metadata(header, name)
+    n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
+    expected = start + 16 * n + n_text + _DIGEST_BYTES
+    rest = file.read(expected - start + 1) if n_bytes in (None, expected) else b""
+    n_found = n_bytes if n_bytes is not None else start + len(rest)
+    if n_found != expected or start + len(rest) != expected:
+        raise CountsError(f"{name}: {n_found} bytes where the header asks for {expected}; the file was cut or padded")
+    digest = hashlib.sha256(begin + encoded)
+    digest.update(memoryview(rest)[:-_DIGEST_BYTES])
+    if digest.digest() != rest[-_DIGEST_BYTES:]:
+        raise CountsError(f"{name}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
+    ends = np.frombuffer(rest, dtype="<u8", count=n).astype(np.uint64)
+    counts = np.frombuffer(rest, dtype="<u8", count=n, offset=8 * n).astype(np.uint64)
+    return CountsColumns(rest[16 * n : -_DIGEST_BYTES], ends, counts, metadata)
+
+
+def _from_json(encoded: bytes, what: str) -> Any:
+    """The JSON value, or a CountsError that says that `what` is none."""
+    try:
+        return json.loads(encoded)
+    except UnicodeDecodeError as error:
+        raise CountsError(f"{what} is not UTF-8: invalid at its byte {error.start}") from error
+    except ValueError as error:
+        raise CountsError(f"{what} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise CountsError(f"{what} is not JSON of counts: it is nested too deeply") from error
+
+
+def _size(header: dict[str, Any], key: str, name: str) -> int:
+    value = header.get(key)
+    if type(value) is not int or not 0 <= value < 1 << 60:
+        raise CountsError(f"{name}: header: {key!r} must be a size, not {shown(value)}")
+    return value
+
+
+# Parquet --------------------------------------------------------------------------------------------------------
+
+
+def _write_parquet(columns: CountsColumns) -> bytes:
+    pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
+    if len(columns.counts) and int(columns.counts.max()) >= 1 << 63:
+        raise CountsError("a count exceeds 2**63 - 1, which the int64 of Parquet cannot hold; save as a native file")
+    pairs = {_PREFIX + key: json.dumps(value, ensure_ascii=False) for key, value in columns.metadata.items()}
+    schema = pyarrow.schema(
+        [
+            pyarrow.field("pretoken", pyarrow.binary(), nullable=False),
+            pyarrow.field("count", pyarrow.int64(), nullable=False),
+        ],
+        metadata=pairs,
+    )
+    out = io.BytesIO()
+    starts = np.concatenate([np.zeros(1, np.uint64), columns.ends]).astype(np.int64)
+    with parquet.ParquetWriter(out, schema, use_dictionary=False) as writer:
+        for first in range(0, len(columns.ends), _ROW_GROUP):
+            last = min(first + _ROW_GROUP, len(columns.ends))
+            offsets = starts[first : last + 1] - starts[first]
+            text = pyarrow.py_buffer(columns.text[starts[first] : starts[last]])
+            kind = pyarrow.large_binary()
+            buffers = [None, pyarrow.py_buffer(offsets), text]
+            pretokens = pyarrow.Array.from_buffers(kind, last - first, buffers).cast(pyarrow.binary())
+            counts = pyarrow.array(columns.counts[first:last].astype(np.int64))
+            writer.write_table(pyarrow.Table.from_arrays([pretokens, counts], schema=schema))
+    return out.getvalue()
+
+
+def _read_parquet(path: Path) -> CountsColumns:
+    pyarrow = _pyarrow()
+    wanted = {"pretoken": ("binary", "large_binary"), "count": ("int64",)}
+    with path.open("rb") as file:
+        try:
+            opened = open_parquet(file, buffer_size=0)
+            schema = opened.schema_arrow
+            names = list(schema.names)
+            for name, kinds in wanted.items():
+                if names.count(name) != 1:
+                    has = f"it has {shown(names)}" if name not in names else "it has several of that name"
+                    raise CountsError(f"{path}: no column {name!r}; {has}")
+                if str(schema.field(name).type) not in kinds:
+                    raise CountsError(f"{path}: column {name!r} is {schema.field(name).type}, not {kinds[0]}")
+            # In batches: read() takes memory for as many rows as a damaged file says that it has.
+            batches = list(opened.iter_batches(_ROW_GROUP, columns=list(wanted)))
+            table = pyarrow.Table.from_batches(batches, None if batches else schema).select(list(wanted))
+            if len(table) != opened.metadata.num_rows:
+                raise CountsError(
+                    f"{path}: {len(table)} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+                )
+            table.validate(full=True)
+        except CountsError:
+            raise
+        except MemoryError as error:
+            if not exceeds_machine_memory(error):
+                raise MemoryError(f"{path}: out of memory while reading Parquet: {error}") from error
+            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
+    for name in wanted:
+        if table.column(name).null_count:
+            raise CountsError(f"{path}: column {name!r} holds nulls; leave such rows out")
+    # Keys and values are bytes, and those of other programs may be no UTF-8.
+    pairs = schema.metadata or {}
+    metadata = {}
+    for key in _KEYS:
+        value = pairs.get((_PREFIX + key).encode())
+        if value is not None:
+            metadata[key] = _from_json(value, f"{path}: metadata {_PREFIX + key!r}")
+    metadata = _checked_metadata(metadata, str(path))
+    counts = table.column("count").to_numpy().astype(np.int64)
+    if len(counts) and int(counts.min()) < 1:
+        row = int(np.flatnonzero(counts < 1)[0])
+        raise CountsError(f"{path}: row {row}: a count of {counts[row]}; counts are at least 1")
+    text, ends = _joined(table.column("pretoken"))
+    return CountsColumns(text, ends, counts.astype(np.uint64), metadata)
+
+
+def _joined(column: Any) -> tuple[bytes, npt.NDArray[np.uint64]]:
+    """All values of a chunked column of binary one after the other, and where each ends."""
+    pyarrow = _pyarrow()
+    texts, ends, n_bytes = [], [np.zeros(0, np.int64)], 0
+    for chunk in column.chunks:
+        if len(chunk) == 0:
+            continue
+        chunk = chunk.cast(pyarrow.large_binary())
+        offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+        data = chunk.buffers()[2]
+        texts.append(b"" if data is None else memoryview(data).cast("B")[offsets[0] : offsets[-1]])
+        ends.append(offsets[1:] - offsets[0] + n_bytes)
+        n_bytes += int(offsets[-1] - offsets[0])
+    return b"".join(texts), np.concatenate(ends).astype(np.uint64)
+
+
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return extra(module, "counts as Parquet")
+
+
+# Metadata -------------------------------------------------------------------------------------------------------
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a str without lone surrogates, which JSON can hold and a file cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
+    """The metadata, each of its type; CountsError names the first that is not."""
+    if not isinstance(header, Mapping):
+        raise CountsError(f"{name}: the header is not an object")
+    for key, kind in _KEYS.items():
+        value = header.get(key)
+        if key not in header:
+            raise CountsError(f"{name}: the metadata lack {key!r}; they say how the corpus was cut and are needed")
+        strings = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+        if not isinstance(value, kind) or isinstance(value, bool) or not all(map(_is_text, strings)):
+            raise CountsError(f"{name}: metadata {key!r} must not be {shown(value)}")
+        if isinstance(value, int) and not 0 <= value < 1 << 64:
+            raise CountsError(f"{name}: metadata {key!r} is {shown(value)}, which does not fit 64 bits")
+    if header["corpus_specials"] not in ("text", "split"):
+        raise CountsError(f"{name}: metadata 'corpus_specials' must be 'text' or 'split'")
+    pattern = header["pattern"]
+    try:
+        check_special_tokens(header["special_tokens"])
+        pattern_text(pattern if isinstance(pattern, str) else tuple(pattern))
+    except ValueError as error:
+        raise CountsError(f"{name}: metadata: {error}") from error
+    return {key: header[key] for key in _KEYS}

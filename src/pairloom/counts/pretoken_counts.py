@@ -1,0 +1,405 @@
+"""PretokenCounts: how often each distinct pretoken occurs in a corpus.
+
+Enters: texts or files. Leaves: a commutative monoid: counts of two halves of a corpus, made anywhere, add up to
+the counts of the whole. Training needs nothing else, so this is the seam between machines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairloom import _core
+from pairloom._internal.arguments import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_max_memory,
+    check_path,
+    check_paths,
+    check_several,
+    check_special_tokens,
+    check_texts,
+    resolve_threads,
+    shown,
+)
+from pairloom._internal.background_io import ReadAhead
+from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.warnings import warn
+from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus.sources import is_for_corpus
+from pairloom.corpus.text_batches import batches_of
+from pairloom.counts import file as counts_file
+from pairloom.errors import CountsError
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_text
+
+__all__ = ["CountsMetadata", "PretokenCounts"]
+
+_LARGEST_COUNT = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CountsMetadata:
+    """What must agree before counts may be added: how the corpus was cut into pretokens."""
+
+    pattern: Pattern
+    special_tokens: tuple[str, ...] = ()
+    corpus_specials: str = "text"
+    unicode_version: str = _core.UNICODE_VERSION
+
+
+class PretokenCounts:
+    """Distinct pretokens with their counts (u64), and how the corpus was cut; immutable.
+
+    `a + b` are the counts of both corpora together; metadata must match, else CountsError. `counts.items()` gives
+    (bytes, int) in the order of the bytes.
+    """
+
+    __slots__ = ("_columns", "_metadata")
+
+    def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
+        if not isinstance(columns, _core.PretokenCounts) or not isinstance(metadata, CountsMetadata):
+            raise TypeError(
+                "PretokenCounts are made by from_texts, from_files, from_corpus, from_items, load or merged, not from "
+                f"{type(columns).__name__} and {type(metadata).__name__}"
+            )
+        self._columns = columns
+        self._metadata = metadata
+
+    @property
+    def columns(self) -> _core.PretokenCounts:
+        """The pretokens and counts as the core holds them."""
+        return self._columns
+
+    @property
+    def metadata(self) -> CountsMetadata:
+        """How the corpus was cut into pretokens."""
+        return self._metadata
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str] | Corpus,
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
+
+        A data set of the `datasets` library or a `Corpus` is taken as well, without making a str of each document.
+
+        Raises TypeError for a bare str, UnicodeEncodeError for lone surrogates, MemoryError when `max_memory`
+        (bytes) would be exceeded.
+        """
+        if isinstance(texts, Corpus) or is_dataset(texts):
+            return cls.from_corpus(
+                texts if isinstance(texts, Corpus) else Corpus(texts),
+                pattern,
+                special_tokens=special_tokens,
+                corpus_specials=corpus_specials,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            )
+        check_texts("texts", texts)
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            counter = _counter(metadata, "strict", threads, max_memory, report)
+            for batch in batches_of(texts):
+                counter.count_texts(batch)
+            return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        input_errors: str = "strict",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of UTF-8 files, each a document unless `corpus_specials="split"` cuts it.
+
+        Files whose names end in a suffix of records or of compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz)
+        are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_corpus` to choose.
+
+        Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
+        UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        checked = check_paths(paths)
+        check_choice("input_errors", input_errors, ("strict", "replace"))
+        if any(is_for_corpus(path) for path in checked):
+            return cls.from_corpus(
+                Corpus(checked, input_errors=input_errors),
+                pattern,
+                special_tokens=special_tokens,
+                corpus_specials=corpus_specials,
+                threads=threads,
+                progress=progress,
+                max_memory=max_memory,
+            )
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            counter = _counter(metadata, input_errors, threads, max_memory, report)
+            counter.count_files(checked)
+            return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_corpus(
+        cls,
+        corpus: Corpus,
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """Counts the pretokens of a corpus; reading and counting overlap.
+
+        Warns when records were left out. Raises OSError, CorpusError (file and line, row or byte), MemoryError when
+        `max_memory` (bytes) would be exceeded.
+        """
+        if not isinstance(corpus, Corpus):
+            raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        with reporter(progress) as report:
+            if corpus.is_plain:
+                # The core reads such files by itself, on all threads.
+                counter = _counter(metadata, corpus.input_errors, threads, max_memory, report)
+                counter.count_files(corpus.names)
+                return cls(counter.finish(), metadata)._warned()
+            counter = _counter(metadata, "strict", threads, max_memory, None)
+            reading = corpus.read()
+            done = 0
+            if report is not None:
+                report("count", 0, reading.total)
+            with ReadAhead(reading) as blocks:
+                for block in blocks:
+                    counter.count_block(block.documents)
+                    done = block.done
+                    if report is not None:
+                        report("count", done, max(reading.total, done))
+            reading.warn()
+            return cls(counter.finish(), metadata)._warned()
+
+    @classmethod
+    def from_items(
+        cls,
+        items: Mapping[bytes, int] | Iterable[tuple[bytes, int]],
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        n_bytes: int | None = None,
+        n_documents: int = 0,
+    ) -> PretokenCounts:
+        """Counts made elsewhere (a cluster, a database), as (pretoken, count); equal pretokens are summed.
+
+        `pattern`, `special_tokens` and `corpus_specials` say how the corpus was cut. Raises TypeError for a pretoken
+        that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits, CountsError
+        when the counts of equal pretokens, or all bytes together, add up to more than 64 bits can hold.
+        """
+        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        pairs = _checked_items(items)
+        if n_bytes is None:
+            n_bytes = sum(len(pretoken) * count for pretoken, count in pairs)
+            if n_bytes > _LARGEST_COUNT:
+                raise CountsError(f"the pretokens make {n_bytes} bytes, more than 64 bits can count")
+        columns = _core.PretokenCounts.from_columns(
+            b"".join(pretoken for pretoken, _ in pairs),
+            np.cumsum([len(pretoken) for pretoken, _ in pairs], dtype=np.uint64),
+            np.array([count for _, count in pairs], dtype=np.uint64),
+            n_bytes=check_int("n_bytes", n_bytes, least=0, most=_LARGEST_COUNT),
+            n_documents=check_int("n_documents", n_documents, least=0, most=_LARGEST_COUNT),
+            n_special_literals=0,
+        )
+        return cls(columns, metadata)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Saves atomically: as Parquet where the suffix is .parquet, else in the format of `pairloom.counts.file`.
+
+        Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
+        """
+        check_bool("overwrite", overwrite)
+        counts_file.save(Path(check_path("path", path)), self._file_columns(), overwrite)
+
+    def _file_columns(self) -> counts_file.CountsColumns:
+        """What files hold."""
+        text, ends, counts = self.columns.sorted_columns()
+        made = self.metadata
+        metadata = {
+            "pattern": made.pattern if isinstance(made.pattern, str) else list(made.pattern),
+            "special_tokens": list(made.special_tokens),
+            "corpus_specials": made.corpus_specials,
+            "unicode_version": made.unicode_version,
+            "n_bytes": self.n_bytes,
+            "n_documents": self.n_documents,
+            "n_special_literals": self.columns.n_special_literals,
+            "tool_version": _core.__version__,
+        }
+        return counts_file.CountsColumns(text, ends, counts, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
+        """Loads counts that `save` wrote; everything in the file is checked.
+
+        Raises OSError, CountsError naming the file, the place and the remedy.
+        """
+        return cls._of_file_columns(counts_file.load(Path(check_path("path", path))))
+
+    @classmethod
+    def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
+        """Counts out of the columns that `counts_file.load` read and checked."""
+        text, ends, counts, made = loaded
+        pattern = pattern_text(made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"]))
+        special_tokens = tuple(made["special_tokens"])
+        metadata = CountsMetadata(pattern, special_tokens, made["corpus_specials"], made["unicode_version"])
+        columns = _core.PretokenCounts.from_columns(
+            text,
+            ends,
+            counts,
+            n_bytes=made["n_bytes"],
+            n_documents=made["n_documents"],
+            n_special_literals=made["n_special_literals"],
+        )
+        return cls(columns, metadata)
+
+    @staticmethod
+    def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
+        """The sum of several counts, in one go; CountsError unless all were made in the same way."""
+        check_several("parts", "PretokenCounts", parts)
+        listed = [part for part in parts]  # noqa: C416
+        for part in listed:
+            if not isinstance(part, PretokenCounts):
+                raise TypeError(f"parts must be PretokenCounts, not {type(part).__name__}")
+        if not listed:
+            raise ValueError("no counts to merge; give at least one")
+        for part in listed[1:]:
+            listed[0]._check_addable(part)
+        return PretokenCounts(_core.PretokenCounts.merged([part.columns for part in listed]), listed[0].metadata)
+
+    def _check_addable(self, other: PretokenCounts) -> None:
+        for field in dataclasses.fields(CountsMetadata):
+            mine, theirs = (getattr(counts.metadata, field.name) for counts in (self, other))
+            if mine != theirs:
+                raise CountsError(
+                    f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
+                    "there; count both with the same pattern and special tokens"
+                )
+
+    def _warned(self) -> PretokenCounts:
+        """Warns when literals of special tokens were counted as text."""
+        if self.metadata.corpus_specials == "text" and self.columns.n_special_literals:
+            warn(
+                f"the corpus holds {self.columns.n_special_literals} literals of the special tokens "
+                f"({', '.join(self.metadata.special_tokens)}), counted as ordinary text; "
+                'pass corpus_specials="split" to cut documents there and leave them out'
+            )
+        return self
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the corpus in bytes of UTF-8."""
+        return self.columns.n_bytes
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents the corpus had."""
+        return self.columns.n_documents
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """(pretoken, count) in the order of the bytes."""
+        blob, ends, counts = self.columns.sorted_columns()
+        starts = itertools.chain([0], ends.tolist())
+        for start, end, count in zip(starts, ends.tolist(), counts.tolist(), strict=False):
+            yield blob[start:end], count
+
+    def __add__(self, other: PretokenCounts) -> PretokenCounts:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        self._check_addable(other)
+        return PretokenCounts(_core.PretokenCounts.merged([self.columns, other.columns]), self.metadata)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        return (
+            self.metadata == other.metadata
+            and len(self) == len(other)
+            and (self.n_bytes, self.n_documents) == (other.n_bytes, other.n_documents)
+            and all(mine == theirs for mine, theirs in zip(self.items(), other.items(), strict=True))
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (counts_file.to_bytes(self._file_columns()),)
+
+    def __copy__(self) -> PretokenCounts:
+        return self
+
+    def __deepcopy__(self, _: Any) -> PretokenCounts:
+        return self
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and as large as a corpus
+
+    def __repr__(self) -> str:
+        return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
+
+
+def _unpickled(data: bytes) -> PretokenCounts:
+    return PretokenCounts._of_file_columns(counts_file.from_bytes(data, "pickled counts"))
+
+
+def _checked_items(items: Any) -> list[tuple[bytes, int]]:
+    """(pretoken, count) of each item; TypeError or ValueError naming the first that is none. Zeros are left out."""
+    if isinstance(items, Mapping):
+        items = items.items()
+    check_several("items", "(bytes, int)", items)
+    pairs = []
+    for item in items:
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            raise TypeError(f"an item must be a pair (bytes, int), not {shown(item)}")
+        pretoken, count = item
+        if not isinstance(pretoken, bytes):
+            raise TypeError(f"a pretoken must be bytes, not {type(pretoken).__name__}")
+        check_int(f"the count of {shown(pretoken)}", count, least=0, most=_LARGEST_COUNT)
+        if pretoken and count:
+            pairs.append((pretoken, count))
+    return pairs
+
+
+def _metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
+    check_choice("corpus_specials", corpus_specials, ("text", "split"))
+    return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
+
+
+def _counter(metadata: CountsMetadata, input_errors: str, threads: int, max_memory: int | None, report: Any) -> Any:
+    return _core.Counter(
+        pattern=metadata.pattern,
+        special_tokens=list(metadata.special_tokens),
+        split=metadata.corpus_specials == "split",
+        replace=input_errors == "replace",
+        threads=resolve_threads(threads),
+        max_memory=check_max_memory(max_memory),
+        report=report,
+    )

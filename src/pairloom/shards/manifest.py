@@ -1,0 +1,207 @@
+"""The manifest: what a folder of shards holds, and where an unfinished run goes on. docs/shards.md describes it.
+
+It is a JSON object, replaced atomically after each shard; a shard counts once the manifest names it. Beside shards of
+Parquet it is `_manifest.parquet`, a Parquet file of the shards' schema without rows that carries the JSON among its
+metadata, so that pandas, polars, pyarrow and datasets open the folder as it is: some of them skip the name, the others
+find no rows. Beside other shards it is `manifest.json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pairloom._core import __version__
+from pairloom._internal.atomic import sync_directory
+from pairloom.corpus import SkippedFile
+from pairloom.errors import FormatError
+from pairloom.shards.writers import parquet
+
+__all__ = ["NAMES", "PARTIALS", "Manifest", "Place", "is_there", "name_of", "remove"]
+
+_JSON_NAME: Final = "manifest.json"
+_PARQUET_NAME: Final = "_manifest.parquet"
+# The one that is looked for first comes first: folders of Parquet once had a manifest.json.
+NAMES: Final = (_PARQUET_NAME, _JSON_NAME)
+PARTIALS: Final = tuple(f".{name}.partial" for name in NAMES)
+SCHEMA: Final = "pairloom-tokens-2"
+_OLD_SCHEMA: Final = "pairloom-tokens-1"
+METADATA_KEY: Final = b"pairloom.manifest"
+
+_PLAIN_KEYS = ("model", "config", "config_sha256", "inputs", "format", "dtype", "n_vocab", "version", "complete")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place between two documents of the corpus.
+
+    source: number of the input; documents: how many of its documents lie before. source_bytes and source_skipped: text
+    and left out records of the inputs before it.
+    """
+
+    source: int = 0
+    documents: int = 0
+    source_bytes: int = 0
+    source_skipped: int = 0
+
+
+@dataclass
+class Manifest:
+    """What a folder of shards holds."""
+
+    model: str
+    config: dict[str, Any]
+    config_sha256: str
+    inputs: list[dict[str, Any]]
+    format: str
+    dtype: str
+    n_vocab: int
+    version: str = __version__
+    shards: list[dict[str, Any]] = field(default_factory=list)
+    indexes: list[dict[str, Any]] = field(default_factory=list)
+    skipped: int = 0
+    skipped_files: list[SkippedFile] = field(default_factory=list)
+    complete: bool = False
+    next: Place = Place()
+    # Shards of folders that an earlier version wrote do not say how much text they hold.
+    old_bytes: int | None = None
+
+    @property
+    def documents(self) -> int:
+        """Documents in all shards."""
+        return sum(int(shard["documents"]) for shard in self.shards)
+
+    @property
+    def tokens(self) -> int:
+        """Ids in all shards."""
+        return sum(int(shard["tokens"]) for shard in self.shards)
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of text in all shards."""
+        return (self.old_bytes or 0) + sum(int(shard.get("bytes", 0)) for shard in self.shards)
+
+    @property
+    def special_literals(self) -> dict[str, int]:
+        """The literals of special tokens that are plain text in all shards, and how often each is there."""
+        totals: dict[str, int] = {}
+        for shard in self.shards:
+            for token, n in shard.get("special_literals", {}).items():
+                totals[token] = totals.get(token, 0) + n
+        return totals
+
+    def encoded(self) -> bytes:
+        """The JSON text."""
+        content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
+        content["schema"] = SCHEMA
+        content["totals"] = {
+            "documents": self.documents,
+            "tokens": self.tokens,
+            "bytes": self.text_bytes,
+            "shards": len(self.shards),
+            "skipped": self.skipped,
+            "skipped_files": len(self.skipped_files),
+            "special_literals": self.special_literals,
+        }
+        content["shards"] = self.shards
+        content["indexes"] = self.indexes
+        content["skipped_files"] = [file._asdict() for file in self.skipped_files]
+        if self.complete:
+            # Copies of a corpus give the same manifest; times matter only while a run may go on.
+            content["inputs"] = [{"path": entry["path"], "bytes": entry["bytes"]} for entry in self.inputs]
+        else:
+            content["next"] = dataclasses.asdict(self.next)
+        if self.old_bytes is not None:
+            content["old_bytes"] = self.old_bytes
+        return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+
+    def save(self, folder: Path) -> None:
+        """Writes it into `folder`, over an older one, atomically."""
+        name = name_of(self.format)
+        partial = folder / f".{name}.partial"
+        try:
+            with partial.open("wb") as file:
+                file.write(_in_parquet(self.encoded()) if name == _PARQUET_NAME else self.encoded())
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(folder / name)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        for other in NAMES:
+            if other != name:
+                (folder / other).unlink(missing_ok=True)
+        sync_directory(folder)
+
+    def replace(self, folder: Path, **changes: Any) -> None:
+        """Changes it in `folder` and then here: where that fails it says what the folder's says."""
+        changed = dataclasses.replace(self, **changes)
+        changed.save(folder)
+        vars(self).update(vars(changed))
+
+    @classmethod
+    def load(cls, folder: Path) -> Manifest:
+        """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""
+        path = next((folder / name for name in NAMES if (folder / name).exists()), folder / _JSON_NAME)
+        try:
+            return cls._of(json.loads(_json_of(path)), path)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, FormatError):
+                raise
+            raise FormatError(f"{path}: not a manifest: {error!r}; remove the folder and start again") from error
+
+    @classmethod
+    def _of(cls, content: dict[str, Any], path: Path) -> Manifest:
+        if content["schema"] not in (SCHEMA, _OLD_SCHEMA):
+            raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
+        found = cls(
+            **{name: content[name] for name in _PLAIN_KEYS},
+            shards=content["shards"],
+            indexes=content["indexes"],
+            skipped=content["totals"]["skipped"],
+            skipped_files=[SkippedFile(**file) for file in content.get("skipped_files", [])],
+            next=Place() if content["complete"] else Place(**content["next"]),
+            old_bytes=content.get("old_bytes"),
+        )
+        if content["schema"] == _OLD_SCHEMA:
+            found.old_bytes = content["totals"]["bytes"]
+            # What was not to be chosen then.
+            found.config = {"bos_id": None, "specials": "recognise", **found.config}
+        # Read here, so that what is damaged is found now.
+        _ = (found.documents, found.tokens, found.text_bytes, found.special_literals)
+        return found
+
+
+def name_of(format: str) -> str:
+    """The name of the manifest beside shards of this format."""
+    return _PARQUET_NAME if format == "parquet" else _JSON_NAME
+
+
+def is_there(folder: Path) -> bool:
+    """Whether `folder` holds a manifest."""
+    return any((folder / name).exists() for name in NAMES)
+
+
+def remove(folder: Path) -> None:
+    """Removes the manifest of `folder`, if there is one."""
+    for name in NAMES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _in_parquet(encoded: bytes) -> bytes:
+    """A Parquet file without rows that carries the JSON text."""
+    file = io.BytesIO()
+    parquet.write_empty(file, {METADATA_KEY: encoded})
+    return file.getvalue()
+
+
+def _json_of(path: Path) -> bytes:
+    """The JSON text of a manifest."""
+    if path.name != _PARQUET_NAME:
+        return path.read_bytes()
+    return parquet.read_metadata(path)[METADATA_KEY]

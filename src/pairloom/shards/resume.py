@@ -1,0 +1,308 @@
+"""Where a run of `tokenize_files` goes on in a folder that an earlier run left, and whether its inputs allow that.
+
+Documents of the inputs before some place are in finished shards. These inputs must be what they were; what follows them
+may have changed in any way. The input in which the place lies may have changed too, if the documents before the place
+are still the same: they are read again, and compared with the ids in the shards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom.corpus import Corpus, Position, SkippedFile
+from pairloom.errors import ResumeError
+from pairloom.shards.manifest import Manifest, Place
+from pairloom.shards.shards import read_shard
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["Continuation", "check_same_documents", "continued"]
+
+_REMEDY = "put it back as it was, start in a new folder, or write such shards again (resume=True, rewrite=True)"
+
+
+class Continuation(NamedTuple):
+    """How a run goes on.
+
+    manifest: what is kept, with the inputs of today. is_changed: whether the place lies in an input that has changed,
+    so that its documents must be compared. notes: what the user should know.
+    """
+
+    manifest: Manifest
+    is_changed: bool
+    notes: list[str]
+
+
+def continued(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool) -> Continuation:
+    """How the run that left `found` in `folder` goes on as the run that `fresh` would begin.
+
+    rewrite: finished shards may be written again where their inputs changed. Raises ResumeError.
+    """
+    _check_options(folder, found, fresh)
+    if found.complete and _plain(found.inputs) == _plain(fresh.inputs):
+        return Continuation(found, False, [])
+    repaired = _repaired(found, fresh)
+    if found.complete and repaired and not rewrite:
+        return Continuation(found, False, [_stays_out(path) for path in repaired])
+    if found.complete:
+        found = _without_last(folder, found, fresh.config["shard_tokens"])
+    if found.inputs == fresh.inputs:
+        return Continuation(found, False, [])
+    return _Alignment(folder, found, fresh, rewrite).result()
+
+
+def _check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
+    """Raises ResumeError naming what differs between the run in `folder` and the one that is asked for."""
+    if found.model != fresh.model:
+        raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
+    for key, value in fresh.config.items():
+        # A token says the same as its id; folders of earlier versions hold the id alone.
+        if key in found.config and found.config[key] != value and key not in ("eot", "bos"):
+            raise ResumeError(
+                f"{folder}: was made with {key} {found.config[key]!r}, not {value!r}; resume with the same, or start "
+                "in a new folder"
+            )
+
+
+def _plain(inputs: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
+    return [(entry["path"], entry["bytes"]) for entry in inputs]
+
+
+def _repaired(found: Manifest, fresh: Manifest) -> list[str]:
+    """The inputs that were left out and have changed since, where nothing else has."""
+    skipped = {file.input for file in found.skipped_files}
+    pairs = list(zip(_plain(found.inputs), _plain(fresh.inputs), strict=False))
+    changed = [number for number, (old, new) in enumerate(pairs) if old != new]
+    is_all = len(found.inputs) == len(fresh.inputs) and skipped.issuperset(changed)
+    return [pairs[number][0][0] for number in changed] if is_all and all(a[0] == b[0] for a, b in pairs) else []
+
+
+def _stays_out(path: str) -> str:
+    return (
+        f"{path} could not be read when the run came to it, and has changed since; what was left out of it stays left "
+        "out: tokenize it in a folder of its own, or resume with rewrite=True"
+    )
+
+
+def _without_last(folder: Path, found: Manifest, shard_tokens: int) -> Manifest:
+    """The manifest of a finished run as it was before its last shard, which is not full and gets more."""
+    if found.shards and "next" not in found.shards[-1]:
+        raise ResumeError(
+            f"{folder}: was finished by an earlier version, which left no place to go on from; tokenize the new inputs "
+            "in a folder of their own"
+        )
+    n_kept = len(found.shards)
+    if n_kept and found.shards[-1]["tokens"] < shard_tokens:
+        n_kept -= 1
+    return _first_shards(found, n_kept)
+
+
+def _first_shards(found: Manifest, n_kept: int) -> Manifest:
+    """The manifest as it was when the first `n_kept` shards were finished."""
+    place = Place(**found.shards[n_kept - 1]["next"]) if n_kept else Place()
+    names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
+    return dataclasses.replace(
+        found,
+        shards=found.shards[:n_kept],
+        indexes=[index for index in found.indexes if index["file"].partition(".")[0] in names],
+        skipped=place.source_skipped,
+        skipped_files=[file for file in found.skipped_files if file.input < place.source],
+        complete=False,
+        next=place,
+    )
+
+
+class _Alignment:
+    """Compares the inputs before the place, of then and of today, one after the other."""
+
+    def __init__(self, folder: Path, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
+        self._folder = folder
+        self._found = found
+        self._fresh = fresh
+        self._rewrite = rewrite
+        self._skipped = {file.input: file for file in found.skipped_files if file.input < found.next.source}
+        self._notes: list[str] = []
+        self._touched: list[str] = []
+        # Numbers of then -> numbers of today.
+        self._numbers: dict[int, int] = {}
+        # What the shards know of an input that has changed since, and was left out.
+        self._kept_entries: dict[int, dict[str, Any]] = {}
+        self._is_changed = False
+
+    def result(self) -> Continuation:
+        place = self._found.next
+        n_concerned = place.source + (1 if place.documents else 0)
+        for number in range(n_concerned):
+            problem = self._compare(number)
+            if problem is not None and self._rewrite:
+                return self._rewritten(number, problem)
+            if problem is not None:
+                raise ResumeError(f"{self._folder}: {problem}, but finished shards hold its documents; {_REMEDY}")
+        if self._touched:
+            self._notes.append(
+                f"{len(self._touched)} inputs have other times of modification than when they were read, the first is "
+                f"{self._touched[0]}; finished shards hold what they were then"
+            )
+        return Continuation(self._renumbered(self._found), self._is_changed, self._notes)
+
+    def _compare(self, number: int) -> str | None:
+        """What forbids to go on because of input `number`; None where nothing does."""
+        old = self._found.inputs[number]
+        at = len(self._numbers)
+        new = self._fresh.inputs[at] if at < len(self._fresh.inputs) else None
+        skipped = self._skipped.get(number)
+        if new is None or new["path"] != old["path"]:
+            if skipped is not None and not skipped.documents:
+                # It gave nothing then, and gives nothing now.
+                return None
+            if any(entry["path"] == old["path"] for entry in self._fresh.inputs[at:]):
+                return f"{new['path'] if new else ''} stands before {old['path']} now"
+            return f"{old['path']} is not among the inputs any more"
+        self._numbers[number] = at
+        is_other_size = old["bytes"] != new["bytes"]
+        is_other_time = None not in (old.get("mtime_ns"), new["mtime_ns"]) and old["mtime_ns"] != new["mtime_ns"]
+        if skipped is not None and (is_other_size or is_other_time):
+            if self._rewrite:
+                return f"{old['path']} has changed"
+            self._notes.append(_stays_out(old["path"]))
+            self._kept_entries[at] = old
+            return None
+        if number == self._found.next.source:
+            self._is_changed = is_other_size or is_other_time
+        elif is_other_size:
+            return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
+        elif is_other_time:
+            self._touched.append(old["path"])
+        return None
+
+    def _rewritten(self, number: int, problem: str) -> Continuation:
+        """Goes back to the last shard before which input `number` had not begun."""
+        shards = self._found.shards
+        if any("next" not in shard for shard in shards):
+            raise ResumeError(
+                f"{self._folder}: {problem}, and the run was begun by an earlier version, which left no places to go "
+                "back to; start in a new folder"
+            )
+        n_kept = sum(shard["next"]["source"] < number for shard in shards)
+        self._notes = [f"{problem}; {len(shards) - n_kept} finished shards are written again"]
+        return Continuation(self._renumbered(_first_shards(self._found, n_kept)), False, self._notes)
+
+    def _renumbered(self, manifest: Manifest) -> Manifest:
+        """The manifest with the inputs of today."""
+        place = manifest.next
+        # Before the first document of an input, what counts is how many inputs come before.
+        source = self._numbers[place.source] if place.documents else sum(n < place.source for n in self._numbers)
+        return dataclasses.replace(
+            manifest,
+            inputs=[self._kept_entries.get(at, entry) for at, entry in enumerate(self._fresh.inputs)],
+            version=self._fresh.version,
+            config=self._fresh.config,
+            config_sha256=self._fresh.config_sha256,
+            next=dataclasses.replace(place, source=source),
+            shards=[self._shard_renumbered(shard) for shard in manifest.shards],
+            skipped_files=[
+                SkippedFile(self._numbers[file.input], file.path, file.documents, file.reason)
+                for file in manifest.skipped_files
+                if file.input in self._numbers
+            ],
+        )
+
+    def _shard_renumbered(self, shard: dict[str, Any]) -> dict[str, Any]:
+        if "next" not in shard:
+            return shard
+        return {**shard, "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]}}
+
+
+def check_same_documents(
+    tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest, options: dict[str, Any]
+) -> None:
+    """Raises ResumeError unless the documents before the place are those in the shards.
+
+    options: those of the block encoder. Only the input in which the place lies is read.
+    """
+    place = manifest.next
+    reading = corpus.read(Position(place.source, 0, place.source_bytes, place.source_skipped))
+    encoder = tokenizer.block_encoder(**options)
+    stored = _Stored(folder, manifest, manifest.documents - place.documents)
+    n_documents, is_same = 0, True
+    try:
+        for block in reading:
+            if block.source != place.source or n_documents >= place.documents or not is_same:
+                break
+            if block.withdraws:
+                encoder.withdraw()
+                continue
+            ids, ends, _ = encoder.push(block.documents)
+            ends = ends[: place.documents - n_documents]
+            n_documents += len(ends)
+            if n_documents >= place.documents:
+                ids = ids[: int(ends[-1])]
+            is_same = stored.goes_on_with(ids, ends)
+    finally:
+        reading.close()
+    if not is_same or n_documents < place.documents:
+        name = manifest.inputs[place.source]["path"]
+        raise ResumeError(
+            f"{folder}: {name} has changed, also in the {place.documents} documents that finished shards hold; "
+            f"{_REMEDY}"
+        )
+
+
+class _Stored:
+    """The documents in the shards of a folder from some number on, to be compared with others."""
+
+    def __init__(self, folder: Path, manifest: Manifest, first: int) -> None:
+        self._shards = self._read(folder, manifest, first)
+        self._ids: npt.NDArray[Any] = np.zeros(0, np.uint32)
+        self._lengths: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        # Ids of the document that is open.
+        self._n_open = 0
+
+    @staticmethod
+    def _read(folder: Path, manifest: Manifest, first: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
+        """(ids, lengths) of each shard."""
+        before = 0
+        for number, shard in enumerate(manifest.shards):
+            after = before + shard["documents"]
+            if after > first:
+                ids, offsets = read_shard(folder, manifest, number)
+                offsets = offsets[max(first - before, 0) :]
+                yield ids[int(offsets[0]) :], np.diff(offsets)
+            before = after
+
+    def goes_on_with(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> bool:
+        """Whether these are the next ids and ends of documents."""
+        lengths = np.diff(ends, prepend=0)
+        if len(lengths):
+            lengths[0] += self._n_open
+        self._n_open = len(ids) - int(ends[-1]) if len(ends) else self._n_open + len(ids)
+        return np.array_equal(self._next_ids(len(ids)), ids) and np.array_equal(self._next_lengths(len(ends)), lengths)
+
+    def _next_ids(self, n: int) -> npt.NDArray[Any]:
+        parts = [self._ids[:n]]
+        self._ids = self._ids[n:]
+        while sum(map(len, parts)) < n and self._more():
+            n_wanted = n - sum(map(len, parts))
+            parts.append(self._ids[:n_wanted])
+            self._ids = self._ids[n_wanted:]
+        return np.concatenate(parts)
+
+    def _next_lengths(self, n: int) -> npt.NDArray[np.int64]:
+        while len(self._lengths) < n and self._more():
+            pass
+        lengths, self._lengths = self._lengths[:n], self._lengths[n:]
+        return lengths
+
+    def _more(self) -> bool:
+        """Reads the next shard."""
+        found = next(self._shards, None)
+        if found is None:
+            return False
+        self._ids = np.concatenate([self._ids, found[0]]) if len(self._ids) else found[0]
+        self._lengths = np.concatenate([self._lengths, found[1]])
+        return True

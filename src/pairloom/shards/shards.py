@@ -1,0 +1,299 @@
+"""Shards: a stream of ids, cut into files that hold whole documents, each complete or absent.
+
+Enters: ids and where documents end in them. Leaves: shards in a folder and its manifest. A shard is closed by the first
+document that brings it to `shard_tokens` tokens, so that it depends on nothing but the documents. It is written under
+a partial name, synced, renamed, and only then named by the manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom._internal.atomic import sync_directory
+from pairloom.corpus import SkippedFile
+from pairloom.shards import manifest as manifest_file
+from pairloom.shards.manifest import Manifest, Place
+from pairloom.shards.writers import bin, megatron, npy, parquet
+
+__all__ = ["FORMATS", "Batch", "Publisher", "Shard", "Shards", "clear", "is_ours", "read_shard"]
+
+_MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
+
+FORMATS = tuple(_MODULES)
+"""What shards can be written as."""
+
+_OURS = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
+_HASH_BYTES = 1 << 18
+
+
+class Batch(NamedTuple):
+    """Some ids of one source.
+
+    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run; first: how many
+    documents of the source ended before. literals: int64 [n, 3] of (document, special token, how often): literals that
+    are plain text, in the order of the documents, which are counted by the ends before them. source_bytes and
+    source_skipped: as in `Place`. skipped_files: inputs before this one that were left out from some place on.
+    withdraws: there is nothing but the end of a document that is taken back.
+    """
+
+    ids: npt.NDArray[Any]
+    ends: npt.NDArray[np.int64]
+    byte_ends: npt.NDArray[np.int64]
+    literals: npt.NDArray[np.int64]
+    source: int
+    first: int
+    source_bytes: int
+    source_skipped: int
+    skipped_files: Sequence[SkippedFile] = ()
+    withdraws: bool = False
+
+
+class _Writer(Protocol):
+    def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None: ...
+    def withdraw(self) -> None: ...
+    def finish(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
+def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
+    """The type that ids are written as."""
+    dtype: np.dtype[Any] = _MODULES[format].dtype(n_vocab)
+    return dtype
+
+
+def is_ours(name: str) -> bool:
+    """Whether a run may have left a file of this name."""
+    return bool(_OURS.fullmatch(name)) or name in (*manifest_file.NAMES, *manifest_file.PARTIALS)
+
+
+def clear(folder: Path, n_kept: int) -> None:
+    """Removes what runs left in `folder`, but for the manifest and the first `n_kept` shards."""
+    for path in folder.iterdir():
+        found = _OURS.fullmatch(path.name)
+        if path.name in manifest_file.PARTIALS or (found and (found[3] or int(found[1]) >= n_kept)):
+            path.unlink()
+
+
+def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of a shard: document i is ids[offsets[i]:offsets[i + 1]]."""
+    paths = [path for _, path in _paths(folder, manifest.format, number)]
+    found: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = _MODULES[manifest.format].read(
+        paths, np.dtype(manifest.dtype)
+    )
+    return found
+
+
+class Shard(NamedTuple):
+    """A shard that is written, under its partial names, but not yet published.
+
+    n_bytes: its text. place: where the run goes on after it; skipped_files: inputs before that, which were left out.
+    """
+
+    number: int
+    n_tokens: int
+    n_documents: int
+    n_bytes: int
+    special_literals: dict[str, int]
+    place: Place
+    skipped_files: Sequence[SkippedFile]
+
+
+class Shards:
+    """Writes shards into `folder`, going on after those that the manifest names; each goes to `publish` when written.
+
+    What `publish` does (see `Publisher`) takes as long as the disk does: it is for a thread of its own. tokens: the
+    special tokens, in the order in which `Batch.literals` counts them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        shard_tokens: int,
+        tokens: Sequence[str],
+        publish: Callable[[Shard], None],
+    ) -> None:
+        self._folder = folder
+        self._format = manifest.format
+        self._dtype = np.dtype(manifest.dtype)
+        self._shard_tokens = shard_tokens
+        self._tokens = tokens
+        self._publish = publish
+        self._writer: _Writer | None = None
+        self._number = len(manifest.shards)
+        self._n_tokens = self._n_open_tokens = 0
+        self._n_documents = 0
+        # Of the whole run.
+        self._n_bytes = self._begin_bytes = manifest.text_bytes
+        self._literals: Counter[int] = Counter()
+        self._open_literals: Counter[int] = Counter()
+        self._place = manifest.next
+        self._skipped_files: Sequence[SkippedFile] = manifest.skipped_files
+        self._is_abandoned = False
+
+    def add(self, batch: Batch) -> None:
+        """Writes ids, closing shards on the way."""
+        if batch.withdraws:
+            self._withdraw()
+            return
+        ids, ends = batch.ids, batch.ends
+        position, first, literal = 0, 0, 0
+        while first < len(ends):
+            # The first document that fills the shard, or all that are there.
+            wanted = position + self._shard_tokens - self._n_tokens - self._n_open_tokens
+            last = min(int(np.searchsorted(ends, wanted)), len(ends) - 1)
+            stop = int(ends[last])
+            self._write(ids[position:stop], ends[first : last + 1] - position)
+            n_literals = int(np.searchsorted(batch.literals[:, 0], last, side="right"))
+            self._count(self._literals, batch.literals[literal:n_literals])
+            self._literals.update(self._open_literals)
+            self._open_literals.clear()
+            self._n_bytes = int(batch.byte_ends[last])
+            self._place = Place(batch.source, batch.first + last + 1, batch.source_bytes, batch.source_skipped)
+            self._skipped_files = batch.skipped_files
+            position, first, literal = stop, last + 1, n_literals
+            if self._n_tokens >= self._shard_tokens:
+                self._close()
+        if position < len(ids):
+            self._write(ids[position:], ends[:0])
+        self._count(self._open_literals, batch.literals[literal:])
+
+    def finish(self) -> None:
+        """Closes the last shard."""
+        if self._n_documents:
+            self._close()
+        elif self._writer is not None:
+            # A document that was withdrawn was all it held.
+            self._writer.abandon()
+            self._writer = None
+            clear(self._folder, self._number)
+
+    def abandon(self) -> None:
+        """Closes the files of the shard that is not complete, and leaves them; nothing more is written."""
+        self._is_abandoned = True
+        if self._writer is not None:
+            with contextlib.suppress(OSError):
+                self._writer.abandon()
+            self._writer = None
+
+    def _withdraw(self) -> None:
+        """Takes back the document that has not ended."""
+        if self._writer is not None and self._n_open_tokens:
+            self._writer.withdraw()
+        self._n_open_tokens = 0
+        self._open_literals.clear()
+
+    def _count(self, counts: Counter[int], literals: npt.NDArray[np.int64]) -> None:
+        for _, token, n in literals.tolist():
+            counts[token] += n
+
+    def _write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
+        if self._is_abandoned:
+            raise RuntimeError("the shards are abandoned")
+        if self._writer is None:
+            paths = [partial for partial, _ in _paths(self._folder, self._format, self._number)]
+            writer: _Writer = _MODULES[self._format].Writer(paths, self._dtype)
+            self._writer = writer
+        self._writer.write(ids, ends)
+        if len(ends):
+            self._n_tokens += self._n_open_tokens + int(ends[-1])
+            self._n_open_tokens = len(ids) - int(ends[-1])
+        else:
+            self._n_open_tokens += len(ids)
+        self._n_documents += len(ends)
+
+    def _close(self) -> None:
+        assert self._writer is not None
+        self._writer.finish()
+        self._writer = None
+        literals = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
+        self._publish(
+            Shard(
+                self._number,
+                self._n_tokens,
+                self._n_documents,
+                self._n_bytes - self._begin_bytes,
+                literals,
+                self._place,
+                self._skipped_files,
+            )
+        )
+        self._number += 1
+        self._n_tokens = self._n_documents = 0
+        self._begin_bytes = self._n_bytes
+        self._literals.clear()
+
+
+class Publisher:
+    """Makes written shards count: files safe on the disk and under their names, then the manifest."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def publish(self, shard: Shard) -> None:
+        """Publishes the next shard."""
+        manifest = self._manifest
+        paths = _paths(self._folder, manifest.format, shard.number)
+        digests = [_digest(partial) for partial, _ in paths]
+        with self._lock:
+            if self._is_closed:
+                return
+            # The ids last, so that they never stand without their index.
+            for partial, path in reversed(paths):
+                partial.replace(path)
+            sync_directory(self._folder)
+            (ids, digest), *others = ((path.name, digest) for (_, path), digest in zip(paths, digests, strict=True))
+            entry: dict[str, Any] = {
+                "file": ids,
+                "tokens": shard.n_tokens,
+                "documents": shard.n_documents,
+                "bytes": shard.n_bytes,
+                "sha256": digest,
+                "next": dataclasses.asdict(shard.place),
+            }
+            if shard.special_literals:
+                entry["special_literals"] = shard.special_literals
+            manifest.replace(
+                self._folder,
+                shards=[*manifest.shards, entry],
+                indexes=[*manifest.indexes, *({"file": name, "sha256": digest} for name, digest in others)],
+                skipped=shard.place.source_skipped,
+                skipped_files=list(shard.skipped_files),
+                next=shard.place,
+            )
+
+    def close(self) -> None:
+        """Publishes nothing more; a shard that is about to be named in the manifest is waited for."""
+        with self._lock:
+            self._is_closed = True
+
+
+def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
+    """Of each file of a shard, the ids first: its partial name, and its name."""
+    names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
+    return [(folder / f".{name}.partial", folder / name) for name in names]
+
+
+def _digest(path: Path) -> str:
+    """The SHA-256 of a file, which is safe on the disk when this returns."""
+    with path.open("rb", buffering=0) as file:
+        digest = hashlib.sha256()
+        while data := file.read(_HASH_BYTES):
+            digest.update(data)
+        os.fsync(file.fileno())
+    return digest.hexdigest()

@@ -1,0 +1,126 @@
+"""Parquet: `shard-00000.parquet`, one row a document, column input_ids of list<uint32>.
+
+A row group is closed by the document that brings it to ROW_GROUP_TOKENS, so that its bytes do not depend on how the
+ids came in; memory is one row group, or the longest document.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom._internal.optional_deps import extra
+from pairloom.errors import FormatError
+
+__all__ = ["SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"]
+
+SUFFIXES = (".parquet",)
+COLUMN = "input_ids"
+ROW_GROUP_TOKENS = 1 << 21
+# What offsets of 32 bits can say.
+_MOST_TOKENS = np.iinfo(np.int32).max
+
+
+def dtype(n_vocab: int) -> np.dtype[Any]:
+    """uint32, whatever the vocabulary."""
+    return np.dtype("<u4")
+
+
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return extra(module, "writing Parquet")
+
+
+def _schema() -> Any:
+    pyarrow = _pyarrow()
+    return pyarrow.schema([pyarrow.field(COLUMN, pyarrow.list_(pyarrow.uint32()), nullable=False)])
+
+
+def write_empty(file: Any, metadata: dict[bytes, bytes]) -> None:
+    """Writes a file of the shards' schema, without rows, into an open file; `metadata` is its own."""
+    with _pyarrow("pyarrow.parquet").ParquetWriter(file, _schema().with_metadata(metadata)):
+        pass
+
+
+def read_metadata(path: Path) -> dict[bytes, bytes]:
+    """The metadata of a file."""
+    found: dict[bytes, bytes] = _pyarrow("pyarrow.parquet").read_metadata(path).metadata or {}
+    return found
+
+
+def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of one shard."""
+    column = _pyarrow("pyarrow.parquet").read_table(paths[0]).column(COLUMN).combine_chunks()
+    chunks = getattr(column, "chunks", [column])
+    lengths = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in chunks]
+    ids = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
+    offsets = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]), dtype=np.int64)
+    return np.concatenate([np.zeros(0, np.uint32), *ids]), offsets
+
+
+class Writer:
+    """Writes one shard."""
+
+    def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
+        self._schema = _schema()
+        self._file = paths[0].open("wb")
+        self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, self._schema, use_dictionary=False)
+        self._ids: list[npt.NDArray[Any]] = []
+        self._ends: list[npt.NDArray[np.int64]] = []
+        self._n_tokens = 0
+
+    def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
+        """Appends ids, and where documents end in them."""
+        while True:
+            last = int(np.searchsorted(ends, ROW_GROUP_TOKENS - self._n_tokens))
+            if last == len(ends):
+                self._keep(ids, ends)
+                return
+            cut = int(ends[last])
+            self._keep(ids[:cut], ends[: last + 1])
+            self._flush()
+            ids, ends = ids[cut:], ends[last + 1 :] - cut
+
+    def _keep(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
+        self._ids.append(ids)
+        if len(ends):
+            self._ends.append(ends + self._n_tokens)
+        self._n_tokens += len(ids)
+
+    def withdraw(self) -> None:
+        """Takes back the ids of the document that has not ended; none of them is in a row group yet."""
+        end = int(self._ends[-1][-1]) if self._ends else 0
+        self._ids = [np.concatenate(self._ids)[:end]] if self._ids else []
+        self._n_tokens = end
+
+    def _flush(self) -> None:
+        pyarrow = _pyarrow()
+        if self._n_tokens > _MOST_TOKENS:
+            raise FormatError(
+                f"a document has {self._n_tokens} tokens, but a row of Parquet holds up to {_MOST_TOKENS}; name a "
+                "separator, or use npy"
+            )
+        values = np.concatenate(self._ids).astype(np.uint32, copy=False)
+        offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
+        large = pyarrow.LargeListArray.from_arrays(pyarrow.array(offsets), pyarrow.array(values))
+        rows = large.cast(self._schema.field(COLUMN).type)
+        table = pyarrow.Table.from_arrays([rows], schema=self._schema)
+        self._writer.write_table(table, row_group_size=max(len(rows), 1))
+        self._ids, self._ends, self._n_tokens = [], [], 0
+
+    def finish(self) -> None:
+        """Completes the file."""
+        if self._ends:
+            self._flush()
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Closes what is open."""
+        # Before the file: a writer that is left open writes when it is collected.
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        self._file.close()

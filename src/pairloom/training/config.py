@@ -1,0 +1,121 @@
+"""TrainingConfig: all that decides which merges are learned and which id each token gets; three profiles fill it.
+
+Each profile follows one published convention: bpetite's own, the Stanford CS336 assignment's, HuggingFace's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
+from pairloom.model import DecodeErrors, Pattern
+from pairloom.patterns import pattern_text
+
+__all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
+
+SpecialIds = Literal["last", "after_bytes", "first"]
+ByteOrder = Literal["value", "gpt2"]
+CorpusSpecials = Literal["text", "split"]
+TieBreak = Literal["ids_least", "bytes_greatest"]
+InputErrors = Literal["strict", "replace"]
+
+N_BYTES = 256
+
+# The GPT-2 byte alphabet gives printable bytes the first ids, then all the others.
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+GPT2_BYTE_ORDER = (*_PRINTABLE, *(b for b in range(N_BYTES) if b not in _PRINTABLE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """All that decides which merges are learned and which id each token gets; the defaults are profile "bpetite".
+
+    pattern: a named pattern, a regex, or a tuple of them, each splitting what the one before left.
+    special_tokens: literals that get an id each and take no part in merges.
+    special_ids: "last" puts them after the last merge, "after_bytes" between bytes and merges, "first" before all.
+    byte_order: the order of the 256 byte tokens, by "value" or as in the "gpt2" byte alphabet.
+    specials_counted: whether vocab_size counts the special tokens.
+    corpus_specials: special literals in the corpus are "text", or "split" it into documents and are removed.
+    tie_break: of equally frequent pairs, "ids_least" takes the least (id, id), "bytes_greatest" the greatest
+    (left bytes, right bytes).
+    decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
+    min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
+    """
+
+    pattern: Pattern = "gpt2"
+    special_tokens: tuple[str, ...] = ("<|endoftext|>",)
+    special_ids: SpecialIds = "last"
+    byte_order: ByteOrder = "value"
+    specials_counted: bool = False
+    corpus_specials: CorpusSpecials = "text"
+    tie_break: TieBreak = "ids_least"
+    decode_errors: DecodeErrors = "strict"
+    input_errors: InputErrors = "strict"
+    min_frequency: int = 1
+    max_token_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
+        if isinstance(self.pattern, list):
+            object.__setattr__(self, "pattern", tuple(self.pattern))
+        pattern_text(self.pattern)
+        check_choice("special_ids", self.special_ids, get_args(SpecialIds))
+        check_choice("byte_order", self.byte_order, get_args(ByteOrder))
+        check_choice("corpus_specials", self.corpus_specials, get_args(CorpusSpecials))
+        check_choice("tie_break", self.tie_break, get_args(TieBreak))
+        check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
+        check_choice("input_errors", self.input_errors, get_args(InputErrors))
+        check_bool("specials_counted", self.specials_counted)
+        check_int("min_frequency", self.min_frequency, least=1)
+        if self.max_token_bytes is not None:
+            check_int("max_token_bytes", self.max_token_bytes, least=1)
+
+    @classmethod
+    def from_profile(cls, profile: str = "bpetite", **fields: Any) -> TrainingConfig:
+        """The named profile with some fields replaced; a ValueError lists the profiles, a TypeError the fields."""
+        if not isinstance(profile, str):
+            raise TypeError(f"profile must be a str, not {type(profile).__name__}")
+        if profile not in PROFILES:
+            raise ValueError(f"unknown profile {shown(profile)}; choose one of {', '.join(PROFILES)}")
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(fields) - known):
+            raise TypeError(f"unknown training option {unknown[0]!r}; the options are {', '.join(sorted(known))}")
+        return dataclasses.replace(PROFILES[profile], **fields)
+
+    @property
+    def base_vocab_size(self) -> int:
+        """The least vocab_size: the 256 bytes, and the special tokens where they are counted."""
+        return N_BYTES + (len(self.special_tokens) if self.specials_counted else 0)
+
+    def n_merges(self, vocab_size: int) -> int:
+        """How many merges a vocabulary of `vocab_size` asks for; ValueError when it is below the base."""
+        check_int("vocab_size", vocab_size)
+        if vocab_size < self.base_vocab_size:
+            specials = f" and {len(self.special_tokens)} special tokens" if self.specials_counted else ""
+            raise ValueError(
+                f"vocab_size is {vocab_size}, but the 256 bytes{specials} already need {self.base_vocab_size}; "
+                f"pass vocab_size >= {self.base_vocab_size}"
+            )
+        return vocab_size - self.base_vocab_size
+
+
+PROFILES: dict[str, TrainingConfig] = {
+    "bpetite": TrainingConfig(),
+    "cs336": TrainingConfig(
+        special_tokens=(),
+        special_ids="after_bytes",
+        specials_counted=True,
+        corpus_specials="split",
+        tie_break="bytes_greatest",
+        decode_errors="replace",
+    ),
+    "huggingface": TrainingConfig(
+        special_tokens=(),
+        special_ids="first",
+        byte_order="gpt2",
+        specials_counted=True,
+        decode_errors="replace",
+    ),
+}

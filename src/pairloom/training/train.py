@@ -1,0 +1,229 @@
+"""Training: a corpus -> counts -> merges -> a Model, under one configuration.
+
+Enters: texts, files or counts, and a `TrainingConfig`. Leaves: a `Model`. With a checkpoint, the counts are kept once
+they are whole, and the same call goes on from them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from pairloom import _core
+from pairloom._internal.arguments import check_max_memory, check_paths, check_texts, resolve_threads
+from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.warnings import warn
+from pairloom.corpus import fingerprint
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.errors import CheckpointError, CountsError
+from pairloom.model import LARGEST_ID, Model
+from pairloom.patterns import pattern_text
+from pairloom.training.checkpoint import open_checkpoint
+from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
+
+__all__ = ["check_counts", "lay_out", "train_model", "train_on_files", "train_on_texts"]
+
+PathLike = str | os.PathLike[str]
+
+_MOST_UINT16 = 1 << 16
+
+# Texts from this length on are not looked for as a path.
+_LONGEST_PATH = 4096
+
+
+class Run(TypedDict, total=False):
+    """How training runs, which changes nothing of the result."""
+
+    threads: int
+    progress: Progress
+    max_memory: int | None
+    checkpoint: PathLike | None
+
+
+def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
+    """Trains on a str (one document) or an iterable of str (each a document)."""
+    config.n_merges(vocab_size)
+    if isinstance(corpus, str):
+        _warn_of_a_file_named(corpus)
+        corpus = [corpus]
+    if isinstance(corpus, os.PathLike):
+        raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
+    check_texts("corpus", corpus)
+    if run.get("checkpoint") is None:
+        return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
+    identity, texts = fingerprint.of_texts(corpus)
+    return _train(lambda **options: PretokenCounts.from_texts(texts, **options), identity, vocab_size, config, **run)
+
+
+def train_on_files(
+    paths: PathLike | Iterable[PathLike], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]
+) -> Model:
+    """Trains on files, each a document unless corpus_specials="split" cuts it."""
+    config.n_merges(vocab_size)
+    files = check_paths(paths)
+
+    def count(**options: Any) -> PretokenCounts:
+        counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
+        if identity and (differs := fingerprint.difference(identity, fingerprint.of_files(files))):
+            raise CheckpointError(f"{differs} while it was counted; leave the corpus alone and train again")
+        return counts
+
+    identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
+    return _train(count, identity, vocab_size, config, **run)
+
+
+def _warn_of_a_file_named(text: str) -> None:
+    """Warns where the text to train on is the path of a file; any text may be asked about."""
+    if len(text) >= _LONGEST_PATH or "\n" in text:
+        return
+    try:
+        is_file = Path(text).is_file()
+    except (OSError, ValueError):
+        # Too long for a name, not to be looked at, NUL or lone surrogates: a text, whatever it looks like.
+        return
+    if is_file:
+        warn(
+            f"training on the text {text!r} itself, though a file of that name exists; "
+            "use Tokenizer.train_files to train on the file"
+        )
+
+
+def _train(
+    count: Callable[..., PretokenCounts],
+    corpus: dict[str, Any],
+    vocab_size: int,
+    config: TrainingConfig,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    max_memory: int | None = None,
+    checkpoint: PathLike | None = None,
+) -> Model:
+    """Trains on what `count` counts; `corpus` is the fingerprint of that, for a checkpoint."""
+    options = {
+        "pattern": config.pattern,
+        "special_tokens": config.special_tokens,
+        "corpus_specials": config.corpus_specials,
+        "threads": threads,
+        "progress": progress,
+        "max_memory": max_memory,
+    }
+    learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory)
+    if checkpoint is None:
+        return learn(count(**options), vocab_size, config)
+    with open_checkpoint(checkpoint, config, corpus) as kept:
+        counts = kept.counts()
+        if counts is None:
+            counts = count(**options)
+            kept.keep_counts(counts)
+        check_counts(counts, config)
+        return learn(counts, vocab_size, config)
+
+
+def train_model(
+    counts: PretokenCounts,
+    vocab_size: int,
+    config: TrainingConfig,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    max_memory: int | None = None,
+) -> Model:
+    """Learns merges from `counts` and lays out ids as `config` says; warns where the size is not what was asked for."""
+    n_merges = config.n_merges(vocab_size)
+    n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
+    byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
+    with reporter(progress) as report:
+        pairs, shortage = _core.train(
+            counts.columns,
+            n_merges=min(n_merges, n_most),
+            tie_break=config.tie_break,
+            byte_order=bytes(byte_order),
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            threads=resolve_threads(threads),
+            report=report,
+            max_memory=check_max_memory(max_memory),
+        )
+    if len(pairs) < n_merges:
+        actual = vocab_size - n_merges + len(pairs)
+        reason = _shortage(counts, config, shortage)
+        warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
+    n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
+    if vocab_size <= _MOST_UINT16 < n_vocab:
+        warn(
+            f"the tokenizer has {n_vocab} ids, because special tokens are not counted in vocab_size={vocab_size}; they "
+            "do not fit uint16, so arrays and shards of ids are uint32, twice as large; "
+            f"vocab_size={_MOST_UINT16 - len(config.special_tokens)} fits uint16"
+        )
+    return lay_out(pairs.tolist(), config)
+
+
+def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
+    """Why fewer merges were learned than asked for, and what gives more."""
+    if shortage is None:
+        return f"an id is at most {LARGEST_ID}"
+    if not counts.n_bytes:
+        return "there is no text to learn from"
+    has_rare, has_long = shortage
+    reasons = []
+    if has_rare:
+        reasons.append(f"no pair that is left occurs min_frequency={config.min_frequency} times")
+    if has_long:
+        reasons.append(f"the pairs that are left make tokens longer than max_token_bytes={config.max_token_bytes}")
+    return " and ".join(reasons) or "every pretoken of the corpus is one token, so no pair is left; train on more text"
+
+
+def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
+    """Raises CountsError unless `counts` were cut as `config` says."""
+    made = counts.metadata
+    if made.pattern != pattern_text(config.pattern):
+        raise CountsError(
+            f"the counts were made with pattern {made.pattern!r}, not {config.pattern!r}; count again or drop pattern="
+        )
+    if made.unicode_version != _core.UNICODE_VERSION:
+        raise CountsError(
+            f"the counts were made with Unicode {made.unicode_version}, this is {_core.UNICODE_VERSION}; count again"
+        )
+    wanted = set(config.special_tokens) if config.corpus_specials == "split" else set()
+    split = set(made.special_tokens) if made.corpus_specials == "split" else set()
+    if wanted != split:
+        raise CountsError(
+            f"the counts were split on special tokens {sorted(split)}, but the configuration asks for "
+            f"{sorted(wanted)}; "
+            "count again with the same special_tokens and corpus_specials"
+        )
+
+
+def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
+    """Gives every byte, merge and special token its id.
+
+    `pairs` speaks symbols: 0..255 are byte values, 256 + r is what merge r made.
+    """
+    specials = config.special_tokens
+    first_byte = len(specials) if config.special_ids == "first" else 0
+    first_merge = first_byte + N_BYTES + (len(specials) if config.special_ids == "after_bytes" else 0)
+    first_special = {"first": 0, "after_bytes": N_BYTES, "last": first_merge + len(pairs)}[config.special_ids]
+    order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES)
+
+    joined = [bytes([value]) for value in range(N_BYTES)]
+    id_of = [0] * N_BYTES
+    for place, value in enumerate(order):
+        id_of[value] = first_byte + place
+    merges = np.empty((len(pairs), 3), dtype=np.uint32)
+    for rank, (left, right) in enumerate(pairs):
+        joined.append(joined[left] + joined[right])
+        id_of.append(first_merge + rank)
+        merges[rank] = id_of[left], id_of[right], id_of[-1]
+    return Model.from_tokens(
+        dict(zip(id_of, joined, strict=True)),
+        merges,
+        special_tokens={token: first_special + place for place, token in enumerate(specials)},
+        pattern=pattern_text(config.pattern),
+        decode_errors=config.decode_errors,
+    )

@@ -1,0 +1,110 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pairloom import formats
+from pairloom._internal import atomic
+from pairloom.errors import FormatError
+from tests.formats.models import trained
+
+MODEL = trained([(97, 98)])
+
+
+def test_an_existing_file_is_kept_unless_overwrite(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="overwrite"):
+        formats.save(MODEL, path)
+    assert path.read_text() == "mine"
+    formats.save(MODEL, path, overwrite=True)
+    assert formats.load(path) == MODEL
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_missing_parent_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        formats.save(MODEL, tmp_path / "nowhere" / "model.json")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        formats.save(MODEL, tmp_path / "file" / "model.json")
+    with pytest.raises(IsADirectoryError):
+        formats.save(MODEL, tmp_path, overwrite=True)
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.json"
+    sync = os.fsync
+
+    def appear(handle: int) -> None:
+        path.write_text("theirs")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", appear)
+    with pytest.raises(FileExistsError):
+        atomic.write_file(path, b"ours", overwrite=False)
+    assert path.read_text() == "theirs"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool) -> None:
+    path = tmp_path / "model.json"
+    if overwrite:
+        path.write_text("old")
+
+    def fail(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        atomic.write_file(path, b"ours", overwrite)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == (["old"] if overwrite else [])
+
+
+def test_a_folder_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "folder"
+    atomic.write_folder(path, {"a": b"1", "b": b"2"}, overwrite=False)
+    assert {entry.name: entry.read_bytes() for entry in path.iterdir()} == {"a": b"1", "b": b"2"}
+    with pytest.raises(FileExistsError):
+        atomic.write_folder(path, {"b": b"3"}, overwrite=False)
+    atomic.write_folder(path, {"b": b"3"}, overwrite=True)
+    assert (path / "b").read_bytes() == b"3"
+    monkeypatch.setattr(os, "fsync", lambda handle: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        atomic.write_folder(tmp_path / "other", {"a": b"1"}, overwrite=False)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        atomic.write_file(tmp_path / "file", b"", overwrite=False)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    with pytest.raises(FileExistsError):
+        atomic.write_file(link, b"new", overwrite=False)
+    atomic.write_file(link, b"new", overwrite=True)
+    assert link.is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_nothing_is_written_where_the_format_cannot_express_the_model(tmp_path: Path) -> None:
+    for name in ("tiktoken", "gpt2"):
+        with pytest.raises(FormatError):
+            formats.save(trained([(97, 98)], pattern="a"), tmp_path / "out", format="gpt2")
+        with pytest.raises(ValueError, match="format must be one of"):
+            formats.save(MODEL, tmp_path / "out", format=name.upper())
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,112 @@
+"""Reading ahead and writing behind: the same items in the same order, and what happens to them when something fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pairloom._internal.background_io import ReadAhead, WriteBehind
+
+
+class Stopped(Exception):
+    """Ends a block in the middle."""
+
+
+def _ignored(_: int) -> None:
+    pass
+
+
+def test_items_keep_their_order() -> None:
+    written: list[int] = []
+    with ReadAhead(iter(range(200))) as items, WriteBehind(written.append) as put:
+        for item in items:
+            put(item)
+    assert written == list(range(200))
+
+
+def test_a_failure_of_the_reader_comes_where_the_item_would_have() -> None:
+    def reading() -> Iterator[int]:
+        yield from range(3)
+        raise Stopped
+
+    taken = []
+    with pytest.raises(Stopped), ReadAhead(reading()) as items:
+        for item in items:
+            taken.append(item)
+    assert taken == [0, 1, 2]
+
+
+def test_a_failure_of_the_writer_comes_out_and_ends_the_writing() -> None:
+    written: list[int] = []
+
+    def write(item: int) -> None:
+        if item == 2:
+            raise Stopped
+        written.append(item)
+
+    with pytest.raises(Stopped), WriteBehind(write) as put:
+        for item in range(100):
+            put(item)
+    assert written == [0, 1]
+    # That of the last item is not lost either.
+    with pytest.raises(Stopped), WriteBehind(write) as put:
+        put(2)
+
+
+@pytest.mark.parametrize(
+    ("always", "ended_by", "written"),
+    [
+        (False, Stopped, [0]),
+        (True, Stopped, [0, 1, 2]),
+        (True, KeyboardInterrupt, [0]),
+    ],
+)
+def test_what_waits_when_a_block_is_broken_off(always: bool, ended_by: type[BaseException], written: list[int]) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    found: list[int] = []
+
+    def write(item: int) -> None:
+        begun.set()
+        assert may_end.wait(10)
+        found.append(item)
+
+    behind = WriteBehind(write, always=always)
+    # The first item is not written before the block has ended for long.
+    release = threading.Timer(0.1, may_end.set)
+    with pytest.raises(ended_by), behind as put:
+        for item in range(3):
+            put(item)
+        assert begun.wait(10) and behind.is_at_work
+        release.start()
+        raise ended_by
+    assert found == written
+    assert not behind.is_at_work
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+def test_where_no_thread_can_be_started_the_caller_does_the_work(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refused(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pairloom._internal.background_io._thread.start_new_thread", refused)
+    written: list[int] = []
+    with ReadAhead(iter(range(5))) as items, WriteBehind(written.append) as put:
+        for item in items:
+            put(item)
+    assert written == list(range(5))
+
+
+def test_a_thread_that_dies_before_it_runs_is_no_endless_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where the new thread has no memory for its first frame: nothing of it ever runs.
+    monkeypatch.setattr("pairloom._internal.background_io._thread.start_new_thread", lambda *_: 1)
+    with pytest.raises(MemoryError, match="a thread ended"), ReadAhead(iter(range(5))) as items:
+        next(items)
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored, depth=1) as put:
+        for item in range(5):
+            put(item)
+    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored):
+        pass

@@ -1,0 +1,80 @@
+"""Progress off a terminal: whole lines with a rate and the time left."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from pairloom._internal import progress
+from pairloom._internal.progress import Pace, ProgressEvent, progress_line, reporter
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_a_line_holds_done_total_rate_and_time_left(clock: Clock) -> None:
+    pace = Pace(ProgressEvent("encode", 1_000_000, 0))
+    clock.now += 2
+    event = ProgressEvent("encode", 21_000_000, 100_000_000)
+    assert progress_line(event, pace, "12 tokens") == "encode 21 MB of 100 MB (21 %), 10 MB/s, 8 s left, 12 tokens"
+    assert progress_line(ProgressEvent("encode", 21_000_000, 0), pace) == "encode 21 MB, 10 MB/s"
+    done = ProgressEvent("encode", 100_000_000, 100_000_000)
+    assert progress_line(done, pace) == "encode 100 MB of 100 MB (100 %), 49.5 MB/s, in 2 s"
+    assert progress_line(ProgressEvent("encode", 1_000_200, 10**9), pace).endswith(
+        "100 B/s, 115 h 37 min left".replace("115 h 37", "2774 h 59")
+    )
+    clock.now += 98
+    merges = Pace(ProgressEvent("merge", 0, 32_000))
+    clock.now += 100
+    assert progress_line(ProgressEvent("merge", 4_000, 32_000), merges) == (
+        "merge 4,000 merges of 32,000 merges (12 %), 40 merges/s, 11 min 40 s left"
+    )
+
+
+def test_lines_are_whole_and_come_now_and_then(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with reporter(True) as report:
+        assert report is not None
+        for tenth in range(1001):
+            report("encode", tenth, 1000)
+            clock.now += 0.1
+    lines = stderr.getvalue().split("\n")
+    assert lines.pop() == "" and "\r" not in stderr.getvalue()
+    assert all(line.startswith("pairloom: encode ") and "/s" in line for line in lines)
+    assert 8 <= len(lines) <= 20 and "left" in lines[0] and lines[-1].endswith("in 1 min 40 s")
+
+
+def test_short_work_and_closed_streams_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with reporter(True) as report:
+        assert report is not None
+        for done in range(11):
+            report("encode", done, 10)
+    assert stderr.getvalue() == ""
+    stderr.close()
+    with reporter(True) as report:
+        assert report is not None
+        report("encode", 1, 2)
+    missing: Any = None
+    monkeypatch.setattr(sys, "stderr", missing)
+    with reporter(True) as report:
+        assert report is None

@@ -1,0 +1,269 @@
+"""Comparison: the first place where two tokenizers differ, against a plain search; `pairloom compare`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairloom import Corpus, CorpusError, Tokenizer
+from pairloom.analysis.compare import Comparison, Side, compare, load_side, named_documents, side_of
+from pairloom.corpus import compression
+from pairloom.formats.huggingface import to_huggingface
+from pairloom.formats.tiktoken import to_tiktoken
+from tests.cli.test_commands import failed, run
+from tests.corpora import random_documents
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
+
+TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 123 the end"
+
+
+def ends_of(side: Side, text: str) -> list[int]:
+    return [int(end) for end in np.cumsum([len(side.token(i)) for i in side.encode(text).tolist()])]
+
+
+def first_different(left: list[int], right: list[int]) -> int | None:
+    if left == right:
+        return None
+    return next((at for at, (a, b) in enumerate(zip(left, right)) if a != b), min(len(left), len(right)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_places_are_those_of_a_plain_search(seed: int) -> None:
+    rng = random.Random(seed)
+    documents = [(f"document {n}", text) for n, text in enumerate(random_documents(rng))]
+    first = side_of(Tokenizer.train([text for _, text in documents], 262), "first")
+    second = side_of(Tokenizer.train([text[::2] for _, text in documents], 262, "huggingface"), "second")
+    found = compare(first, second, documents)
+    assert (found.n_documents, found.n_altered) == (len(documents), (0, 0))
+    assert found.n_bytes == sum(len(text.encode()) for _, text in documents)
+    ids = [[side.encode(text).tolist() for _, text in documents] for side in (first, second)]
+    assert found.n_tokens == tuple(sum(map(len, each)) for each in ids)
+    ends = [[ends_of(side, text) for _, text in documents] for side in (first, second)]
+    for kind, n_differing, columns in (
+        (found.ids, found.n_differing_ids, ids),
+        (found.cuts, found.n_differing_cuts, ends),
+    ):
+        places = [first_different(a, b) for a, b in zip(*columns)]
+        assert n_differing == sum(place is not None for place in places)
+        at = next((n for n, place in enumerate(places) if place is not None), None)
+        assert (kind is None) == (at is None)
+        if kind is None or at is None:
+            continue
+        place = places[at]
+        assert place is not None
+        assert kind.document == f"document {at}"
+        assert kind.byte_offset == [0, *ends[0][at]][place]
+        for window, each in zip(kind.windows, ids):
+            assert window.ids == each[at][max(place - 3, 0) : place + 5]
+            assert window.ids[window.at :] == each[at][place : place + 5]
+
+
+def test_the_same_tokenizer_through_three_libraries() -> None:
+    tokenizer = Tokenizer.train([TEXT], 300, decode_errors="replace")
+    documents = [("text", TEXT + "<|endoftext|>" + TEXT), ("empty", "")]
+    ours = side_of(tokenizer, "pairloom")
+    for other in (to_tiktoken(tokenizer.model), to_huggingface(tokenizer.model)):
+        found = compare(ours, side_of(other, "other"), documents)
+        assert (found.n_differing_ids, found.ids, found.cuts) == (0, None, None)
+        assert found.n_tokens[0] == found.n_tokens[1] == len(tokenizer.encode(documents[0][1]))
+        assert found.n_altered == (0, 0)
+    with pytest.raises(TypeError, match="not dict"):
+        side_of({}, "other")
+
+
+def test_another_numbering_is_no_other_cut() -> None:
+    text = "the cat and the hat"
+    plain = side_of(Tokenizer.train([text], 262), "plain")
+    shifted = side_of(Tokenizer.train([text], 263, "cs336", special_tokens=["<e>"], tie_break="ids_least"), "shifted")
+    found = compare(plain, shifted, [("text", text)])
+    assert found.cuts is None and found.n_differing_cuts == 0
+    assert found.ids is not None and found.n_tokens[0] == found.n_tokens[1]
+
+
+def test_a_side_that_changes_the_text_is_said_to() -> None:
+    import tokenizers
+
+    tokenizer = Tokenizer.train(["ab AB"], 256)
+    lower = to_huggingface(tokenizer.model)
+    lower.normalizer = tokenizers.normalizers.Replace("A", "")
+    found = compare(side_of(lower, "lower"), side_of(tokenizer, "plain"), [("1", "xAb"), ("2", "b")])
+    assert found.n_altered == (1, 0)
+    assert found.ids is not None
+    assert (found.ids.document, found.ids.byte_offset, found.ids.after) == ("1", 1, "Ab")
+
+
+def test_documents_of_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("é\r\n".encode())
+    (tmp_path / "b").write_bytes(b"ab\xff")
+    documents = named_documents(Corpus([tmp_path / "a", tmp_path / "b"]))
+    assert next(documents) == (str(tmp_path / "a"), "é\r\n")
+    with pytest.raises(CorpusError, match="byte 2"):
+        next(documents)
+
+
+@pytest.mark.parametrize("piece_bytes", [7, 1 << 20])
+def test_documents_of_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    paths = write_all(tmp_path)
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    for path in paths.values():
+        documents = list(named_documents(Corpus(path, separator=SEPARATOR)))
+        assert documents == [(f"{path}, document {n}", text) for n, text in enumerate(DOCUMENTS, start=1)]
+    whole = paths["a.txt"].read_bytes().decode()
+    assert list(named_documents(Corpus(paths["a.txt"]))) == [(str(paths["a.txt"]), whole)]
+
+
+def test_nothing_to_compare() -> None:
+    side = side_of(Tokenizer.train([""], 256), "side")
+    report = compare(side, side, []).as_dict()
+    assert report["bytes_per_token"] == [None, None]
+    assert isinstance(compare(side, side, [("empty", "")]), Comparison)
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Two models that differ, and a text."""
+    text = tmp_path / "text.txt"
+    text.write_text("ab ab cd cd", encoding="utf-8")
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    Tokenizer.train(["ab ab ab"], 258).save(first)
+    Tokenizer.train(["cd cd cd"], 258).save(second)
+    return first, second, text
+
+
+def test_the_report(models: tuple[Path, Path, Path]) -> None:
+    first, second, text = models
+    done = run("compare", "--model", first, "--model", second, "--input", text)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines() == [
+        f"A  {first}",
+        f"B  {second}",
+        "1 documents, 11 bytes",
+        "tokens           A 8  B 7  (-12.50%)",
+        "bytes per token  A 1.3750  B 1.5714",
+        "documents with different ids 1, with different cuts 1",
+        f"first different ids: {text}, byte 0",
+        "  text  '' then 'ab ab cd cd'",
+        "  A     >> 256:'ab' 257:' ab' 32:' ' 99:'c' 100:'d'",
+        "  B     >> 97:'a' 98:'b' 32:' ' 97:'a' 98:'b'",
+    ]
+    same = run("compare", "--model", first, "--model", first, "--input", text, text)
+    assert same.returncode == 0
+    assert same.stdout.decode().splitlines()[-1] == "the ids are the same"
+    assert b"2 documents, 22 bytes" in same.stdout
+
+
+def test_json(models: tuple[Path, Path, Path]) -> None:
+    first, second, text = models
+    done = run("compare", "--model", first, "--model", second, "--input", text, "--json")
+    report = json.loads(done.stdout)
+    assert done.stdout.count(b"\n") == 1
+    assert report["n_tokens"] == [8, 7]
+    assert report["ids"]["byte_offset"] == 0
+    assert report["ids"]["windows"][0] == {
+        "ids": [256, 257, 32, 99, 100],
+        "tokens": [[97, 98], [32, 97, 98], [32], [99], [100]],
+        "at": 0,
+    }
+
+
+def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    first, second, _ = models
+    both = ("compare", "--model", first, "--model", second)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_text(json_lines(["xyz", "x", "", "cd"]))
+    done = run(*both, "--input", tmp_path / "folder", "--text-field", "meta.text", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["n_documents"], report["n_differing_ids"]) == (4, 1)
+    assert report["ids"]["document"] == f"{tmp_path / 'folder' / 'a.jsonl'}, document 4"
+    (tmp_path / "empty.txt").write_bytes(b"")
+    done = run(*both, "--input", tmp_path / "empty.txt")
+    assert done.returncode == 0, done.stderr
+    assert b"0 documents" in done.stdout and b"bytes per token  A -  B -" in done.stdout
+
+
+def test_tiktoken_files_take_the_pattern_and_others_their_own(models: tuple[Path, Path, Path]) -> None:
+    first, _, text = models
+    ranks = first.with_suffix(".tiktoken")
+    Tokenizer.load(first).save(ranks, format="tiktoken")
+    done = run("compare", "--model", first, "--model", ranks, "--pattern", "gpt2", "--input", text)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines()[-1] == "the ids are the same"
+    failed(run("compare", "--model", first, "--model", ranks, "--input", text), "first.tiktoken", "cl100k")
+
+
+def test_the_libraries_by_name(models: tuple[Path, Path, Path]) -> None:
+    first, _, text = models
+    folder = first.parent / "folder"
+    folder.mkdir()
+    Tokenizer.load(first).save(folder / "tokenizer.json", format="huggingface")
+    # How tiktoken is given encodings of one's own.
+    plugins = first.parent / "plugins" / "tiktoken_ext"
+    plugins.mkdir(parents=True)
+    (plugins / "of_a_test.py").write_text(
+        "from pairloom import Tokenizer\n"
+        "from pairloom.formats import ranks\n"
+        f"tokenizer = Tokenizer.load({str(first)!r})\n"
+        "ENCODING_CONSTRUCTORS = {'of_a_test': lambda: dict(name='of_a_test', pat_str=tokenizer.pattern,"
+        " mergeable_ranks=ranks.write(tokenizer.model), special_tokens=tokenizer.special_tokens)}\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(plugins.parent)}
+    command = [sys.executable, "-m", "pairloom", "compare", "--input", str(text), "--model", f"hf:{folder}"]
+    for other in ("tiktoken:of_a_test", f"hf:{folder / 'tokenizer.json'}", str(first)):
+        done = subprocess.run([*command, "--model", other], capture_output=True, env=environment, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.decode().splitlines()[-1] == "the ids are the same"
+
+
+@pytest.mark.parametrize(
+    ("module", "model", "extra"),
+    [("tiktoken", "tiktoken:gpt2", "pairloom[tiktoken]"), ("tokenizers", "hf:gpt2", "pairloom[huggingface]")],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    models: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch, module: str, model: str, extra: str
+) -> None:
+    first, _, text = models
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=module) as raised:
+        load_side(model)
+    assert extra in str(raised.value)
+    code = f"import sys; sys.modules[{module!r}] = None; from pairloom.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["compare", "--model", str(first), "--model", model, "--input", str(text)]
+    failed(subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60), extra)
+
+
+def test_failures(models: tuple[Path, Path, Path]) -> None:
+    first, second, text = models
+    both = ("compare", "--model", first, "--model", second)
+    failed(run(*both, "--input", first.parent / "absent.txt"), "absent.txt")
+    (first.parent / "empty").mkdir()
+    failed(run(*both, "--input", first.parent / "empty"), str(first.parent / "empty"))
+    bad = first.parent / "bad.txt"
+    bad.write_bytes(b"ab\xff")
+    failed(run(*both, "--input", text, bad), "bad.txt", "byte 2")
+    absent = first.parent / "absent.json"
+    failed(run("compare", "--model", first, "--model", absent, "--input", text), "absent.json")
+    failed(run("compare", "--model", first, "--model", f"hf:{absent}", "--input", text), "absent.json")
+    failed(run("compare", "--model", first, "--model", f"hf:{first}", "--input", text), "first.json")
+    failed(run("compare", "--model", first, "--model", "tiktoken:no-such", "--input", text), "no-such", "o200k_base")
+    damaged = first.parent / "damaged.json"
+    damaged.write_bytes(first.read_bytes()[:-20])
+    failed(run("compare", "--model", damaged, "--model", first, "--input", text), "damaged.json")
+
+
+@pytest.mark.parametrize(
+    "models_given",
+    [[], ["--model", "a"], ["--model", "a", "--model", "b", "--model", "c"], ["--model", "a", "b"]],
+)
+def test_wrong_usage_exits_with_two(models_given: list[str]) -> None:
+    done = run("compare", *models_given, "--input", "text.txt")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"usage:" in done.stderr
+    assert run("compare", "--model", "a", "--model", "b").returncode == 2

@@ -1,0 +1,176 @@
+"""Inspection: which tokens no text brings about, against their definition; `pairloom inspect` in a terminal and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
+from pairloom.analysis.render import coloured, shown_token
+from pairloom.model import Model
+from tests.cli.test_commands import failed, run
+from tests.formats.models import random_model
+
+BYTES = {byte: bytes((byte,)) for byte in range(256)}
+
+
+def merged(token: bytes, model: Model) -> list[int] | None:
+    """The definition: the pair of lowest rank, the leftmost of them, until none is left; None where a byte is none."""
+    tokens = model.tokens()
+    id_of = {bytes_: token_id for token_id, bytes_ in tokens.items()}
+    ranked = {(left, right): (rank, made) for rank, (left, right, made) in enumerate(model.merges.tolist())}
+    if any(bytes((byte,)) not in id_of for byte in token):
+        return None
+    ids = [id_of[bytes((byte,))] for byte in token]
+    while True:
+        found = []
+        for place, (left, right) in enumerate(pairwise(ids)):
+            if model.rule == "ranks":
+                made = id_of.get(tokens[left] + tokens[right])
+                found += [] if made is None else [(made, place, made)]
+            elif (left, right) in ranked:
+                rank, made = ranked[left, right]
+                found.append((rank, place, made))
+        if not found:
+            return ids
+        _, place, made = min(found)
+        ids[place : place + 2] = [made]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unreachable_is_what_the_definition_says(seed: int) -> None:
+    model = random_model(seed)
+    tokenizer = Tokenizer.from_model(model)
+    unreachable, cut_alone = unreachable_tokens(tokenizer)
+    expected_unreachable, expected_cut = [], []
+    for token_id, token in model.tokens().items():
+        by_merges = merged(token, model) == [token_id]
+        alone = None
+        if all(tokenizer.token_to_id(bytes((byte,))) is not None for byte in token):
+            try:
+                alone = tokenizer.encode_ordinary(token.decode()) == [token_id]
+            except UnicodeDecodeError:
+                alone = None
+        if not by_merges and not alone:
+            expected_unreachable.append(token_id)
+        elif alone is False:
+            expected_cut.append(token_id)
+    assert unreachable == expected_unreachable
+    assert cut_alone == expected_cut
+
+
+def test_a_merge_that_another_forestalls() -> None:
+    vocab = {**BYTES, 256: b"ab", 257: b"bc", 258: b"abc", 259: b"\xe6\x9d", 260: b"x y", 261: b" y"}
+    merges = [(b"a", b"b"), (b"b", b"c"), (b"a", b"bc"), (b"\xe6", b"\x9d"), (b" ", b"y"), (b"x", b" y")]
+    tokenizer = Tokenizer(vocab, merges, {"<e>": 300, "bc": 301})
+    inspection = inspect_tokenizer(tokenizer, n_longest=2)
+    assert inspection.unreachable == [258]
+    assert inspection.cut_alone == [260]
+    assert inspection.duplicates == [(b"bc", [257, 301])]
+    assert inspection.longest == [(258, b"abc"), (260, b"x y")]
+    assert (inspection.n_vocab, inspection.n_tokens, inspection.n_single_bytes, inspection.n_merges) == (
+        302,
+        262,
+        256,
+        6,
+    )
+    assert inspection.n_unassigned == 302 - 262 - 2
+    assert inspection.pattern_name == "gpt2"
+
+
+def test_a_long_token_that_is_no_text_takes_no_quadratic_time() -> None:
+    token = b"\xff" * 2**16
+    vocab = {**BYTES, **{256 + n: b"\xff" * 2 ** (n + 1) for n in range(16)}}
+    merges = [(b"\xff" * 2**n, b"\xff" * 2**n) for n in range(16)]
+    assert vocab[271] == token
+    assert unreachable_tokens(Tokenizer(vocab, merges)) == ([], [])
+    assert unreachable_tokens(Tokenizer({**vocab, 272: token + b"\xff"}, merges)) == ([272], [])
+
+
+def test_display_obeys_no_control_character() -> None:
+    tokenizer = Tokenizer.train(["a"], 256)
+    shown = coloured(tokenizer, "é\x1b[2J\x07\n\x9b")
+    assert "\\xc3" in shown and "\\x1b" in shown and "\\x07" in shown
+    assert "\x1b[2J" not in shown and "\x07" not in shown and "\x9b" not in shown
+    assert all(line.endswith("\x1b[0m") for line in shown.split("\n"))
+    assert (shown_token(b"\x1b"), shown_token(b"\xc3")) == (repr("\x1b"), repr(b"\xc3"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    Tokenizer.train(["ab ab ab"], 258).save(path)
+    return path
+
+
+def test_the_command_says_all(model: Path) -> None:
+    done = run("inspect", "--model", model, "--text", "ab<|endoftext|> é")
+    assert (done.returncode, done.stderr) == (0, b"")
+    report = done.stdout.decode()
+    for line in (
+        "ids                    259 (uint16), 0 of them unassigned",
+        "tokens                 258, of one byte 256",
+        "pattern                gpt2",
+        "  258 '<|endoftext|>'",
+        "  257 ' ab' (3 bytes)",
+        "unreachable: no merging makes: 0",
+        "duplicates: 0",
+        "18 bytes, 5 tokens: 256:'ab' 258:'<|endoftext|>' 32:' ' 195:b'\\xc3' 169:b'\\xa9'",
+    ):
+        assert line in report.splitlines()
+    assert "\x1b" not in report
+
+
+def test_json(model: Path) -> None:
+    done = run("inspect", "--model", model, "--json", "--text", "ab ab")
+    assert done.stdout.count(b"\n") == 1
+    report = json.loads(done.stdout)
+    assert report["ids"] == [256, 257]
+    assert report["special_tokens"] == {"<|endoftext|>": 258}
+    assert report["longest"][0] == {"id": 257, "bytes": [32, 97, 98]}
+    assert report["unreachable"] == report["cut_alone"] == report["duplicates"] == []
+
+
+@pytest.mark.parametrize("no_colour", [False, True])
+def test_a_terminal_shows_colour(model: Path, no_colour: bool) -> None:
+    leader, follower = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    command = [sys.executable, "-m", "pairloom", "inspect", "--model", str(model), "--text", "ab ab"]
+    with subprocess.Popen(
+        command,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        env={**environment, **({"NO_COLOR": "1"} if no_colour else {})},
+    ) as process:
+        os.close(follower)
+        shown = b""
+        try:
+            while data := os.read(leader, 4096):
+                shown += data
+        except OSError:  # Linux says so when the other end is closed
+            pass
+        os.close(leader)
+        assert process.wait() == 0
+    assert (b"\x1b[48;5;24mab\x1b[0m\x1b[48;5;58m ab\x1b[0m" in shown) == (not no_colour)
+    assert b"5 bytes, 2 tokens" in shown
+
+
+def test_failures(model: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.json"
+    damaged.write_bytes(model.read_bytes()[:-20])
+    failed(run("inspect", "--model", tmp_path / "absent.json"), "absent.json")
+    failed(run("inspect", "--model", tmp_path), str(tmp_path))
+    failed(run("inspect", "--model", damaged), "damaged.json")
+    failed(run("inspect", "--model", model, "--model-format", "tekken"), "model.json")
+    for arguments in ([], ["--model"], ["--model", "a", "--model-format", "zip"], ["--model", "a", "b"]):
+        done = run("inspect", *arguments)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"usage:" in done.stderr

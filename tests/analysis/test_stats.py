@@ -1,0 +1,368 @@
+"""Statistics against plain counting; streaming against encoding at once; `pairloom stats` and its plot."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import regex
+
+from pairloom import Corpus, CorpusError, ProgressEvent, Tokenizer
+from pairloom.analysis import stats
+from pairloom.analysis.stats import (
+    CorpusStats,
+    compression_by_size,
+    corpus_stats,
+    renyi_efficiency,
+    text_stats,
+)
+from pairloom.corpus import compression
+from tests.cli.test_commands import failed, run
+from tests.corpora import random_documents
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
+
+
+def check(found: CorpusStats, tokenizer: Tokenizer, documents: list[str]) -> None:
+    """Every figure, counted the plain way."""
+    ids = Counter(i for text in documents for i in tokenizer.encode(text))
+    data = [text.encode() for text in documents]
+    vocab = tokenizer.vocab
+    assert found.n_documents == len(documents)
+    assert found.n_bytes == sum(map(len, data))
+    assert found.n_words == sum(len(regex.findall(r"\P{White_Space}+", text)) for text in documents)
+    assert found.n_tokens == ids.total()
+    assert {i: n for i, n in enumerate(found.token_counts.tolist()) if n} == ids
+    assert found.token_bytes.tolist() == [len(vocab.get(i, b"")) for i in range(tokenizer.n_vocab)]
+    assert found.unused.tolist() == [i for i in vocab if i not in ids]
+    if ids:
+        assert found.bytes_per_token == found.n_bytes / ids.total()
+        assert found.single_byte_share == sum(n for i, n in ids.items() if len(vocab[i]) == 1) / ids.total()
+        share = [n / ids.total() for n in ids.values()]
+        entropy = math.log(sum(p**2.5 for p in share)) / -1.5
+        assert found.renyi_efficiency == pytest.approx(entropy / math.log(len(vocab)), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    documents = random_documents(rng)
+    tokenizer = Tokenizer.train(documents, 270)
+    documents.append("ab<|endoftext|> cd" * rng.randrange(3))
+    check(text_stats(tokenizer, iter(documents)), tokenizer, documents)
+    in_files = [text for text in documents if text]
+    # An empty file of plain text is no document.
+    paths = [tmp_path / str(n) for n in range(len(in_files) + 1)]
+    for path, text in zip(paths, [*in_files, ""], strict=True):
+        path.write_bytes(text.encode())
+    check(corpus_stats(tokenizer, paths), tokenizer, in_files)
+    # Blocks so small that words and characters are cut in two.
+    monkeypatch.setattr(compression, "PIECE_BYTES", rng.randrange(1, 8))
+    monkeypatch.setattr(stats, "_IDS_AT_ONCE", rng.randrange(1, 8))
+    check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
+
+
+@pytest.mark.parametrize("piece_bytes", [5, 1 << 20])
+def test_every_kind_of_file_gives_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    tokenizer = Tokenizer.train(DOCUMENTS, 400)
+    paths = write_all(tmp_path)
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    for path in paths.values():
+        check(corpus_stats(tokenizer, path, separator=SEPARATOR), tokenizer, DOCUMENTS)
+    check(corpus_stats(tokenizer, Corpus(paths["a.jsonl"], doc_cap=9)), tokenizer, [cut(text, 9) for text in DOCUMENTS])
+    with pytest.raises(TypeError, match="doc_cap belongs"):
+        corpus_stats(tokenizer, Corpus(paths["a.jsonl"]), doc_cap=9)
+
+
+def cut(text: str, n_bytes: int) -> str:
+    return text.encode()[:n_bytes].decode(errors="ignore")
+
+
+def test_renyi_efficiency_of_known_distributions() -> None:
+    assert renyi_efficiency([5, 5, 5, 5], 4) == pytest.approx(1)
+    assert renyi_efficiency([5, 5, 0, 0], 4) == pytest.approx(0.5)
+    assert renyi_efficiency([7, 0], 2) == 0
+    assert renyi_efficiency([3, 1], 2, alpha=2) == pytest.approx(-math.log2(10 / 16))
+    assert renyi_efficiency([1, 1, 2], 4, alpha=1) == pytest.approx(1.5 / 2)
+    # Continuous in alpha around Shannon's.
+    assert renyi_efficiency([3, 1], 2, alpha=1 + 1e-7) == pytest.approx(renyi_efficiency([3, 1], 2, alpha=1), abs=1e-6)
+    assert math.isnan(renyi_efficiency([], 4)) and math.isnan(renyi_efficiency([1], 1))
+
+
+def test_ids_that_stand_for_nothing_are_not_unused() -> None:
+    tokenizer = Tokenizer({5: b"a", 9: b"b"}, [], {"<e>": 20})
+    found = text_stats(tokenizer, ["aaa"])
+    assert found.unused.tolist() == [9, 20]
+    assert found.n_vocab_tokens == 3
+
+
+def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    found = corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty")
+    assert (found.n_documents, found.n_tokens, found.n_words) == (0, 0, 0)
+    assert math.isnan(found.bytes_per_token)
+    figures = found.as_dict()
+    assert figures["bytes_per_token"] is figures["tokens_per_word"] is figures["renyi_efficiency"] is None
+    # An empty record is a document, as it is everywhere.
+    (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
+    assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty.jsonl").n_documents == 1
+    with pytest.raises(TypeError, match="texts"):
+        text_stats(Tokenizer.train([""], 256), "one text")
+
+
+@pytest.mark.parametrize("data", [b"ab\xff", b"ab\xe6\x9dz", b"ab\xe6\x9d", b"\xe6\x9d\xb1\xe6\x9d"])
+@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 1 << 20])
+def test_invalid_bytes_are_found_wherever_blocks_end(
+    data: bytes, piece_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad").write_bytes(data)
+    tokenizer = Tokenizer.train([""], 256)
+    with pytest.raises(UnicodeDecodeError) as expected:
+        data.decode()
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    with pytest.raises(CorpusError, match=f"byte {expected.value.start}"):
+        corpus_stats(tokenizer, tmp_path / "bad")
+    assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
+
+
+@pytest.mark.parametrize("piece_bytes", [700, 1 << 20])
+def test_progress_goes_over_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    for name in "abc":
+        (tmp_path / name).write_text("word " * 1000)
+    events: list[ProgressEvent] = []
+    tokenizer, paths = Tokenizer.train(["word"], 260), [tmp_path / name for name in "abc"]
+    corpus_stats(tokenizer, paths, progress=events.append)
+    assert {(event.stage, event.total) for event in events} == {("encode", 15000)}
+    assert events[0].done == 0 and events[-1].done == 15000
+    assert [event.done for event in events] == sorted(event.done for event in events)
+    events.clear()
+    corpus_stats(tokenizer, paths, progress=events.append, max_bytes=100)
+    assert events[-1].done < 15000
+
+
+@pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_compression_of_truncations_is_that_of_training_smaller(profile: str, loaded: bool, tmp_path: Path) -> None:
+    text = "the cat sat on the mat, the cat ate the rat, that is that " * 3
+    tokenizer = Tokenizer.train([text], 290, profile, special_tokens=["<e>"])
+    n_merges = len(tokenizer.merges)
+    if loaded:
+        tokenizer.save(tmp_path / "model")
+        tokenizer = Tokenizer.load(tmp_path / "model")
+    sizes = compression_by_size(tokenizer, [text], n_sizes=5)
+    assert len(sizes) == 5
+    assert (sizes[0][0], sizes[-1][0]) == (257, 257 + n_merges)
+    for size, bytes_per_token in sizes:
+        trained = Tokenizer.train([text], size if profile != "bpetite" else size - 1, profile, special_tokens=["<e>"])
+        assert len(trained.vocab) == size
+        assert bytes_per_token == len(text) / len(trained.encode(text))
+
+
+def ranks_that_are_no_merges(path: Path) -> Path:
+    """A .tiktoken file with a token that no merging makes."""
+    Tokenizer.train(["ab ab"], 258).save(path, format="tiktoken")
+    with path.open("ab") as file:
+        file.write(base64.b64encode(b"xyz") + b" 300\n")
+    return path
+
+
+def test_what_cannot_be_truncated(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(ranks_that_are_no_merges(tmp_path / "a.tiktoken"), pattern="gpt2")
+    with pytest.raises(ValueError, match="ranks"):
+        compression_by_size(tokenizer, ["ab"])
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 300: b"cd"}
+    with pytest.raises(ValueError, match="one by one"):
+        compression_by_size(Tokenizer(vocab, [(b"a", b"b"), (b"c", b"d")]), ["ab"])
+    assert compression_by_size(Tokenizer.train([""], 256), ["ab"]) == [(257, 1.0)]
+    assert np.isnan(compression_by_size(Tokenizer.train([""], 256), [])[0][1])
+
+
+@pytest.mark.parametrize("piece_bytes", [3, 1 << 20])
+def test_samples_are_equal_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    (tmp_path / "a").write_bytes("é".encode() * 100)
+    (tmp_path / "b").write_bytes(b"b" * 3)
+    (tmp_path / "c.jsonl").write_text(json_lines(["one", "", "another"]))
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "c.jsonl"]
+    tokenizer = Tokenizer.train([""], 256)
+    found = corpus_stats(tokenizer, paths, sample_bytes=27).sample
+    assert "".join(found) == "é" * 4 + "bbb" + "one" + "anothe"
+    assert found[-2:] == ["one", "anothe"] or piece_bytes == 3
+    assert corpus_stats(tokenizer, paths).sample == []
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    Tokenizer.train(["ab ab ab"], 258).save(path)
+    return path
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text("ab ab cd<|endoftext|>", encoding="utf-8")
+    return tmp_path / "text.txt"
+
+
+def test_the_table(model: Path, text: Path) -> None:
+    done = run("stats", "--model", model, "--input", text)
+    assert (done.returncode, done.stderr) == (0, b"")
+    lines = done.stdout.decode().splitlines()
+    assert lines[:-2] == [
+        "documents            1",
+        "bytes                21",
+        "words                3 between white space",
+        "tokens               6",
+        "bytes per token      3.5000",
+        "tokens per word      2.0000",
+        "single-byte tokens   50.00%",
+        "unused tokens        253 of 259 (97.68%)",
+    ]
+    assert lines[-2].startswith("Renyi efficiency     0.") and lines[-2].endswith("at alpha 2.5")
+    assert lines[-1].startswith("throughput ")
+
+
+def test_json(model: Path, text: Path) -> None:
+    done = run("stats", "--model", model, "--input", text, text, "--json")
+    assert done.stdout.count(b"\n") == 1
+    report = json.loads(done.stdout)
+    assert report.pop("seconds") > 0 and report.pop("bytes_per_second") > 0
+    assert report.pop("renyi_efficiency") == pytest.approx(math.log(6) / math.log(259))
+    assert report == {
+        "documents": 2,
+        "bytes": 42,
+        "words": 6,
+        "skipped": 0,
+        "tokens": 12,
+        "bytes_per_token": 3.5,
+        "tokens_per_word": 2.0,
+        "single_byte_share": 0.5,
+        "vocabulary": 259,
+        "unused_tokens": 253,
+    }
+
+
+def test_an_empty_file_gives_dashes_and_nulls(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines()[:5] == [
+        "documents            0",
+        "bytes                0",
+        "words                0 between white space",
+        "tokens               0",
+        "bytes per token      -",
+    ]
+    assert b"nan" not in done.stdout and done.stdout.count(b" -\n") == 5
+    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt", "--json")
+    report = json.loads(done.stdout)
+    assert report["documents"] == 0
+    ratios = ("bytes_per_token", "tokens_per_word", "single_byte_share", "renyi_efficiency")
+    assert [report[name] for name in ratios] == [None] * 4
+    tokenized = run("tokenize", "--model", model, "--input", tmp_path / "empty.txt", "--output", tmp_path / "out")
+    assert json.loads(tokenized.stdout)["documents"] == report["documents"]
+
+
+def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> None:
+    for name, path in write_all(tmp_path).items():
+        done = run("stats", "--model", model, "--input", path, "--separator", SEPARATOR, "--json")
+        assert done.returncode == 0, (name, done.stderr)
+        assert json.loads(done.stdout)["documents"] == len(DOCUMENTS)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_text(json_lines(DOCUMENTS) + "broken\n")
+    in_folder = ("stats", "--model", model, "--input", tmp_path / "folder", "--json", "--text-field", "meta.text")
+    failed(run(*in_folder), "a.jsonl: line 65")
+    done = run(*in_folder, "--skip-bad")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["documents"], report["skipped"]) == (len(DOCUMENTS), 1)
+    assert b"warning: 1 records" in done.stderr
+    done = run("stats", "--model", model, "--input", tmp_path / "folder", "--skip-bad")
+    assert done.stdout.decode().splitlines()[-1] == "records left out     1"
+
+
+def test_a_pipe_can_be_measured(model: Path) -> None:
+    for name in ("/dev/stdin", "-"):
+        done = run("stats", "--model", model, "--input", name, "--json", stdin=b"ab ab cd<|endoftext|>")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["tokens"] == 6
+
+
+@pytest.mark.parametrize(("suffix", "head"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+def test_plots_are_files_of_their_suffix_and_the_same_again(
+    model: Path, text: Path, tmp_path: Path, suffix: str, head: bytes
+) -> None:
+    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
+    plot, again = tmp_path / f"plot{suffix}", tmp_path / f"again{suffix}"
+    for path in (plot, again):
+        done = run("stats", "--model", model, "--input", text, "--plot", path)
+        assert done.returncode == 0, done.stderr
+    assert plot.read_bytes().startswith(head)
+    assert plot.read_bytes() == again.read_bytes()
+    failed(run("stats", "--model", model, "--input", text, "--plot", plot), plot.name)
+    assert run("stats", "--model", model, "--input", text, "--plot", plot, "--force").returncode == 0
+
+
+def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
+    ranks = ranks_that_are_no_merges(tmp_path / "a.tiktoken")
+    plot = tmp_path / "plot.svg"
+    done = run("stats", "--model", ranks, "--pattern", "gpt2", "--input", text, "--plot", plot)
+    assert done.returncode == 0
+    assert b"ranks" in done.stderr
+    assert plot.exists()
+
+
+def test_without_matplotlib_the_extra_is_named(model: Path, text: Path, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['matplotlib'] = None; from pairloom.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["stats", "--model", str(model), "--input", str(text)]
+    command = [sys.executable, "-c", code, *arguments]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    plot = tmp_path / "plot.svg"
+    failed(subprocess.run([*command, "--plot", str(plot)], capture_output=True, timeout=60), "pairloom[plot]")
+    assert not plot.exists()
+
+
+def test_failures(model: Path, text: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"ab\xff")
+    damaged = tmp_path / "damaged.json"
+    damaged.write_bytes(model.read_bytes()[:-20])
+    failed(run("stats", "--model", tmp_path / "absent.json", "--input", text), "absent.json")
+    failed(run("stats", "--model", tmp_path, "--input", text), str(tmp_path))
+    failed(run("stats", "--model", damaged, "--input", text), "damaged.json")
+    failed(run("stats", "--model", model, "--input", text, tmp_path / "absent.txt"), "absent.txt")
+    failed(run("stats", "--model", model, "--input", tmp_path), str(tmp_path))
+    failed(run("stats", "--model", model, "--input", text, bad), "bad.txt", "byte 2")
+    failed(run("stats", "--model", model, "--input", text, "--threads", "-1"), "threads")
+    for arguments in (
+        [],
+        ["--model", "m"],
+        ["--input", "a"],
+        ["--model", "m", "--input"],
+        ["--model", "m", "--input", "a", "--plot"],
+        ["--model", "m", "--input", "a", "--threads", "two"],
+    ):
+        done = run("stats", *arguments)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"usage:" in done.stderr
+
+
+def test_failures_of_plots(model: Path, text: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
+    failed(run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.gif"), "plot.gif", ".svg")
+    failed(run("stats", "--model", model, "--input", text, "--plot", tmp_path / "no" / "plot.svg"), "no")
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"ab\xff")
+    failed(run("stats", "--model", model, "--input", bad, "--plot", tmp_path / "plot.svg"), "bad.txt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "text.txt"]

@@ -1,0 +1,126 @@
+"""`pairloom convert`: the same tokenizer in another format, or a refusal with the reason and nothing written."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer
+from tests.cli.test_commands import failed, run
+
+TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|endoftext|>the end"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 280)
+
+
+@pytest.fixture
+def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
+    tokenizer.save(tmp_path / "model.json")
+    return tmp_path / "model.json"
+
+
+@pytest.mark.parametrize("format", ["pairloom", "huggingface"])
+def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str) -> None:
+    there, back = tmp_path / "there", tmp_path / "back"
+    done = run("convert", "--model", model, "--output", there, "--format", format)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert f"{there}: {format}, 281 tokens\n" in done.stderr.decode()
+    # The tokenizer is strict, which a tokenizer.json cannot say.
+    assert done.stderr.count(b"\n") == (2 if format == "huggingface" else 1)
+    assert run("convert", "--model", there, "--output", back, "--format", format).returncode == 0
+    assert there.read_bytes() == back.read_bytes()
+    assert Tokenizer.load(there).encode(TEXT) == tokenizer.encode(TEXT)
+
+
+@pytest.mark.parametrize("format", ["tiktoken", "gpt2"])
+def test_what_a_format_does_not_carry_is_said_and_can_be_given(
+    tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str
+) -> None:
+    there, back = tmp_path / "there", tmp_path / "back"
+    done = run("convert", "--model", model, "--output", there, "--format", format)
+    assert done.returncode == 0, done.stderr
+    unsaid = "the pattern, which tokens are special" if format == "tiktoken" else "which tokens are special"
+    assert f"format {format!r} does not say {unsaid}, decode_errors='strict'" in done.stderr.decode()
+    given = (*(("--pattern", "gpt2") if format == "tiktoken" else ()), "--special", "<|endoftext|>=280")
+    said = done.stderr.decode().partition("when it is loaded, pass ")[2].partition(";")[0]
+    assert tuple(shlex.split(said.replace(" and ", " "))) == given
+    done = run("convert", "--model", there, "--output", back, "--format", "huggingface", *given)
+    assert done.returncode == 0, done.stderr
+    assert Tokenizer.load(back).encode(TEXT) == tokenizer.encode(TEXT)
+    assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
+
+
+def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "a.tiktoken", format="tiktoken")
+    common = ("convert", "--model", tmp_path / "a.tiktoken", "--pattern", "gpt2", "--format", "pairloom")
+    given = ("--special", "<|endoftext|>=400", "--special", "<|pad|>")
+    assert run(*common, "--output", tmp_path / "b", *given).returncode == 0
+    assert Tokenizer.load(tmp_path / "b").special_tokens == {"<|endoftext|>": 400, "<|pad|>": 401}
+    again = tmp_path / "c"
+    failed(run(*common, "--output", again, "--special", "=290"), "empty")
+    failed(run(*common, "--output", again, "--special", "<e>=290", "--special", "<e>"), "twice")
+    failed(run(*common, "--output", again, "--special", "<e>=5"), "5")
+    assert not again.exists()
+
+
+def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path) -> None:
+    vocab = {0: b"a", 1: b"b", 2: b"c", 3: b"bc", 4: b"ab"}
+    odd = Tokenizer(vocab, [(b"a", b"b"), (b"b", b"c")], allow_missing_bytes=True)
+    odd.save(tmp_path / "odd.json")
+    output = tmp_path / "odd.tiktoken"
+    command = ("convert", "--model", tmp_path / "odd.json", "--output", output, "--format", "tiktoken")
+    failed(
+        run(*command), "odd.json", "no token for 253 of the 256 bytes (0x00-0x60, 0x64-0xff)", "--allow-missing-bytes"
+    )
+    done = run(*command, "--allow-missing-bytes")
+    failed(done, "ranks cannot express")
+    assert not output.exists()
+
+
+def test_failures(model: Path, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    damaged = tmp_path / "damaged.json"
+    damaged.write_bytes(model.read_bytes()[:-20])
+    ranks = tmp_path / "a.tiktoken"
+    Tokenizer.load(model).save(ranks, format="tiktoken")
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    def convert(source: Path, to: Path, *more: str) -> list[str]:
+        return ["convert", "--model", str(source), "--output", str(to), "--format", "huggingface", *more]
+
+    failed(run(*convert(tmp_path / "absent.json", tmp_path / "out")), "absent.json")
+    failed(run(*convert(tmp_path, tmp_path / "out")), str(tmp_path), "vocab.json")
+    failed(run(*convert(damaged, tmp_path / "out")), "damaged.json")
+    failed(run(*convert(model, taken)), "taken")
+    failed(run(*convert(model, tmp_path)), str(tmp_path))
+    failed(run(*convert(model, tmp_path, "--force")), str(tmp_path), "directory")
+    failed(run(*convert(model, tmp_path / "no" / "out")), "no")
+    failed(run(*convert(ranks, tmp_path / "out")), "a.tiktoken", "gpt2", "cl100k")
+    failed(run(*convert(model, tmp_path / "out", "--pattern", "gpt2")), "pattern")
+    assert taken.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert run(*convert(model, taken, "--force")).returncode == 0
+    assert Tokenizer.load(taken, format="huggingface").n_vocab == 281
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--model", "a"],
+        ["--model", "a", "--output", "b"],
+        ["--model", "a", "--output", "b", "--format", "sentencepiece"],
+        ["--model", "a", "--output", "b", "--format", "tekken"],
+        ["--model", "a", "--output", "b", "--format", "gpt2", "--special"],
+    ],
+)
+def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:
+    done = run("convert", *arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"usage: pairloom convert" in done.stderr

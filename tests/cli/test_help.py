@@ -1,0 +1,33 @@
+"""Each command's --help is all there is to read: no option without a word about it."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from pairloom.cli.commands import COMMANDS, parser
+from tests.cli.test_commands import run
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    commands = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    found = commands.choices[command]
+    assert isinstance(found, argparse.ArgumentParser)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_describes_every_option(command: str) -> None:
+    done = run(command, "--help")
+    assert (done.returncode, done.stderr) == (0, b"")
+    shown = " ".join(done.stdout.decode().split())
+    for action in parser_of(command)._actions:
+        assert action.help, f"{command} {action.option_strings} has no help"
+        assert all(option in shown for option in action.option_strings)
+
+
+def test_help_lists_every_command() -> None:
+    shown = " ".join(run("--help").stdout.decode().split())
+    for command in COMMANDS:
+        assert f"{command} {parser_of(command).description}" in shown

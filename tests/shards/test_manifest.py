@@ -1,0 +1,140 @@
+"""The manifest: its name beside shards of each format, and folders that earlier versions left."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, ResumeError, Tokenizer, tokenize_files
+from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import documents_of, manifest_of
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(DOCUMENTS, 500)
+
+
+@pytest.fixture
+def shards(tokenizer: Tokenizer, tmp_path: Path) -> Path:
+    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format="parquet", shard_tokens=300)
+    assert len(list((tmp_path / "out").glob("shard-*.parquet"))) > 2
+    return tmp_path / "out"
+
+
+def test_pyarrow_opens_a_folder_of_parquet_shards(shards: Path) -> None:
+    expected = documents_of(shards)
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    dataset: Any = pytest.importorskip("pyarrow.dataset")
+    assert parquet.read_table(shards)["input_ids"].to_pylist() == expected
+    assert dataset.dataset(shards).to_table()["input_ids"].to_pylist() == expected
+
+
+def test_pandas_opens_a_folder_of_parquet_shards(shards: Path) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    assert [list(ids) for ids in pandas.read_parquet(shards)["input_ids"]] == documents_of(shards)
+
+
+def test_polars_opens_a_folder_of_parquet_shards(shards: Path) -> None:
+    polars: Any = pytest.importorskip("polars")
+    for source in (shards, f"{shards}/", f"{shards}/*", f"{shards}/*.parquet"):
+        assert polars.read_parquet(source)["input_ids"].to_list() == documents_of(shards)
+        assert polars.scan_parquet(source).collect()["input_ids"].to_list() == documents_of(shards)
+
+
+def test_datasets_opens_a_folder_of_parquet_shards(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets: Any = pytest.importorskip("datasets")
+    for arguments, more in (
+        ((str(shards),), {}),
+        (("parquet",), {"data_dir": str(shards)}),
+        (("parquet",), {"data_files": f"{shards}/*.parquet"}),
+    ):
+        found = datasets.load_dataset(*arguments, split="train", cache_dir=str(tmp_path / "cache"), **more)
+        assert found["input_ids"][:] == documents_of(shards)
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "megatron"])
+def test_the_manifest_of_other_formats_is_json(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["schema"] == "pairloom-tokens-2"
+
+
+def as_before(folder: Path, *, complete: bool) -> None:
+    """Makes the manifest one of schema 1, as earlier versions wrote it."""
+    manifest = manifest_of(folder)
+    (folder / "_manifest.parquet").unlink(missing_ok=True)
+    config = manifest["config"]
+    for key in ("eot", "bos", "bos_id", "specials"):
+        del config[key]
+    manifest["schema"] = "pairloom-tokens-1"
+    del manifest["skipped_files"], manifest["totals"]["skipped_files"], manifest["totals"]["special_literals"]
+    if not complete:
+        last = manifest["shards"].pop()
+        manifest["indexes"] = [index for index in manifest["indexes"] if last["file"][:11] not in index["file"]]
+        manifest["next"] = manifest["shards"][-1]["next"]
+        totals = manifest["totals"]
+        totals["documents"] -= last["documents"]
+        totals["tokens"] -= last["tokens"]
+        totals["bytes"] -= last["bytes"]
+        totals["shards"] -= 1
+        manifest["complete"] = False
+    for shard in manifest["shards"]:
+        del shard["next"], shard["bytes"]
+    (folder / "manifest.json").write_text(json.dumps(manifest, sort_keys=True, indent=1))
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
+def test_folders_of_earlier_versions_are_resumed(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
+    out, options = tmp_path / "out", {"format": format, "shard_tokens": 300, "eot": True}
+    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", **options)  # type: ignore[arg-type]
+    whole = {path.name: path.read_bytes() for path in out.glob("shard-*")}
+    totals = manifest_of(out)["totals"]
+    as_before(out, complete=True)
+    made = tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
+    assert made.was_complete and made.n_tokens == totals["tokens"] and made.n_bytes == totals["bytes"]
+    (tmp_path / "b.jsonl").write_text(json_lines(["more"]))
+    inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with pytest.raises(ResumeError, match="earlier version"):
+        tokenize_files(tokenizer, inputs, out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
+    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", overwrite=True, **options)  # type: ignore[arg-type]
+    as_before(out, complete=False)
+    # They recognised special tokens, and there was no other way.
+    with pytest.raises(ResumeError, match="specials 'recognise', not 'ordinary'"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", out, resume=True, **options)  # type: ignore[arg-type]
+    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
+    assert {path.name: path.read_bytes() for path in out.glob("shard-*")} == whole
+    assert manifest_of(out)["totals"] == totals and manifest_of(out)["complete"]
+    assert documents_of(out)
+
+
+def test_overwriting_with_another_format_leaves_one_manifest(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for format in ("npy", "parquet", "megatron"):
+        tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format, overwrite=True)
+        assert documents_of(tmp_path / "out")
+
+
+SHARDS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "shards.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", SHARDS_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(("example", "format"), [(0, "npy"), (1, "parquet"), (2, "parquet")])
+def test_the_readers_in_the_description_of_shards_run(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: int, format: str
+) -> None:
+    pytest.importorskip("polars")
+    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "shards", format=format, shard_tokens=300)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(EXAMPLES[example], "shards.md", "exec"), names)
+    if example < 2:
+        assert list(names["document"]) == documents_of(tmp_path / "shards")[-1]
+    else:
+        assert names["manifest"] == manifest_of(tmp_path / "shards")

@@ -1,0 +1,308 @@
+"""Runs that go on although their inputs changed: repaired, removed, added, skipped; and those that must not."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files
+from pairloom.analysis.stats import corpus_stats
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, json_lines, write_parquet
+from tests.shards.reading import documents_of, manifest_of
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(DOCUMENTS, 500)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def lines_of(number: int, n: int = 6) -> bytes:
+    return json_lines(
+        [f"file {number}, document {at}: {DOCUMENTS[(number + at) % len(DOCUMENTS)]}" for at in range(n)]
+    ).encode()
+
+
+def write(folder: Path, number: int, *, cut: bool = False) -> Path:
+    data = gzip.compress(lines_of(number), mtime=0)
+    path = folder / f"part-{number:03d}.jsonl.gz"
+    path.write_bytes(data[: len(data) // 2] if cut else data)
+    return path
+
+
+@pytest.mark.parametrize("format", ["npy", "parquet"])
+def test_three_damaged_files_of_300_are_repaired_removed_and_skipped(
+    tokenizer: Tokenizer, tmp_path: Path, format: str
+) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number in range(300):
+        write(corpus, number, cut=number in (60, 150, 240))
+    out = tmp_path / "out"
+    options: dict[str, Any] = {"format": format, "shard_tokens": 3000}
+
+    def run(folder: Path = out, **more: Any) -> Any:
+        return tokenize_files(tokenizer, corpus, folder, resume=True, **options, **more)
+
+    with pytest.raises(CorpusError, match=r"part-060\.jsonl\.gz: the gzip data break off"):
+        run()
+    first = manifest_of(out)["shards"]
+    assert len(first) > 2
+    write(corpus, 60)
+    with pytest.raises(CorpusError, match=r"part-150"):
+        run()
+    second = manifest_of(out)["shards"]
+    assert len(second) > len(first) and second[: len(first)] == first
+    (corpus / "part-150.jsonl.gz").unlink()
+    write(corpus, 300)
+    with pytest.raises(CorpusError, match=r"part-240"):
+        run()
+    with pytest.warns(UserWarning, match=r"1 files that cannot be read were left out.*\n.*part-240"):
+        made = run(skip_bad_files=True)
+    assert made.skipped_files == [str(corpus / "part-240.jsonl.gz")]
+    (skipped,) = manifest_of(out)["skipped_files"]
+    assert skipped["path"] == made.skipped_files[0] and "break off" in skipped["reason"]
+    with pytest.warns(UserWarning, match="1 files"):
+        run(tmp_path / "whole", skip_bad_files=True)
+    assert contents(out) == contents(tmp_path / "whole")
+    # A finished run goes on too; what was skipped stays out unless shards may be written again.
+    write(corpus, 301)
+    with pytest.warns(UserWarning, match="1 files"):
+        run(skip_bad_files=True)
+    assert len(documents_of(out)) == 300 * 6 + skipped["documents"]
+    write(corpus, 240)
+    with pytest.warns(UserWarning, match=r"part-240.* stays left out"):
+        run()
+    assert len(documents_of(out)) == 300 * 6 + skipped["documents"]
+    with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards are written again"):
+        made = run(rewrite=True)
+    assert made.skipped_files == [] and len(documents_of(out)) == 301 * 6
+    run(tmp_path / "all")
+    assert contents(out) == contents(tmp_path / "all")
+
+
+@pytest.fixture
+def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], Path]:
+    """(inputs, folder) of a run that stopped in the third of five files, a few documents into it."""
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 300)
+    paths = []
+    for number in range(5):
+        paths.append(tmp_path / f"{number}.jsonl")
+        paths[-1].write_bytes(lines_of(number, 20))
+    paths[2].write_bytes(lines_of(2, 10) + b"{broken\n")
+    with pytest.raises(CorpusError, match="line 11"):
+        tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=100)
+    place = manifest_of(tmp_path / "out")["next"]
+    assert place["source"] == 2 and 0 < place["documents"] <= 10
+    return paths, tmp_path / "out"
+
+
+def test_the_input_in_which_a_run_stopped_may_change_behind_the_place(
+    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
+) -> None:
+    paths, out = stopped
+    paths[2].write_bytes(lines_of(2, 30))
+    paths[3].write_bytes(lines_of(33, 2))
+    with pytest.warns(
+        UserWarning, match=r"2\.jsonl has changed .*; its \d+ documents in finished shards were read again"
+    ):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
+    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
+def test_an_input_that_was_rewritten_but_says_the_same_is_accepted(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 300)
+    texts = ["", *DOCUMENTS, "", "word " * 300, "", "", "z"]
+    path = tmp_path / "a.jsonl"
+    for number in (5, 20, 40, len(texts)):
+        out = tmp_path / f"{number}"
+        path.write_bytes(json_lines(texts[:number]).encode() + b"{broken\n")
+        with pytest.raises(CorpusError):
+            tokenize_files(tokenizer, path, out, shard_tokens=30, format=format)
+        path.write_bytes(b"\n" + json_lines(texts).encode())
+        n_documents = manifest_of(out)["next"]["documents"]
+        with pytest.warns(UserWarning, match=f"its {n_documents} documents in finished shards were read again"):
+            tokenize_files(tokenizer, path, out, shard_tokens=30, format=format, resume=True)
+        assert documents_of(out) == [tokenizer.encode(text) for text in texts]
+
+
+@pytest.mark.parametrize("change", [(0, "x"), (2, "shorter"), (5, "other text"), ("cut", "")])
+def test_an_input_that_says_something_else_is_refused(
+    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], change: tuple[Any, str], tmp_path: Path
+) -> None:
+    paths, out = stopped
+    at, text = change
+    lines = lines_of(2, 20).splitlines(keepends=True)
+    if at == "cut":
+        del lines[3:]
+    else:
+        lines[at] = json_lines([text]).encode()
+    paths[2].write_bytes(b"".join(lines))
+    before = contents(out)
+    with pytest.raises(ResumeError, match=r"2\.jsonl has changed, also in the \d+ documents.*rewrite=True"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
+    assert contents(out) == before
+
+
+def test_a_change_of_finished_inputs_is_refused_and_can_be_written_again(
+    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
+) -> None:
+    paths, out = stopped
+    paths[2].write_bytes(lines_of(2, 20))
+    (tmp_path / "new.jsonl").write_bytes(lines_of(9))
+
+    def refused(inputs: list[Path], match: str) -> None:
+        before = contents(out)
+        with pytest.raises(ResumeError, match=match):
+            tokenize_files(tokenizer, inputs, out, shard_tokens=100, resume=True)
+        assert contents(out) == before
+
+    refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but finished shards hold")
+    refused(paths[:2], r"2\.jsonl is not among the inputs")
+    refused([paths[0], tmp_path / "new.jsonl", *paths[1:]], r"new\.jsonl stands before .*1\.jsonl now")
+    paths[1].write_bytes(lines_of(1, 3))
+    refused(paths, r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True")
+    with pytest.warns(UserWarning, match=r"1\.jsonl has .*; \d+ finished shards are written again"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=True)
+    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+    assert contents(out) == contents(tmp_path / "whole")
+    with pytest.raises(ValueError, match="rewrite belongs to resume"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, rewrite=True)
+
+
+def test_another_time_of_modification_is_told(
+    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
+) -> None:
+    paths, out = stopped
+    paths[2].write_bytes(lines_of(2, 20))
+    os.utime(paths[0], ns=(1, 1))
+    with pytest.warns(UserWarning, match=r"1 inputs have other times of modification.*0\.jsonl"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
+    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+    assert contents(out) == contents(tmp_path / "whole")
+    os.utime(paths[0], ns=(2, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True).was_complete
+
+
+def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    paths = []
+    for number in range(6):
+        paths.append(tmp_path / f"{number}.jsonl")
+        paths[-1].write_bytes(lines_of(number, 4))
+        tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=150, resume=True)
+        tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=150, overwrite=True)
+        assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+@pytest.mark.parametrize("separator", [None, "|"])
+def test_damaged_plain_text_is_left_out_from_the_document_with_the_damage_on(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, separator: str | None
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 1000)
+    texts = [os.urandom(n % 700).hex() for n in range(1, 3000, 7)]
+    whole = COMPRESSORS[suffix]("|".join(texts).encode())
+    end = tokenizer.special_tokens["<|endoftext|>"]
+    bad, good = tmp_path / f"bad.txt{suffix}", tmp_path / "good.txt"
+    bad.write_bytes(whole[: len(whole) * 3 // 4])
+    good.write_text("the | next file")
+    options: dict[str, Any] = {"separator": separator, "max_bytes": 1 << 20}
+    for skip in ("skip_bad", "skip_bad_files"):
+        options = {**options, "skip_bad": skip == "skip_bad", "skip_bad_files": skip == "skip_bad_files"}
+        corpus = Corpus([bad, good], **options)
+        reading = corpus.read()
+        found = list(corpus)
+        n_kept = len(found) - (2 if separator else 1)
+        expected = texts[:n_kept] if separator else []
+        assert found == [*expected, *(["the ", " next file"] if separator else ["the | next file"])]
+        # A block of bzip2 holds all of it.
+        assert n_kept > 5 or separator is None or suffix == ".bz2"
+        for _ in reading:
+            pass
+        if skip == "skip_bad":
+            assert (reading.n_skipped, reading.skipped_files) == (1, [])
+            assert "bad.txt" in reading.messages[0]
+        else:
+            assert [(file.path, file.documents) for file in reading.skipped_files] == [(str(bad), n_kept)]
+            assert reading.n_skipped == 0
+        for format in ("npy", "parquet"):
+            out = tmp_path / f"{skip}-{format}"
+            with pytest.warns(UserWarning, match="left out"):
+                made = tokenize_files(tokenizer, corpus, out, shard_tokens=2000, format=format, eot=True)
+            assert documents_of(out) == [[*tokenizer.encode(text), end] for text in found]
+            assert made.n_bytes == sum(len(text.encode()) for text in found)
+        # What counted the text before the damage has become known keeps it.
+        n_cut_short = 0 if suffix == ".bz2" else 1
+        with pytest.warns(UserWarning, match="left out"):
+            assert PretokenCounts.from_corpus(corpus).n_documents == len(found) + n_cut_short
+        with pytest.warns(UserWarning, match="left out"):
+            assert corpus_stats(tokenizer, corpus).n_documents == len(found) + n_cut_short
+
+
+def test_files_of_every_kind_are_skipped_when_that_is_asked_for(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", DOCUMENTS)
+    (tmp_path / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
+    (tmp_path / "b.parquet.gz").write_bytes(gzip.compress(b"PAR1")[:-1])
+    (tmp_path / "c.arrow").write_bytes(b"nonsense")
+    (tmp_path / "d.txt").write_bytes(b"good|also good|not \xff good|and this")
+    (tmp_path / "e.jsonl").write_bytes(b'{"text": "one"}\n{"text": 2}\n{"text": "three"}\n')
+    (tmp_path / "f.txt").write_bytes(b"last")
+    (tmp_path / "g.txt").write_bytes(b"gone")
+    corpus = Corpus(sorted(tmp_path.iterdir()), separator="|", skip_bad_files=True)
+    (tmp_path / "g.txt").unlink()
+    with pytest.warns(UserWarning, match="6 files that cannot be read were left out"):
+        made = tokenize_files(tokenizer, corpus, tmp_path / "out")
+    assert documents_of(tmp_path / "out") == [tokenizer.encode(text) for text in ("good", "also good", "one", "last")]
+    kept = {Path(file["path"]).name: file["documents"] for file in manifest_of(tmp_path / "out")["skipped_files"]}
+    assert kept == {"a.parquet": 0, "b.parquet.gz": 0, "c.arrow": 0, "d.txt": 2, "e.jsonl": 1, "g.txt": 0}
+    assert len(made.skipped_files) == 6
+
+
+def test_skipped_files_are_the_same_however_often_a_run_is_broken_off(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [write(tmp_path, number, cut=number % 5 == 1) for number in range(40)]
+    options: dict[str, Any] = {"shard_tokens": 500, "skip_bad_files": True, "max_bytes": 30_000}
+    with pytest.warns(UserWarning, match="files"):
+        tokenize_files(tokenizer, paths, tmp_path / "whole", **options)
+    assert len(manifest_of(tmp_path / "whole")["skipped_files"]) > 3
+    out = tmp_path / "out"
+    n_shards = len(manifest_of(tmp_path / "whole")["shards"])
+
+    class Stopped(Exception):
+        """Breaks the run off."""
+
+    def stop_at(n: int) -> Any:
+        def listen(_: Any) -> None:
+            if out.exists() and (out / "manifest.json").exists() and len(manifest_of(out)["shards"]) >= n:
+                raise Stopped
+
+        return listen
+
+    n_stops = 0
+    for n in range(1, n_shards):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tokenize_files(tokenizer, paths, out, resume=True, progress=stop_at(n), **options)
+        except Stopped:
+            n_stops += 1
+    assert n_stops > 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tokenize_files(tokenizer, paths, out, resume=True, **options)
+    assert contents(out) == contents(tmp_path / "whole")

@@ -1,0 +1,370 @@
+"""tokenize_files: the ids are those of encode, whatever the file, the format, the threads and the sizes."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, _core, tokenize_files
+from pairloom.shards import shards
+from pairloom.shards.manifest import Manifest
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
+from tests.shards.reading import documents_of, manifest_of
+
+FORMATS = ["npy", "bin", "parquet", "megatron"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(DOCUMENTS, 500)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_all(tmp_path_factory.mktemp("corpus"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def expected(tokenizer: Tokenizer, eot: bool = False) -> list[list[int]]:
+    end = [tokenizer.special_tokens["<|endoftext|>"]] if eot else []
+    return [tokenizer.encode(text) + end for text in DOCUMENTS]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("eot", [False, True])
+def test_every_format_holds_the_ids(
+    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, format: str, eot: bool
+) -> None:
+    made = tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
+    assert documents_of(tmp_path / "out") == expected(tokenizer, eot)
+    assert made.n_documents == len(DOCUMENTS) and len(made.files) > 2
+    shards = manifest_of(tmp_path / "out")["shards"]
+    assert all(shard["tokens"] >= 300 for shard in shards[:-1])
+    longest = max(map(len, expected(tokenizer, eot)))
+    assert all(shard["tokens"] < 300 + longest for shard in shards)
+
+
+def test_every_kind_of_file_gives_the_same_shards(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+    outputs = []
+    for name, path in paths.items():
+        out = tmp_path / name
+        tokenize_files(tokenizer, path, out, separator=SEPARATOR, shard_tokens=500)
+        manifest = manifest_of(out)
+        outputs.append((manifest["shards"], manifest["indexes"], manifest["totals"]))
+    assert all(output == outputs[0] for output in outputs)
+
+
+def test_threads_and_pieces_do_not_show(
+    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenize_files(tokenizer, paths["a.txt"], tmp_path / "whole", separator=SEPARATOR, shard_tokens=200, eot=True)
+    for size, threads in ((3, 1), (50, 2), (999, 3)):
+        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        out = tmp_path / str(size)
+        tokenize_files(tokenizer, paths["a.txt"], out, separator=SEPARATOR, shard_tokens=200, eot=True, threads=threads)
+        assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_file_is_a_document_and_equals_encode_file(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.txt").write_text("東京タワー、" * 2000)
+    names = ("a.txt", "b.txt")
+    for size, specials in itertools.product((101, 1 << 20), ("recognise", "ordinary")):
+        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        out = tmp_path / f"{size}-{specials}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenize_files(tokenizer, [tmp_path / name for name in names], out, specials=specials)
+        expected = [tokenizer.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
+        assert documents_of(out) == expected
+
+
+def test_ids_of_a_block_stay_while_others_are_made(tokenizer: Tokenizer) -> None:
+    encoder = tokenizer.block_encoder(threads=1)
+    # Only a part of each array is held on to; those of every other block are dropped, and their memory used again.
+    held = [(text, encoder.push(_core.Documents.from_texts([text]))[0][1:]) for text in DOCUMENTS * 3][::2]
+    for text in DOCUMENTS:
+        encoder.push(_core.Documents.from_texts([text]))
+    assert all(ids.tolist() == tokenizer.encode(text)[1:] for text, ids in held)
+
+
+def test_wide_ids(tmp_path: Path) -> None:
+    vocab = {value: bytes([value]) for value in range(256)} | {70000: b"ab"}
+    tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<|end|>"])
+    (tmp_path / "a.txt").write_text("ab abc")
+    for format, dtype in (("npy", "<u4"), ("bin", "<u4"), ("parquet", "<u4"), ("megatron", "<i4")):
+        tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / format, format=format, eot=True)
+        assert documents_of(tmp_path / format) == [[70000, 32, 70000, 99, 70001]]
+        assert manifest_of(tmp_path / format)["dtype"] == dtype
+
+
+def test_sources_in_memory(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenize_files(tokenizer, Corpus.of_texts(iter(DOCUMENTS)), tmp_path / "texts", shard_tokens=400)
+    assert documents_of(tmp_path / "texts") == expected(tokenizer)
+    datasets: Any = pytest.importorskip("datasets")
+    tokenize_files(tokenizer, datasets.Dataset.from_dict({"text": DOCUMENTS}), tmp_path / "dataset", shard_tokens=400)
+    assert documents_of(tmp_path / "dataset") == expected(tokenizer)
+
+
+def test_empty_documents_and_corpora(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json_lines(["", "a", ""]))
+    (tmp_path / "empty.txt").write_text("")
+    for format in FORMATS:
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", tmp_path / format, format=format, shard_tokens=1)
+        assert documents_of(tmp_path / format) == [[], tokenizer.encode("a"), []]
+        none = tmp_path / f"{format}-none"
+        tokenize_files(tokenizer, tmp_path / "empty.txt", none, format=format)
+        assert documents_of(none) == [] and manifest_of(none)["complete"]
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing may tidy up after it."""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_broken_run_goes_on_to_the_same_bytes(
+    tokenizer: Tokenizer,
+    paths: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    format: str,
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", 700)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nonsense\n" + json_lines(DOCUMENTS[:30]) + "nonsense\n" + json_lines(DOCUMENTS[30:]))
+    options: dict[str, Any] = {"separator": SEPARATOR, "shard_tokens": 250, "skip_bad": True, "format": format}
+    options["max_bytes"] = 40_000
+    inputs = [bad, paths["a.txt.gz"], paths["a.parquet"], bad, paths["a.jsonl"]]
+    with pytest.warns(UserWarning, match="records"):
+        tokenize_files(tokenizer, inputs, tmp_path / "whole", **options)
+    whole = contents(tmp_path / "whole")
+    n_shards = len(manifest_of(tmp_path / "whole")["shards"])
+    assert n_shards > 10 and manifest_of(tmp_path / "whole")["totals"]["skipped"] == 4
+    for after in (0, 1, n_shards // 2):
+        out = tmp_path / f"broken-{after}"
+        with pytest.raises(OSError, match="pulled"):
+            tokenize_files(tokenizer, inputs, out, progress=plug(out, after), **options)
+        if after:
+            assert len(manifest_of(out)["shards"]) >= after
+            # What a kill leaves, and an exception tidies away.
+            (out / ".shard-00099.npy.partial").write_bytes(b"half")
+            (out / f"shard-{n_shards:05d}.npy").write_bytes(b"not in the manifest")
+        with pytest.warns(UserWarning, match="records"):
+            tokenize_files(tokenizer, inputs, out, resume=True, **options)
+        assert contents(out) == whole
+        made = tokenize_files(tokenizer, inputs, out, resume=True, **options)
+        assert made.was_complete and contents(out) == whole
+
+
+def plug(folder: Path, after: int) -> Any:
+    """A listener that breaks the run off once there are `after` shards."""
+
+    def listen(_: Any) -> None:
+        for _ in range(20):
+            if not after or len(manifest_of(folder)["shards"]) >= after:
+                raise OSError("the plug was pulled")
+            time.sleep(0.001)
+
+    return listen
+
+
+def test_what_a_folder_may_hold(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=300)
+    before = contents(out)
+    with pytest.raises(FileExistsError, match="resume"):
+        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=300)
+    for change in (
+        {"shard_tokens": 301},
+        {"eot": True},
+        {"format": "bin"},
+        {"doc_cap": 5},
+        {"text_field": "meta.text"},
+    ):
+        with pytest.raises(ResumeError, match=next(iter(change)).removesuffix("")):
+            tokenize_files(tokenizer, paths["a.jsonl"], out, resume=True, **{"shard_tokens": 300, **change})  # type: ignore[arg-type]
+    with pytest.raises(ResumeError, match="another model"):
+        tokenize_files(tokenizer.truncate_vocab(400), paths["a.jsonl"], out, shard_tokens=300, resume=True)
+    with pytest.raises(ResumeError, match="not among the inputs any more"):
+        tokenize_files(tokenizer, paths["a.parquet"], out, shard_tokens=300, resume=True)
+    assert contents(out) == before
+    tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, overwrite=True)
+    assert documents_of(out) == expected(tokenizer)
+    (out / "notes.txt").write_text("not ours")
+    with pytest.raises(FileExistsError, match=r"notes\.txt"):
+        tokenize_files(tokenizer, paths["a.jsonl"], out, overwrite=True)
+    shard = out / "shard-00000.npy"
+    shard.unlink()
+    with pytest.raises(ResumeError, match=r"shard-00000\.npy"):
+        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
+    (out / "manifest.json").write_text("{}")
+    with pytest.raises(ValueError, match="manifest"):
+        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
+
+
+def test_failures_leave_nothing_half_written(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "{broken\n")
+    out = tmp_path / "out"
+    with pytest.raises(CorpusError, match="line 65"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", out)
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(CorpusError, match="line 65"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", out)
+    assert list(out.iterdir()) == []
+    write_parquet(tmp_path / "b.parquet", DOCUMENTS, column="body")
+    with pytest.raises(CorpusError, match="no column"):
+        tokenize_files(tokenizer, tmp_path / "b.parquet", out)
+    assert list(out.iterdir()) == []
+    with pytest.raises(ValueError, match="special token"):
+        tokenize_files(Tokenizer.train("a", 256, special_tokens=[]), tmp_path / "a.jsonl", out, eot=True)
+    with pytest.raises(TypeError, match="separator"):
+        tokenize_files(tokenizer, Corpus(tmp_path / "a.jsonl"), out, separator="\n")
+    with pytest.raises(ValueError, match="format"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", out, format="zip")
+
+
+def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(path: Path) -> str:
+        time.sleep(0.05)
+        return digest(path)
+
+    digest = shards._digest
+    monkeypatch.setattr(shards, "_digest", slow)
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "{broken\n")
+    written: list[int] = []
+    close = shards.Shards._close
+
+    def noted(self: shards.Shards) -> None:
+        close(self)
+        written.append(self._number)
+
+    monkeypatch.setattr(shards.Shards, "_close", noted)
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    with pytest.raises(CorpusError, match="line 65"):
+        tokenize_files(tokenizer, tmp_path / "a.jsonl", tmp_path / "out", shard_tokens=200)
+    found = documents_of(tmp_path / "out")
+    assert found == expected(tokenizer)[: len(found)]
+    assert len(manifest_of(tmp_path / "out")["shards"]) == written[-1]
+
+
+@pytest.mark.parametrize("at", ["digest", "manifest"])
+def test_a_shard_that_cannot_be_published_does_not_count(
+    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(path: Path) -> str:
+        if "shard-00002" in path.name:
+            raise OSError(errno.ENOSPC, "full", str(path))
+        return digest(path)
+
+    def save(manifest: Manifest, folder: Path) -> None:
+        if len(manifest.shards) == 3:
+            raise OSError(errno.ENOSPC, "full", str(folder))
+        save_manifest(manifest, folder)
+
+    digest, save_manifest = shards._digest, Manifest.save
+    if at == "digest":
+        monkeypatch.setattr(shards, "_digest", full)
+    else:
+        monkeypatch.setattr(Manifest, "save", save)
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    with pytest.raises(OSError, match="no space left; 2 shards are complete"):
+        tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
+    found = documents_of(tmp_path / "out")
+    assert found == expected(tokenizer)[: len(found)] != []
+    monkeypatch.undo()
+    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200, resume=True)
+    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "whole", shard_tokens=200)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_records_that_were_broken_can_be_skipped_on_resuming(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    path = tmp_path / "a.jsonl"
+    path.write_text(json_lines(DOCUMENTS) + "{broken\n" + json_lines(DOCUMENTS))
+    with pytest.raises(CorpusError, match="line 65"):
+        tokenize_files(tokenizer, path, tmp_path / "out", shard_tokens=200)
+    assert manifest_of(tmp_path / "out")["shards"]
+    for out, resume in (("out", True), ("whole", False)):
+        with pytest.warns(UserWarning, match="1 records"):
+            tokenize_files(tokenizer, path, tmp_path / out, shard_tokens=200, resume=resume, skip_bad=True)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_progress_counts_bytes_of_files(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+    events: list[Any] = []
+    tokenize_files(tokenizer, paths["a.jsonl.zst"], tmp_path / "out", progress=events.append)
+    total = paths["a.jsonl.zst"].stat().st_size
+    assert events[0] == ("encode", 0, total) and events[-1] == ("encode", total, total)
+
+
+def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
+    manifest = manifest_of(tmp_path / "out")
+    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "sha256", "next"}
+    assert manifest["complete"] and "next" not in manifest
+    assert manifest["config"]["eot_id"] == tokenizer.special_tokens["<|endoftext|>"]
+    assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
+    assert manifest["inputs"] == [{"path": str(paths["a.jsonl"]), "bytes": paths["a.jsonl"].stat().st_size}]
+    assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == tokenizer.n_vocab
+
+
+def test_a_document_of_many_blocks_is_in_one_shard(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 1000)
+    monkeypatch.setattr("pairloom.shards.writers.parquet.ROW_GROUP_TOKENS", 100)
+    texts = ["short", "a long document " * 1000, "short again"]
+    (tmp_path / "a.txt").write_text(SEPARATOR.join(texts))
+    for format in FORMATS:
+        tokenize_files(
+            tokenizer, tmp_path / "a.txt", tmp_path / format, separator=SEPARATOR, shard_tokens=10, format=format
+        )
+        assert documents_of(tmp_path / format) == [tokenizer.encode(text) for text in texts]
+        assert [shard["documents"] for shard in manifest_of(tmp_path / format)["shards"]] == [2, 1]
+
+
+def test_parallel_runs_are_kept_apart(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def texts() -> Iterator[str]:
+        yield "a"
+        with pytest.raises(FileExistsError, match="another run"):
+            tokenize_files(tokenizer, Corpus.of_texts(["b"]), tmp_path / "out", resume=True)
+
+    tokenize_files(tokenizer, Corpus.of_texts(texts()), tmp_path / "out")
+    assert documents_of(tmp_path / "out") == [tokenizer.encode("a")]
+
+
+def test_numbers_of_shards_do_not_end_at_five_digits() -> None:
+    from pairloom.shards.shards import is_ours
+
+    assert is_ours("shard-123456.npy") and is_ours(".shard-00001.offsets.npy.partial") and is_ours("manifest.json")
+    assert not is_ours("shard-1.npy") and not is_ours("shard-00001.txt")
+
+
+def test_json_is_stable(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for out in ("a", "b"):
+        tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / out)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    json.loads((tmp_path / "a" / "manifest.json").read_bytes())
+    ids = list(itertools.chain.from_iterable(expected(tokenizer)))
+    assert np.array_equal(np.load(tmp_path / "a" / "shard-00000.npy"), ids)

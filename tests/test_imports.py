@@ -1,0 +1,102 @@
+"""The modules of the package import each other without a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import pairloom
+
+PACKAGE = Path(pairloom.__file__).parent
+
+
+def modules_in(package: Path) -> dict[str, Path]:
+    """Dotted names of the modules of a package, with their files."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """(module, name or None) of each import statement, also inside functions, except under TYPE_CHECKING."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from imports_of(ast.Module([other], []))
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: the package imports by absolute names"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        else:
+            yield from imports_of(node)
+
+
+def graph_of(package: Path, lazy_names: dict[str, str]) -> dict[str, set[str]]:
+    """The modules that each module imports; `lazy_names` are the names that the package's `__getattr__` imports.
+
+    That importing `a.b` runs `a/__init__.py` first adds no edge: it holds for every layout.
+    """
+    modules = modules_in(package)
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for module, imported in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            if module == package.name and imported in lazy_names:
+                module, imported = f"{package.name}.{lazy_names[imported]}", None
+            if f"{module}.{imported}" in modules:
+                graph[name].add(f"{module}.{imported}")
+            elif module in modules:
+                graph[name].add(module)
+    return graph
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
+    return None
+
+
+def test_import_graph_of_package_has_no_cycle() -> None:
+    graph = graph_of(PACKAGE, pairloom._MODULES)
+    assert graph["pairloom.tokenizer"] > {"pairloom.model", "pairloom.training.train"}
+    assert "pairloom.tokenizer" in graph["pairloom.cli.encode"], "names that __getattr__ imports are followed"
+    assert cycle_in(graph) is None
+
+
+def test_import_graph_of_folders_has_no_cycle() -> None:
+    """Folders are layers: none imports, by way of others, itself. Modules at the top stand for themselves."""
+    folders: dict[str, set[str]] = {}
+    for module, imported in graph_of(PACKAGE, pairloom._MODULES).items():
+        source, *targets = (".".join(name.split(".")[:2]) for name in (module, *imported))
+        folders.setdefault(source, set()).update(target for target in targets if target != source)
+    assert cycle_in(folders) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import made_up.first",
+        "from made_up import first",
+        "from made_up.first import name",
+        "def later():\n    from made_up.first import name",
+        "from made_up import lazy",
+    ],
+)
+def test_import_cycle_is_found(tmp_path: Path, statement: str) -> None:
+    package = tmp_path / "made_up"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "first.py").write_text("from made_up.second import name\n")
+    (package / "second.py").write_text(f"{statement}\n")
+    assert cycle_in(graph_of(package, {"lazy": "first"})) is not None
+    (package / "second.py").write_text("TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from made_up import first\n")
+    assert cycle_in(graph_of(package, {"lazy": "first"})) is None

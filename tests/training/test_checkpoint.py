@@ -1,0 +1,341 @@
+"""A killed training goes on from its counts and ends in the identical model; no checkpoint of anything else is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CheckpointError, Corpus, PretokenCounts, ProgressEvent, Tokenizer
+from tests.soak import checkpoint_damage, checkpoint_kills
+
+TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
+
+
+def test_killed_at_any_moment_and_resumed_gives_the_uninterrupted_model(tmp_path: Path) -> None:
+    corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
+    assert checkpoint_kills.failures_of_kills(corpus, tmp_path, 3, seed=3) == []
+
+
+def test_counts_are_not_made_twice_and_sizes_are_nested(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    big = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    events: list[ProgressEvent] = []
+    assert Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=events.append) == big
+    assert {event.stage for event in events} == {"merge"}
+    assert Tokenizer.train(TEXTS, 270, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 270)
+    assert Tokenizer.train(TEXTS, 290, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 290)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"min_frequency": 3},
+        {"max_token_bytes": 3},
+        {"min_frequency": 3, "max_token_bytes": 5, "tie_break": "bytes_greatest"},
+        {"profile": "cs336", "special_tokens": ["sat"]},
+        {"profile": "huggingface", "byte_order": "gpt2", "pattern": ("o200k", "gpt2")},
+    ],
+)
+def test_a_checkpoint_gives_the_same_model_under_any_configuration(tmp_path: Path, fields: dict[str, Any]) -> None:
+    for vocab_size in (300, 260, 275, 400):
+        resumed = Tokenizer.train(TEXTS, vocab_size, checkpoint=tmp_path / "checkpoint", **fields)
+        assert resumed == Tokenizer.train(TEXTS, vocab_size, **fields)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"min_frequency": 2},
+        {"pattern": "cl100k"},
+        {"special_tokens": ["<s>"]},
+        {"corpus_specials": "split"},
+        {"input_errors": "replace"},
+    ],
+)
+def test_the_checkpoint_of_another_configuration_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
+    Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(CheckpointError, match=f"{next(iter(other))}.*another checkpoint path"):
+        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint", **other)
+
+
+def test_a_folder_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"thesis\.txt"):
+        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(FileNotFoundError):
+        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "no" / "parent")
+    with pytest.raises((FileExistsError, NotADirectoryError)):
+        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "thesis.txt")
+
+
+class TestCorpusThatChanged:
+    @pytest.fixture
+    def corpus(self, tmp_path: Path) -> Path:
+        file = tmp_path / "corpus.txt"
+        file.write_text(TEXTS[0])
+        Tokenizer.train_files(file, 270, checkpoint=tmp_path / "checkpoint")
+        return file
+
+    def resumed(self, corpus: Path) -> Tokenizer:
+        return Tokenizer.train_files(corpus, 270, checkpoint=corpus.parent / "checkpoint")
+
+    def test_by_size_is_refused(self, corpus: Path) -> None:
+        corpus.write_text(TEXTS[0] + "!")
+        with pytest.raises(CheckpointError, match=r"corpus\.txt has 116 bytes, and had 115; delete the folder"):
+            self.resumed(corpus)
+
+    def test_by_content_is_refused_whatever_the_time_says(self, corpus: Path) -> None:
+        status = corpus.stat()
+        corpus.write_text(TEXTS[0].replace("cat", "rat"))
+        os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
+        with pytest.raises(CheckpointError, match=r"corpus\.txt has other content"):
+            self.resumed(corpus)
+
+    def test_by_time_alone_is_accepted_where_the_content_is_known(self, corpus: Path) -> None:
+        os.utime(corpus, ns=(1, 1))
+        assert self.resumed(corpus) == Tokenizer.train(TEXTS[0], 270)
+
+    def test_by_time_is_refused_where_the_content_is_not_known(
+        self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("pairloom.corpus.fingerprint._MOST_DIGESTED_BYTES", 10)
+        shutil.rmtree(tmp_path / "checkpoint")
+        expected = self.resumed(corpus)
+        assert self.resumed(corpus) == expected
+        os.utime(corpus, ns=(1, 1))
+        with pytest.raises(CheckpointError, match=r"corpus\.txt was modified since"):
+            self.resumed(corpus)
+
+    def test_that_is_gone_is_an_os_error(self, corpus: Path) -> None:
+        corpus.unlink()
+        with pytest.raises(FileNotFoundError, match="corpus"):
+            self.resumed(corpus)
+
+    def test_by_more_files_or_other_names_is_refused(self, corpus: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other.txt"
+        other.write_text(TEXTS[0])
+        checkpoint = tmp_path / "checkpoint"
+        with pytest.raises(CheckpointError, match="2 files here, 1 there"):
+            Tokenizer.train_files([corpus, other], 270, checkpoint=checkpoint)
+        with pytest.raises(CheckpointError, match=r"other\.txt here, .*corpus\.txt there"):
+            Tokenizer.train_files(other, 270, checkpoint=checkpoint)
+        with pytest.raises(CheckpointError, match="texts in memory here, files there"):
+            Tokenizer.train(TEXTS[0], 270, checkpoint=checkpoint)
+
+    def test_while_it_was_counted_is_refused(self, corpus: Path, tmp_path: Path) -> None:
+        def grow(event: ProgressEvent) -> None:
+            if event.stage == "count" and event.done:
+                corpus.write_text(TEXTS[0] + "more")
+
+        with pytest.raises(CheckpointError, match="while it was counted"):
+            Tokenizer.train_files(corpus, 270, checkpoint=tmp_path / "new", progress=grow)
+        assert not (tmp_path / "new").exists()
+
+    def test_among_records_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "corpus.jsonl"
+        file.write_text('{"text": "ab ab"}\n')
+        Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
+        Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
+        file.write_text('{"text": "ab ac"}\n')
+        with pytest.raises(CheckpointError, match=r"corpus\.jsonl has other content"):
+            Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter])
+def test_other_texts_are_refused(tmp_path: Path, kind: Any) -> None:
+    expected = Tokenizer.train(kind(TEXTS), 280, checkpoint=tmp_path / "checkpoint")
+    assert expected == Tokenizer.train(TEXTS, 280)
+    assert Tokenizer.train(kind(TEXTS), 280, checkpoint=tmp_path / "checkpoint") == expected
+    for others in ([], [""], TEXTS[:1], [*TEXTS, "x"], [TEXTS[0], TEXTS[1][:-1]], ["".join(TEXTS)]):
+        with pytest.raises(CheckpointError, match="the texts are not the same"):
+            Tokenizer.train(kind(others), 280, checkpoint=tmp_path / "checkpoint")
+
+
+def test_an_iterator_is_trained_on_whole_also_where_its_first_texts_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
+
+    def texts() -> Iterator[str]:
+        yield from (f"word{i} word{i + 1}" for i in range(1000))
+
+    with_checkpoint = Tokenizer.train(texts(), 600, checkpoint=tmp_path / "checkpoint")
+    assert with_checkpoint == Tokenizer.train(texts(), 600)
+
+
+def test_a_second_training_in_the_same_folder_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    errors: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+        except FileExistsError as error:
+            errors.append(error)
+
+    def at_work(event: ProgressEvent) -> None:
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+
+    first = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=at_work)
+    assert errors and all("another run is writing here" in str(error) for error in errors)
+    assert first == Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
+
+
+def test_two_processes_on_one_folder_give_the_right_model_or_an_error(tmp_path: Path) -> None:
+    corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
+    assert checkpoint_kills.failures_of_pairs(corpus, tmp_path, 2, seed=1) == []
+
+
+def test_a_process_that_was_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
+    code = f"""
+import os, sys, time
+from pairloom import Tokenizer
+child = 0
+def fork(event):
+    global child
+    if not child:
+        child = os.fork()
+        if not child:
+            time.sleep(60)
+            os._exit(0)
+Tokenizer.train({TEXTS!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r}, progress=fork)
+Tokenizer.train({TEXTS!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r})
+os.kill(child, 9)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=50)
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_failure_before_there_is_anything_to_keep_leaves_nothing(tmp_path: Path, existed: bool) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"ab \xff")
+    checkpoint = tmp_path / "checkpoint"
+    if existed:
+        checkpoint.mkdir()
+    with pytest.raises(ValueError, match="UTF-8"):
+        Tokenizer.train_files(bad, 270, checkpoint=checkpoint)
+    assert checkpoint.exists() is existed
+    assert not existed or not list(checkpoint.iterdir())
+
+
+def test_a_failure_in_learning_keeps_the_counts(tmp_path: Path) -> None:
+    def fail(event: ProgressEvent) -> None:
+        if event.stage == "merge":
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint", progress=fail)
+    stages = set()
+    again = Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint", progress=lambda e: stages.add(e.stage))
+    assert again == Tokenizer.train(TEXTS, 280)
+    assert stages == {"merge"}
+
+
+class TestDamage:
+    @pytest.fixture
+    def checkpoint(self, tmp_path: Path) -> Path:
+        Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint")
+        return tmp_path / "checkpoint"
+
+    def test_counts_cut_short_are_refused_with_the_remedy(self, checkpoint: Path) -> None:
+        counts = checkpoint / "counts"
+        counts.write_bytes(counts.read_bytes()[:-1])
+        with pytest.raises(CheckpointError, match=r"counts.*; delete the folder to count again"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    def test_counts_of_another_corpus_are_refused(self, checkpoint: Path) -> None:
+        counts = PretokenCounts.from_texts([TEXTS[1], TEXTS[0][:-1]], special_tokens=["<|endoftext|>"])
+        counts.save(checkpoint / "counts", overwrite=True)
+        with pytest.raises(CheckpointError, match=r"not the counts that training\.json names"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    def test_counts_that_do_not_add_up_are_refused_though_all_digests_hold(self, checkpoint: Path) -> None:
+        counts = PretokenCounts.load(checkpoint / "counts")
+        items = dict(counts.items())
+        items[b" cat"] += 1
+        wrong = PretokenCounts.from_items(
+            items, special_tokens=["<|endoftext|>"], n_bytes=counts.n_bytes, n_documents=counts.n_documents
+        )
+        wrong.save(checkpoint / "counts", overwrite=True)
+        training = json.loads((checkpoint / "training.json").read_text())
+        training["counts_sha256"] = (checkpoint / "counts").read_bytes()[-32:].hex()
+        (checkpoint / "training.json").write_text(json.dumps(training))
+        with pytest.raises(CheckpointError, match="188 bytes of a corpus of 184"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    def test_counts_that_training_json_does_not_name_yet_are_made_again(self, checkpoint: Path) -> None:
+        training = json.loads((checkpoint / "training.json").read_text())
+        training["counts_sha256"] = None
+        (checkpoint / "training.json").write_text(json.dumps(training))
+        (checkpoint / "counts").write_bytes(b"junk")
+        assert Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
+
+    def test_missing_counts_are_refused(self, checkpoint: Path) -> None:
+        (checkpoint / "counts").unlink()
+        with pytest.raises(CheckpointError, match="'counts' is missing"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    @pytest.mark.parametrize(
+        "written", ["", "{", "[]", "5", '{"format": 2}', "[" * 100_000, "\0", '{"format": 2, "config": 5}']
+    )
+    def test_a_damaged_description_is_refused(self, checkpoint: Path, written: str) -> None:
+        (checkpoint / "training.json").write_text(written)
+        with pytest.raises(CheckpointError, match=r"checkpoint.*delete the folder to count again"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    def test_the_checkpoint_of_an_earlier_version_is_refused(self, checkpoint: Path) -> None:
+        (checkpoint / "training.json").write_text('{"corpus": "texts", "min_frequency": 1}')
+        with pytest.raises(CheckpointError, match="another version of pairloom; delete the folder"):
+            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+
+    def test_what_a_killed_run_was_writing_is_removed(self, checkpoint: Path) -> None:
+        (checkpoint / ".counts.0123456789abcdef").write_bytes(b"half")
+        Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+        assert sorted(path.name for path in checkpoint.iterdir()) == ["counts", "training.json"]
+
+    def test_random_damage_is_refused_or_changes_nothing(self, tmp_path: Path) -> None:
+        assert checkpoint_damage.failures(tmp_path, 100, seed=1) == []
+
+
+@pytest.mark.parametrize("corpus_specials", ["text", "split"])
+def test_totals_hold_for_corpora_of_every_kind(tmp_path: Path, corpus_specials: str) -> None:
+    draw = random.Random(9)
+    pieces = ["<a>", "<longer special>", "word ", "\r\n", "é", "中文", "\0", "🙂"]
+    for turn in range(20):
+        texts = ["".join(draw.choices(pieces, k=50)) for _ in range(draw.randrange(4))]
+        fields: dict[str, Any] = {"special_tokens": ["<a>", "<longer special>"], "corpus_specials": corpus_specials}
+        for _ in range(2):
+            checkpoint = tmp_path / f"{turn}"
+            assert Tokenizer.train(texts, 300, checkpoint=checkpoint, **fields) == Tokenizer.train(texts, 300, **fields)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"doc_cap": 5}, {"max_bytes": 20}, {"separator": " "}, {"input_errors": "replace"}], ids=str
+)
+def test_a_corpus_object_is_known_by_its_files_and_options(tmp_path: Path, options: dict[str, Any]) -> None:
+    file = tmp_path / "corpus.txt"
+    file.write_bytes(b"ab abc ab\nabc abc " * 4 + (b"\xff" if "input_errors" in options else b""))
+
+    def train(**options: Any) -> Tokenizer:
+        return Tokenizer.train(Corpus(file, **options), 262, checkpoint=tmp_path / "checkpoint")
+
+    expected = Tokenizer.train(Corpus(file, **options), 262)
+    assert train(**options) == train(**options) == expected
+    with pytest.raises(CheckpointError, match="it is read with"):
+        train(doc_cap=7)
+    file.write_text("other")
+    with pytest.raises(CheckpointError, match=r"corpus\.txt has 5 bytes"):
+        train(**options)
