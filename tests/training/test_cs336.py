@@ -81,3 +81,13 @@ def test_overlapping_special_tokens(cs336: Path) -> None:
 
 def test_the_worked_example(gpt2: Tokenizer) -> None:
     assert gpt2.encode("Hello<|endoftext|>World") == [15496, 50256, 10603]
+
+
+def test_train_bpe_equals_train_files_with_the_profile(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("the cat<|end|>the mat<|pad|> the rat", encoding="utf-8")
+    specials = ["<|end|>", "<|pad|>"]
+    for special_ids in ("first", "after_bytes", "last"):
+        vocab, merges = train_bpe(path, 262, specials, special_ids=special_ids)
+        tokenizer = Tokenizer.train_files(path, 262, "cs336", special_tokens=specials, special_ids=special_ids)
+        assert (list(vocab.items()), merges) == (list(tokenizer.vocab.items()), tokenizer.merges)

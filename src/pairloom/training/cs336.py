@@ -1,7 +1,4 @@
-"""`train_bpe` with the signature and results of Stanford CS336, assignment 1.
-
-It is a thin layer over `Tokenizer.train_files` with profile "cs336".
-"""
+"""`train_bpe` with the signature and results of Stanford CS336, assignment 1."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pairloom._internal.progress import Progress
-from pairloom.tokenizer import Tokenizer
+from pairloom.training.config import TrainingConfig
+from pairloom.training.train import train_on_files
 
 __all__ = ["train_bpe"]
 
@@ -22,14 +20,26 @@ def train_bpe(
     *,
     threads: int = 0,
     progress: Progress = None,
+    max_memory: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **fields: Any,
 ) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
     """Trains on one file under profile "cs336": the vocabulary (id -> bytes) and the merges (byte pairs) in order.
 
     The text is split on the special tokens, vocab_size counts them, and ties go to the greatest byte pair.
-    Raises what `Tokenizer.train_files` raises. Source: Stanford CS336, assignment 1, `train_bpe`.
+    Options and errors are those of `Tokenizer.train_files`. Source: Stanford CS336, assignment 1, `train_bpe`.
     """
-    tokenizer = Tokenizer.train_files(
-        input_path, vocab_size, "cs336", special_tokens=special_tokens, threads=threads, progress=progress, **fields
+    config = TrainingConfig.from_profile("cs336", special_tokens=special_tokens, **fields)
+    model = train_on_files(
+        input_path,
+        vocab_size,
+        config,
+        threads=threads,
+        progress=progress,
+        max_memory=max_memory,
+        checkpoint=checkpoint,
     )
-    return tokenizer.vocab, tokenizer.merges
+    tokens = model.tokens()
+    merges = [(tokens[left], tokens[right]) for left, right, _ in model.merges.tolist()]
+    tokens.update((token_id, token.encode()) for token, token_id in model.special_tokens.items())
+    return dict(sorted(tokens.items())), merges
