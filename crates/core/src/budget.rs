@@ -1,14 +1,13 @@
-//! How many bytes counting may take, and how many it has.
+//! Accounting for `max_memory`: every table, arena and buffer whose size depends on the corpus takes its bytes here
+//! before it grows, so that exceeding the limit is an error before the memory is used.
 //!
-//! Every table, arena and buffer whose size depends on the corpus asks here before it grows, so that a
-//! limit is an error that comes before the memory is taken. Growing may need the old and the new block
-//! at once: both are on the books until the old one is gone.
+//! Growing may need the old and the new block at once: both are counted until the old one is freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// A shared account of bytes under an optional limit.
+/// A count of bytes in use, shared by threads, with an optional limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
@@ -16,12 +15,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// An empty account; `None` is no limit.
+    /// Nothing in use; `None` is no limit.
     pub(crate) fn new(limit: Option<u64>) -> Self {
         Budget { limit: limit.unwrap_or(u64::MAX), used: AtomicU64::new(0) }
     }
 
-    /// Enters `n_bytes` for `what`, or refuses when that would exceed the limit.
+    /// Takes `n_bytes` for `what`; [`Error::MemoryLimit`] if that would exceed the limit.
     pub(crate) fn take(&self, n_bytes: usize, what: &'static str) -> Result<()> {
         let n_bytes = n_bytes as u64;
         let before = self.used.fetch_add(n_bytes, Ordering::Relaxed);
@@ -32,7 +31,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives `n_bytes` back.
+    /// Returns `n_bytes` that were taken.
     pub(crate) fn give(&self, n_bytes: usize) {
         self.used.fetch_sub(n_bytes as u64, Ordering::Relaxed);
     }

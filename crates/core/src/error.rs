@@ -1,4 +1,4 @@
-//! Every way in which the core can fail, with what a person needs to mend it.
+//! The errors of the core. A message says what is wrong, where, and how to mend it.
 
 use std::fmt;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// The result of every fallible function of the core.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure, carrying the path, offset, id or limit that it is about.
+/// An error, with the path, offset, id or limit that it is about.
 #[derive(Debug)]
 pub enum Error {
     /// A file could not be opened, read, mapped or written.
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Input that must be UTF-8 is not.
@@ -23,54 +23,54 @@ pub enum Error {
         path: Option<PathBuf>,
         /// Offset in bytes of the first invalid byte.
         offset: u64,
-        /// The likely cause: gzip, UTF-16, Latin-1.
+        /// The likely cause (gzip, UTF-16, Latin-1) and the remedy.
         hint: &'static str,
     },
     /// A record of a corpus cannot be read.
     Record {
         /// The file and the line or row.
-        place: String,
+        location: String,
         /// What is wrong with it.
         message: String,
     },
-    /// An allocation whose size depends on input was refused by the system.
+    /// The system refused an allocation whose size depends on input.
     OutOfMemory {
-        /// What was being allocated.
+        /// What was to be allocated.
         what: &'static str,
     },
     /// `max_memory` would be exceeded.
     MemoryLimit {
         /// The limit in bytes.
         limit: u64,
-        /// What asked for more.
+        /// What would have exceeded it.
         what: &'static str,
     },
     /// The monitor asked to stop (Ctrl-C, or an exception in a progress callback).
     Interrupted,
-    /// An argument that no tokenizer can be made from; the message names the field and the remedy.
+    /// An invalid argument; the message names it and the remedy.
     Invalid(String),
-    /// Counts that do not fit together or overflow; the message says what and how to mend it.
+    /// Counts that are inconsistent or overflow; the message names the defect and the remedy.
     Counts(String),
-    /// A text holds what is no character: a lone surrogate.
+    /// A text contains a lone surrogate, which is not a character and has no UTF-8.
     NotCharacters,
-    /// A pattern that does not compile or that gave up on a text.
+    /// A pattern that does not compile, or whose regex engine gave up on a text.
     Pattern {
         /// The text of the pattern.
         pattern: String,
-        /// What the regex engine said.
+        /// The message of the regex engine.
         message: String,
     },
-    /// A special token stands in a text where it was disallowed.
+    /// A text contains a special token that is disallowed.
     DisallowedSpecial {
         /// The special token's text.
         token: String,
         /// Its offset in the text, in bytes.
         offset: usize,
     },
-    /// The literal of a special token stands in a file, a stream or a corpus where it was disallowed.
+    /// A file, a stream or a corpus contains the literal of a special token that is disallowed.
     LiteralInData {
-        /// The file and the document, where there are any.
-        place: String,
+        /// The file and the document, if any.
+        location: String,
         /// The special token's text.
         token: String,
         /// Its offset in bytes.
@@ -86,9 +86,9 @@ pub enum Error {
         /// The id as it was given.
         id: i64,
     },
-    /// A model file is damaged; the message says what, where and how to mend it.
+    /// A model file is damaged; the message names the defect, the location and the remedy.
     Model(String),
-    /// A model file lacks a key that it must have.
+    /// A model file lacks a required key.
     MissingKey(String),
 }
 
@@ -98,11 +98,11 @@ impl Error {
         move |_| Error::OutOfMemory { what }
     }
 
-    /// An [`Error::DisallowedSpecial`] as the error of data at `place`; other errors stay what they are.
-    pub fn in_data(self, place: impl FnOnce() -> String) -> Error {
+    /// Turns [`Error::DisallowedSpecial`] into [`Error::LiteralInData`] at `location`; other errors are unchanged.
+    pub fn in_data(self, location: impl FnOnce() -> String) -> Error {
         match self {
             Error::DisallowedSpecial { token, offset } => {
-                Error::LiteralInData { place: place(), token, offset }
+                Error::LiteralInData { location: location(), token, offset }
             }
             other => other,
         }
@@ -125,7 +125,7 @@ impl fmt::Display for Error {
                 }
                 write!(f, "invalid UTF-8 at byte {offset}{hint}")
             }
-            Error::Record { place, message } => write!(f, "{place}: {message}"),
+            Error::Record { location, message } => write!(f, "{location}: {message}"),
             Error::OutOfMemory { what } => write!(f, "out of memory while allocating {what}"),
             Error::MemoryLimit { limit, what } => {
                 write!(
@@ -145,11 +145,11 @@ impl fmt::Display for Error {
             Error::DisallowedSpecial { token, offset } => {
                 write!(f, "the text holds the disallowed special token {} at byte {offset}", quoted(token))
             }
-            Error::LiteralInData { place, token, offset } => {
-                let colon = if place.is_empty() { "" } else { ": " };
+            Error::LiteralInData { location, token, offset } => {
+                let colon = if location.is_empty() { "" } else { ": " };
                 write!(
                     f,
-                    "{place}{colon}the special token {} stands at byte {offset}; encode such literals as plain \
+                    "{location}{colon}the special token {} stands at byte {offset}; encode such literals as plain \
                      text with specials=\"ordinary\", or as the token's id with specials=\"recognise\"",
                     quoted(token)
                 )
@@ -165,19 +165,19 @@ impl fmt::Display for Error {
     }
 }
 
-/// Text that a caller or a file gave, as messages quote it: of a long one the beginning.
+/// Quotes text of a caller or a file for a message; long text is cut.
 pub fn quoted(text: &str) -> String {
-    const MOST_CHARACTERS: usize = 200;
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    const MAX_CHARACTERS: usize = 200;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{:?}... ({} bytes in all)", &text[..end], text.len()),
         None => format!("{text:?}"),
     }
 }
 
-/// The end of what a regex engine said. It may begin with the whole pattern; what is wrong with it comes last.
+/// The end of a regex engine's message, which may begin with the whole pattern and names the defect last.
 fn last_part(message: &str) -> String {
-    const MOST_CHARACTERS: usize = 300;
-    match message.char_indices().rev().nth(MOST_CHARACTERS) {
+    const MAX_CHARACTERS: usize = 300;
+    match message.char_indices().rev().nth(MAX_CHARACTERS) {
         Some((begin, _)) => format!("...{}", &message[begin..]),
         None => message.to_owned(),
     }

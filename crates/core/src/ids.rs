@@ -1,11 +1,11 @@
-//! The integer types that ids are written and read as.
+//! The integer types of ids: what the encoder writes and what the decoder reads.
 
-/// A type that ids are written as: `u16` where the vocabulary allows it, else `u32`.
+/// A type that ids are written as: `u16` for small vocabularies, else `u32`.
 pub trait Id: Copy + Default + Send + Sync + 'static {
     /// The largest id that fits.
     const MAX: u32;
 
-    /// The id as this type; the caller has seen that it is at most [`Id::MAX`].
+    /// The id as this type; it must be at most [`Id::MAX`].
     fn from_u32(id: u32) -> Self;
 
     /// The id.
@@ -40,9 +40,9 @@ impl Id for u32 {
     }
 }
 
-/// Any integer that a caller may hand over as an id to decode.
+/// Any integer type that a caller may pass as an id to decode.
 pub trait AnyId: Copy {
-    /// The id as an index; a negative one becomes larger than any vocabulary.
+    /// The id as an index; a negative id becomes one beyond any vocabulary.
     fn index(self) -> usize;
 
     /// The id as it is shown in an error.

@@ -1,7 +1,7 @@
-//! The engines of pairloom, without Python.
+//! The core of pairloom: byte-pair-encoding tokenizers, without Python.
 //!
-//! The road: documents -> [`pretokens`] -> [`counts`] -> [`train`] -> [`vocabulary`] -> [`encoder`]
-//! -> ids -> [`decoder`].
+//! Training: documents ([`corpus`]) -> [`pretokens`] -> [`counts`] -> [`train`] -> merges. Encoding: text ->
+//! [`pretokens`] -> [`encoder`], which looks merges up in a [`vocabulary`] -> ids. Decoding: ids -> [`decoder`] -> text.
 
 mod budget;
 pub mod corpus;

@@ -1,8 +1,8 @@
-//! Checks of a tokenizer's columns: what every tokenizer promises, wherever it comes from.
+//! Validation of a tokenizer's columns: the invariants of every model, wherever it comes from.
 //!
-//! File formats check what they read and name the place in the file. Models also come from training, from callers and
-//! from other libraries, so the same promises are checked once more where a model is made. Cost: linear in the tokens'
-//! bytes, a few milliseconds for 100,000 tokens.
+//! The readers of file formats check the same and name the location in the file. Models also come from training, from
+//! callers and from other libraries, so the invariants are checked again where a model is made. Cost: linear in the
+//! bytes of the tokens, a few milliseconds for 100,000 tokens.
 
 use hashbrown::HashSet;
 
@@ -16,22 +16,20 @@ pub struct Columns<'a> {
     pub ids: &'a [u32],
     /// The tokens' bytes, one after the other.
     pub bytes: &'a [u8],
-    /// Where each token ends in `bytes`.
+    /// The end of each token in `bytes`.
     pub ends: &'a [u64],
-    /// Left, right and made id of each merge.
+    /// Left id, right id and merged id of each merge.
     pub merges: &'a [[u32; 3]],
-    /// Whether ids are ranks: then there are no merges.
+    /// Whether ids are ranks; there are no merges then.
     pub ranks: bool,
     /// Special tokens and their ids.
     pub specials: &'a [(String, u32)],
 }
 
 impl<'a> Columns<'a> {
-    /// Fails where the columns are not those of a tokenizer.
-    ///
-    /// Ids ascend; tokens are not empty and distinct in bytes; each merge's parts and result are tokens, and its bytes
-    /// are those of its parts; no pair stands twice; special tokens are not empty, distinct in text and id, and one
-    /// that shares an id with a token shares its bytes.
+    /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both parts
+    /// and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is listed
+    /// twice; special tokens are not empty, distinct in text and in id, and one that has the id of a token has its bytes.
     pub fn check(&self) -> Result<()> {
         self.check_tokens()?;
         self.check_merges()?;
@@ -156,7 +154,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The bytes of the token at `index`; `check_tokens` has seen that its ends are sound.
+    /// The bytes of the token at `index`. Only valid after `check_tokens` has checked `ends`.
     fn token(&self, index: usize) -> &'a [u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
@@ -164,7 +162,7 @@ impl<'a> Columns<'a> {
 
     /// The bytes of the token with this id.
     fn token_of(&self, id: u32) -> Option<&'a [u8]> {
-        // Trained ids have no gaps: then the place follows from the first id.
+        // Trained ids have no gaps: then the index follows from the first id.
         let guess = id.wrapping_sub(*self.ids.first()?) as usize;
         let index = match self.ids.get(guess) {
             Some(&found) if found == id => guess,
@@ -201,15 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn sound_columns_pass_with_gaps_and_without() {
+    fn check_of_valid_columns_with_and_without_gaps_passes() {
         assert_eq!(check(&[], &[], &[], &[]), Ok(()));
         assert_eq!(check(&[5, 6, 7], &["a", "b", "ab"], &[[5, 6, 7]], &[("ab", 7), ("<s>", 0)]), Ok(()));
         assert_eq!(check(&[1, 60, 900], &["a", "b", "ab"], &[[1, 60, 900]], &[]), Ok(()));
     }
 
     #[test]
-    fn each_broken_promise_is_told() {
-        /// Ids, tokens, merges, special tokens and what is said.
+    fn check_of_invalid_columns_names_the_defect() {
+        /// Ids, tokens, merges, special tokens and part of the message.
         type Case<'a> = (&'a [u32], &'a [&'a str], &'a [[u32; 3]], &'a [(&'a str, u32)], &'a str);
         let cases: [Case<'_>; 11] = [
             (&[1], &["a", "b"], &[], &[], "1 token ids and 2 ends"),
@@ -225,8 +223,8 @@ mod tests {
             (&[1, 1 << 24], &["a", "b"], &[], &[], "16777216 is too large"),
         ];
         for (ids, tokens, merges, specials, expected) in cases {
-            let said = check(ids, tokens, merges, specials).expect_err(expected);
-            assert!(said.contains(expected), "{said}");
+            let message = check(ids, tokens, merges, specials).expect_err(expected);
+            assert!(message.contains(expected), "{message}");
         }
         assert!(check(&[97], &["a"], &[], &[("", 5)]).is_err());
         assert!(check(&[97], &["a"], &[], &[("x", 1 << 24)]).is_err());

@@ -1,13 +1,13 @@
-//! Progress reports, and how long work learns that it should stop.
+//! Progress reports, and interruption of long work.
 
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 
-/// How often long work calls a monitor.
+/// The time between two calls of a monitor.
 pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// Called by long work every few milliseconds, with the bytes of text done since the last call; an error ends the work.
+/// Called by long work every few milliseconds with the bytes done since the last call; an error ends the work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The stages of training that report progress.
@@ -23,15 +23,14 @@ pub enum Stage {
 
 /// Receives progress and may stop the work.
 ///
-/// Only the thread that called into the core calls a monitor, about ten times a second, so an
-/// implementation may take locks or call into an interpreter. Worker threads are stopped through an
-/// atomic flag that the calling thread sets when `report` fails.
+/// Only the thread that called into the core calls a monitor, about ten times a second, so an implementation may take
+/// locks or call into an interpreter. When `report` fails, the calling thread stops the workers through an atomic flag.
 pub trait Monitor {
     /// Reports that `done` of `total` units are finished; an error stops the work and is returned.
     fn report(&self, stage: Stage, done: u64, total: u64) -> Result<()>;
 }
 
-/// A monitor that says nothing and never stops the work.
+/// A monitor that ignores reports and never stops the work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -41,22 +40,22 @@ impl Monitor for Silent {
     }
 }
 
-/// Says when a report is due: every [`REPORT_EVERY`].
+/// Tells when a report is due: every [`REPORT_EVERY`].
 pub(crate) struct Ticker {
     last: Instant,
     n_calls: u32,
 }
 
-/// [`Ticker::is_due_cheaply`] looks at the clock once in so many calls.
-const CALLS_PER_LOOK: u32 = 16;
+/// [`Ticker::is_due_cheaply`] reads the clock once in this many calls.
+const CALLS_PER_CLOCK_READ: u32 = 16;
 
 impl Ticker {
-    /// The first report is due after [`REPORT_EVERY`], not at once.
+    /// Starts the clock: the first report is due after [`REPORT_EVERY`].
     pub(crate) fn start() -> Self {
         Ticker { last: Instant::now(), n_calls: 0 }
     }
 
-    /// Whether a report is due; if so, the next one is due later.
+    /// Whether a report is due; if so, restarts the clock.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.last.elapsed() >= REPORT_EVERY;
         if is_due {
@@ -65,21 +64,21 @@ impl Ticker {
         is_due
     }
 
-    /// The same for callers with so little work between two calls that looking at the clock would cost as much.
+    /// Like `is_due`, for callers with so little work between two calls that reading the clock would cost as much.
     pub(crate) fn is_due_cheaply(&mut self) -> bool {
         self.n_calls = self.n_calls.wrapping_add(1);
-        self.n_calls.is_multiple_of(CALLS_PER_LOOK) && self.is_due()
+        self.n_calls.is_multiple_of(CALLS_PER_CLOCK_READ) && self.is_due()
     }
 }
 
-/// Reports the encoding of `n_bytes` of text to a monitor.
+/// Returns a callback that reports the encoding of `n_bytes` of text to a monitor.
 pub fn report_progress(monitor: &dyn Monitor, n_bytes: usize) -> impl FnMut(usize) -> Result<()> {
-    // Some milliseconds of work: a short text does not even look at the clock.
+    // Some milliseconds of work: a short text never reads the clock.
     const STEP_BYTES: usize = 1 << 20;
     let (mut done, mut since, mut ticker) = (0, 0, None);
     move |n_done| {
         since += n_done;
-        // A call without progress comes from work that has taken long.
+        // A call with 0 bytes comes from long work within one pretoken.
         if since >= STEP_BYTES || n_done == 0 {
             done += std::mem::take(&mut since) as u64;
             if ticker.get_or_insert_with(Ticker::start).is_due() {

@@ -1,14 +1,14 @@
-//! Memory asked for ahead of its use.
+//! Software prefetch, for random accesses that the program can foresee and the processor cannot.
 
-/// Starts loading the cache line of `place`. Only a hint: any address will do.
+/// Starts loading the cache line at `address` into all cache levels. A hint: any address is allowed.
 #[inline(always)]
-pub fn prefetch<T>(place: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: The instruction is part of every x86-64, changes nothing and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+        // SAFETY: PREFETCHT0 is part of SSE, so of every x86-64; it changes no state and never faults at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = address;
 }

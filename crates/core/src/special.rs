@@ -1,4 +1,7 @@
-//! Special tokens: literals that are one id each, never split, never part of a merge.
+//! Special tokens: literals that are one id each, never split and never part of a merge.
+//!
+//! One Aho-Corasick automaton finds them, leftmost-longest. The same matcher splits a corpus into documents and finds
+//! special tokens while encoding, so the two cannot disagree.
 
 use std::hash::BuildHasher;
 
@@ -7,15 +10,12 @@ use hashbrown::{DefaultHashBuilder, HashSet};
 
 use crate::error::{Error, Result};
 
-/// A set of literals, recognised longest first, left to right.
-///
-/// The same matcher cuts documents out of a corpus and finds specials while encoding, so that the two
-/// can never disagree.
+/// A set of literals with their ids, matched left to right, the longest first.
 #[derive(Clone, Debug)]
 pub struct SpecialTokens {
     tokens: Vec<(String, u32)>,
     matcher: Option<AhoCorasick>,
-    /// Bytes of the longest literal.
+    /// The length in bytes of the longest literal.
     longest: usize,
     /// The largest id + 1.
     n_ids: usize,
@@ -33,7 +33,7 @@ pub struct SpecialMatch {
 }
 
 impl SpecialTokens {
-    /// Builds the matcher; each literal is non-empty and distinct. Linear in the bytes of all literals.
+    /// Builds the matcher, in time linear in the bytes of all literals, which must be distinct and not empty.
     pub fn new(tokens: Vec<(String, u32)>) -> Result<Self> {
         let mut seen = HashSet::new();
         seen.try_reserve(tokens.len()).map_err(Error::out_of_memory("special tokens"))?;
@@ -59,7 +59,7 @@ impl SpecialTokens {
         SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0 }
     }
 
-    /// The literals and their ids, in the order they were given.
+    /// The literals and their ids, in the order of [`SpecialTokens::new`].
     pub fn tokens(&self) -> &[(String, u32)] {
         &self.tokens
     }
@@ -88,10 +88,8 @@ impl SpecialTokens {
             index: found.pattern().as_usize(),
         })
     }
-}
 
-impl SpecialTokens {
-    /// Whether a special token spans `at`, ends there or begins there.
+    /// Whether a special token in `text` covers the offset `at`, ends there or begins there.
     pub(crate) fn touches(&self, text: &[u8], at: usize) -> bool {
         if self.longest == 0 {
             return false;
@@ -100,7 +98,7 @@ impl SpecialTokens {
         let window = &text[first..(at + self.longest).min(text.len())];
         let at = at - first;
         let mut from = 0;
-        // Special tokens may overlap, so each offset where one may begin is looked at.
+        // Special tokens may overlap, so every offset where one begins is tried.
         while let Some(found) = self.find(window, from) {
             if found.start > at {
                 return false;
@@ -114,30 +112,31 @@ impl SpecialTokens {
     }
 }
 
-/// The automaton that finds the leftmost literal, of several that start there the longest.
+/// The automaton for leftmost-longest matching.
 fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
-    /// Bytes of all literals times those of the longest, up to which a DFA is built. It is the fastest automaton,
-    /// but each of its states is filled by following failure links, as many as the state is deep.
-    const MOST_DFA_STEPS: usize = 1 << 20;
+    /// The limit of (bytes of all literals) x (bytes of the longest) for a DFA. It is the fastest automaton, but
+    /// building a state follows as many failure links as the state is deep.
+    const MAX_DFA_STEPS: usize = 1 << 20;
     let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
     let n_bytes: usize = literals().map(<[u8]>::len).sum();
     let longest = literals().map(<[u8]>::len).max().unwrap_or(0);
     let build =
         |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
-    let built = match n_bytes.saturating_mul(longest) <= MOST_DFA_STEPS {
+    let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
         true => build(None),
-        // The contiguous form has fewer states to give; what does not fit it fits the other.
+        // The contiguous NFA is faster but limited in its number of states.
         false => build(Some(AhoCorasickKind::ContiguousNFA))
             .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
     };
     built.map_err(|error| Error::Invalid(format!("special tokens: {error}")))
 }
 
-/// The index of the first of `second` that holds one of `first`, or a proper ending of which is a beginning of one.
+/// The index of the first literal of `second` that contains one of `first`, or that has a proper suffix which is a
+/// prefix of one.
 ///
-/// Only then does it make a difference to look for all of `first` before those of `second`, as HuggingFace's library
-/// does with tokens that it normalizes, instead of for all at once. Both lists hold distinct literals that are not
-/// empty. Linear in their bytes: beginnings are compared by hashes, a Rabin-Karp polynomial modulo 2^61 - 1.
+/// Only then does matching all of `first` before all of `second`, as HuggingFace's library does with tokens that it
+/// normalizes, differ from matching all at once. Both lists hold distinct literals that are not empty. Linear in their
+/// bytes: suffixes are compared with prefixes by Rabin-Karp hashes modulo 2^61 - 1, and a hit is verified.
 pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize>> {
     if first.is_empty() || second.is_empty() {
         return Ok(None);
@@ -145,28 +144,28 @@ pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize
     let inside = SpecialTokens::new(first.iter().map(|literal| (literal.clone(), 0)).collect())?;
     let longest = second.iter().map(String::len).max().unwrap_or(0);
     let base = DefaultHashBuilder::default().hash_one(0) % PRIME;
-    let mut beginnings = HashSet::new();
-    let n_beginnings: usize = first.iter().map(|literal| literal.len().min(longest)).sum();
-    beginnings.try_reserve(n_beginnings).map_err(Error::out_of_memory("the check of special tokens"))?;
+    let mut prefixes = HashSet::new();
+    let n_prefixes: usize = first.iter().map(|literal| literal.len().min(longest)).sum();
+    prefixes.try_reserve(n_prefixes).map_err(Error::out_of_memory("the check of special tokens"))?;
     for literal in first {
-        // Of c0, c1, ..., cn the value c0 + c1 * base + ... + cn * base^n.
+        // The hash of bytes c0, c1, ..., cn is the sum of (ci + 1) * base^i.
         let (mut value, mut power) = (0, 1);
         for &byte in literal.as_bytes().iter().take(longest) {
             value = (value + times(u64::from(byte) + 1, power)) % PRIME;
             power = times(power, base);
-            beginnings.insert(value);
+            prefixes.insert(value);
         }
     }
     let overlaps = |literal: &String| {
         let bytes = literal.as_bytes();
-        // The same value of each ending but the whole literal, from the last byte on.
+        // The same hash of each proper suffix, the shortest first.
         let mut value = 0;
-        let ends_in_beginning = (1..bytes.len()).rev().any(|start| {
+        let has_suffix = (1..bytes.len()).rev().any(|start| {
             value = (u64::from(bytes[start]) + 1 + times(value, base)) % PRIME;
-            beginnings.contains(&value)
+            prefixes.contains(&value)
                 && first.iter().any(|other| other.as_bytes().starts_with(&bytes[start..]))
         });
-        ends_in_beginning || inside.find(bytes, 0).is_some()
+        has_suffix || inside.find(bytes, 0).is_some()
     };
     Ok(second.iter().position(overlaps))
 }
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_wins_and_partial_literals_are_text() {
+    fn find_at_overlapping_literals_takes_the_longest() {
         let specials = SpecialTokens::new(vec![("<a>".into(), 300), ("<a><a>".into(), 301)]).unwrap();
         let found = specials.find(b"x<a><a><a", 0).unwrap();
         assert_eq!((found.start, found.end, found.index), (1, 7, 1));
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_many_literals_are_found_as_short_ones_are() {
+    fn find_with_long_and_many_literals_uses_a_smaller_automaton() {
         let long = "x".repeat(5000);
         let specials = SpecialTokens::new(vec![(long.clone(), 1), (format!("{long}y"), 2)]).unwrap();
         assert_eq!((specials.longest(), specials.n_ids()), (5001, 3));
@@ -210,12 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_is_a_literal_inside_or_an_ending_that_begins_one() {
+    fn first_overlap_finds_contained_literals_and_suffixes_that_are_prefixes() {
         let owned = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let found = |first: &[&str], second: &[&str]| first_overlap(&owned(first), &owned(second)).unwrap();
         assert_eq!(found(&["ab"], &["x", "cabd"]), Some(1));
         assert_eq!(found(&["abc"], &["xab"]), Some(0));
-        // It begins as the other does, or it is what the other ends in: what is found is the same in either order.
+        // A shared prefix, or a suffix of the other literal: the matches are the same in either order.
         assert_eq!(found(&["abc"], &["ab"]), None);
         assert_eq!(found(&["abc"], &["bc", "cx"]), None);
         assert_eq!(found(&[], &["a"]), None);
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_repeated_literals_are_refused() {
+    fn new_with_empty_or_repeated_literals_fails() {
         assert!(SpecialTokens::new(vec![(String::new(), 1)]).is_err());
         assert!(SpecialTokens::new(vec![("a".into(), 1), ("a".into(), 2)]).is_err());
     }

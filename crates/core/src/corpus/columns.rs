@@ -19,20 +19,20 @@ impl Documents {
     ) -> Result<(Self, u64)> {
         let [first, ..] = *offsets else { return Ok((Documents::default(), 0)) };
         let last = offsets.last().copied().unwrap_or(first);
-        let place = |row: usize| format!("{name}: row {}", first_row + row as u64);
+        let location = |row: usize| format!("{name}: row {}", first_row + row as u64);
         let all = match (usize::try_from(first), usize::try_from(last)) {
             (Ok(first), Ok(last)) => bytes.get(first..last),
             _ => None,
         };
         let Some(all) = all else {
             return Err(Error::Record {
-                place: place(0),
+                location: location(0),
                 message: "the column's offsets are damaged".into(),
             });
         };
         if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
             return Err(Error::Record {
-                place: place(row),
+                location: location(row),
                 message: "the column's offsets are damaged".into(),
             });
         }
@@ -58,7 +58,7 @@ impl Documents {
                 }
                 Err(error) => {
                     let message = format!("invalid UTF-8 at byte {}", error.valid_up_to());
-                    return Err(Error::Record { place: place(row), message });
+                    return Err(Error::Record { location: location(row), message });
                 }
             }
             documents.end()?;

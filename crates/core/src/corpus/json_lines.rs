@@ -129,7 +129,7 @@ impl JsonLines {
         let Err(error) = read else { return documents.end() };
         documents.text.truncate(start);
         let error = Error::Record {
-            place: format!("{}: line {}", self.name, self.n_lines),
+            location: format!("{}: line {}", self.name, self.n_lines),
             message: message(&error, line, &self.field),
         };
         if !self.record_errors.skips {

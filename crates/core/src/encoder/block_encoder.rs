@@ -123,7 +123,7 @@ impl<I: Id> BlockEncoder<I> {
                     place.first + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
                 let offset = bytes_open_after(texts, text, *n_open_bytes) + offset;
                 let place = format!("{}: document {document}", place.name);
-                return Err(Error::LiteralInData { place, token, offset });
+                return Err(Error::LiteralInData { location: place, token, offset });
             }
             done?;
             encoded

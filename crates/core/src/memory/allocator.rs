@@ -1,9 +1,9 @@
-//! The allocator of the Python module: the system's, with a small reserve for when that has no memory left.
+//! The global allocator of the Python module: the system's, with a small static reserve for when that fails.
 //!
-//! The reserve is a static array that is handed out from its begin to its end and starts over when all of it was
-//! given back. It serves small allocations only, of which few live for long: names and handles of threads, boxed
-//! jobs, messages of errors. A large allocation that is refused stays refused, which `try_reserve` reports. Cost
-//! where there is memory: a comparison for each allocation and each release.
+//! The reserve is a bump allocator that starts over when all its allocations are freed. It serves small allocations
+//! only, few of which live long: names and handles of threads, boxed jobs, error messages. A large allocation that the
+//! system refuses stays refused, and `try_reserve` reports it. Cost while there is memory: one comparison for each
+//! allocation and each release.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::room;
 
-/// Bytes of the reserve; pages of it that were never used take no memory.
+/// The size of the reserve. It is in .bss, so pages that were never used take no memory.
 const RESERVE_BYTES: usize = 1 << 20;
 
 /// The largest allocation that the reserve serves.
-const MOST_BYTES: usize = 1 << 14;
+const MAX_BYTES: usize = 1 << 14;
 
-/// No allocation from the reserve is aligned to more.
-const MOST_ALIGN: usize = 64;
+/// The largest alignment that the reserve serves.
+const MAX_ALIGN: usize = 64;
 
-/// The system's allocator, and a reserve. For `#[global_allocator]`.
+/// The system's allocator with a reserve, for `#[global_allocator]`.
 pub struct Allocator<A = System> {
     system: A,
     reserve: Reserve,
@@ -35,16 +35,15 @@ impl Allocator {
     }
 }
 
-// SAFETY: Memory comes from `system`, which keeps to the contract, or from the reserve, which hands out each of its
-// bytes to one allocation at a time. Which of the two it was is known from the address, so each is released where it
-// came from.
+// SAFETY: memory comes from `system`, which fulfils the contract, or from the reserve, which gives each of its bytes to
+// one live allocation at a time. The address tells which of the two it was, so each block is freed where it came from.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: The caller's contract.
-        let place = unsafe { self.system.alloc(layout) };
-        if !place.is_null() {
-            return place;
+        let pointer = unsafe { self.system.alloc(layout) };
+        if !pointer.is_null() {
+            return pointer;
         }
         // SAFETY: as above.
         self.alloc_scarce(layout, |system, layout| unsafe { system.alloc(layout) })
@@ -53,88 +52,89 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: The caller's contract.
-        let place = unsafe { self.system.alloc_zeroed(layout) };
-        if !place.is_null() {
-            return place;
+        let pointer = unsafe { self.system.alloc_zeroed(layout) };
+        if !pointer.is_null() {
+            return pointer;
         }
         // SAFETY: as above.
-        let place = self.alloc_scarce(layout, |system, layout| unsafe { system.alloc_zeroed(layout) });
-        if self.reserve.holds(place) {
-            // SAFETY: The reserve gave as many bytes.
-            unsafe { place.write_bytes(0, layout.size()) };
+        let pointer = self.alloc_scarce(layout, |system, layout| unsafe { system.alloc_zeroed(layout) });
+        if self.reserve.holds(pointer) {
+            // SAFETY: the reserve gave a block of `layout.size()` bytes.
+            unsafe { pointer.write_bytes(0, layout.size()) };
         }
-        place
+        pointer
     }
 
     #[inline]
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        if self.reserve.holds(place) {
-            self.reserve.give_back();
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if self.reserve.holds(pointer) {
+            self.reserve.free();
         } else {
-            // SAFETY: The place is from the system, with this layout.
-            unsafe { self.system.dealloc(place, layout) };
+            // SAFETY: the block is not the reserve's, so `system` allocated it with this layout.
+            unsafe { self.system.dealloc(pointer, layout) };
         }
     }
 
     #[inline]
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
-        if !self.reserve.holds(place) {
-            // SAFETY: The place is from the system, with this layout; `n_bytes` is the caller's.
-            let moved = unsafe { self.system.realloc(place, layout, n_bytes) };
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
+        if !self.reserve.holds(pointer) {
+            // SAFETY: as in `dealloc`; the caller vouches for `n_bytes`.
+            let moved = unsafe { self.system.realloc(pointer, layout, n_bytes) };
             if !moved.is_null() {
                 return moved;
             }
         }
         // SAFETY: The caller's contract.
-        unsafe { self.realloc_scarce(place, layout, n_bytes) }
+        unsafe { self.realloc_scarce(pointer, layout, n_bytes) }
     }
 }
 
 impl<A: GlobalAlloc> Allocator<A> {
-    /// What is to be had where the system refused: from what the room of this thread gives back, or from the reserve.
+    /// Called after the system refused: releases this thread's [`Room`](super::Room) and tries again, then takes from
+    /// the reserve.
     #[cold]
     fn alloc_scarce(&self, layout: Layout, again: impl Fn(&A, Layout) -> *mut u8) -> *mut u8 {
-        if room::give_up() {
-            let place = again(&self.system, layout);
-            if !place.is_null() {
-                return place;
+        if room::release() {
+            let pointer = again(&self.system, layout);
+            if !pointer.is_null() {
+                return pointer;
             }
         }
         self.reserve.take(layout)
     }
 
-    /// Moves what does not fit where it is.
+    /// Moves a block of the reserve, or one that the system refused to grow.
     #[cold]
-    unsafe fn realloc_scarce(&self, place: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
+    unsafe fn realloc_scarce(&self, pointer: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
         // SAFETY: The caller of `realloc` vouches that the size is valid for this alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(n_bytes, layout.align()) };
         // SAFETY: The size is not zero, by the same contract.
         let moved = self.alloc_scarce(wanted, |system, layout| unsafe { system.alloc(layout) });
-        let moved = match moved.is_null() && self.reserve.holds(place) {
-            // SAFETY: as above. What outgrew the reserve may be had from the system.
+        let moved = match moved.is_null() && self.reserve.holds(pointer) {
+            // SAFETY: as above. A block that outgrew the reserve moves to the system.
             true => unsafe { self.system.alloc(wanted) },
             false => moved,
         };
         if !moved.is_null() {
-            // SAFETY: Both are at least that long and lie apart; the old one is not used any more.
+            // SAFETY: both blocks have at least that many bytes and do not overlap; the caller no longer uses the old one.
             unsafe {
-                ptr::copy_nonoverlapping(place, moved, layout.size().min(n_bytes));
-                self.dealloc(place, layout);
+                ptr::copy_nonoverlapping(pointer, moved, layout.size().min(n_bytes));
+                self.dealloc(pointer, layout);
             }
         }
         moved
     }
 }
 
-/// See the module.
+/// The bump allocator.
 #[repr(align(64))]
 struct Reserve {
     bytes: UnsafeCell<[u8; RESERVE_BYTES]>,
-    /// How many allocations live in it, times 2^32, plus the offset of the first byte that is free.
+    /// High half: the number of live allocations. Low half: the offset of the first free byte.
     state: AtomicU64,
 }
 
-// SAFETY: The bytes are only reached through allocations, each of which has some of its own.
+// SAFETY: the bytes are reached only through allocations, which do not overlap; `state` is atomic.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {
@@ -142,15 +142,15 @@ impl Reserve {
         Reserve { bytes: UnsafeCell::new([0; RESERVE_BYTES]), state: AtomicU64::new(0) }
     }
 
-    /// Whether `place` is in the reserve.
+    /// Whether `pointer` is in the reserve.
     #[inline(always)]
-    fn holds(&self, place: *const u8) -> bool {
-        (place as usize).wrapping_sub(self.bytes.get() as usize) < RESERVE_BYTES
+    fn holds(&self, pointer: *const u8) -> bool {
+        (pointer as usize).wrapping_sub(self.bytes.get() as usize) < RESERVE_BYTES
     }
 
     /// Memory for `layout`, or null.
     fn take(&self, layout: Layout) -> *mut u8 {
-        if layout.size() > MOST_BYTES || layout.align() > MOST_ALIGN {
+        if layout.size() > MAX_BYTES || layout.align() > MAX_ALIGN {
             return ptr::null_mut();
         }
         let mut begin = 0;
@@ -160,15 +160,15 @@ impl Reserve {
             (end <= RESERVE_BYTES).then_some(((state >> 32) + 1) << 32 | end as u64)
         });
         match taken {
-            // SAFETY: The range lies within the array, and until it is given back no other call gets any of it.
+            // SAFETY: `begin + size` is within the array; until the block is freed no other call gets any of its bytes.
             Ok(_) => unsafe { self.bytes.get().cast::<u8>().add(begin) },
             Err(_) => ptr::null_mut(),
         }
     }
 
-    /// Takes an allocation back.
+    /// Frees an allocation; the last one resets the offset.
     #[cold]
-    fn give_back(&self) {
+    fn free(&self) {
         let _ = self.state.fetch_update(Ordering::Release, Ordering::Relaxed, |state| {
             Some(match (state >> 32) - 1 {
                 0 => 0,
@@ -184,19 +184,19 @@ mod tests {
 
     use super::*;
 
-    /// A system that has no more memory once it is told so.
+    /// A system allocator that refuses everything once its flag is set.
     struct Scarce(Cell<bool>);
 
-    // SAFETY: It is the system's, or gives nothing.
+    // SAFETY: `System` fulfils the contract, and null is always allowed.
     unsafe impl GlobalAlloc for Scarce {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
             // SAFETY: The caller's contract.
             if self.0.get() { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
         }
 
-        unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
             // SAFETY: The caller's contract.
-            unsafe { System.dealloc(place, layout) };
+            unsafe { System.dealloc(pointer, layout) };
         }
     }
 
@@ -209,61 +209,63 @@ mod tests {
     }
 
     #[test]
-    fn small_allocations_come_from_the_reserve_and_large_ones_fail() {
+    fn alloc_without_memory_serves_small_blocks_from_the_reserve() {
         let allocator = scarce();
-        // SAFETY: Layouts are not empty, and each place is released once with its own.
+        // SAFETY: layouts are not empty, and each block is freed once with its own layout.
         unsafe {
-            let large = layout(MOST_BYTES + 1, 8);
+            let large = layout(MAX_BYTES + 1, 8);
             assert!(allocator.alloc(large).is_null());
             let small: Vec<(*mut u8, Layout)> = (1..500)
                 .map(|n| layout(n, 1 << (n % 7)))
                 .map(|layout| (allocator.alloc_zeroed(layout), layout))
                 .collect();
-            for &(place, layout) in &small {
-                assert!(!place.is_null() && place.cast::<[u8; 64]>().is_aligned() | (layout.align() < 64));
-                assert!((0..layout.size()).all(|at| place.add(at).read() == 0));
-                place.write_bytes(7, layout.size());
+            for &(pointer, layout) in &small {
+                assert!(
+                    !pointer.is_null() && pointer.cast::<[u8; 64]>().is_aligned() | (layout.align() < 64)
+                );
+                assert!((0..layout.size()).all(|at| pointer.add(at).read() == 0));
+                pointer.write_bytes(7, layout.size());
             }
-            for &(place, layout) in &small {
-                allocator.dealloc(place, layout);
+            for &(pointer, layout) in &small {
+                allocator.dealloc(pointer, layout);
             }
             assert_eq!(allocator.reserve.state.load(Ordering::Relaxed), 0);
         }
     }
 
     #[test]
-    fn what_grows_moves_between_the_system_and_the_reserve_with_its_bytes() {
+    fn realloc_between_system_and_reserve_keeps_the_bytes() {
         let allocator = scarce();
         // SAFETY: as above; ten bytes of each allocation are written before they are read.
         unsafe {
-            let is = |place: *mut u8| (0..10).all(|at| place.add(at).read() == at as u8);
+            let is = |pointer: *mut u8| (0..10).all(|at| pointer.add(at).read() == at as u8);
             allocator.system.0.set(false);
-            let place = allocator.alloc(layout(10, 1));
-            (0..10).for_each(|at| place.add(at).write(at as u8));
+            let pointer = allocator.alloc(layout(10, 1));
+            (0..10).for_each(|at| pointer.add(at).write(at as u8));
             allocator.system.0.set(true);
-            let moved = allocator.realloc(place, layout(10, 1), 20);
+            let moved = allocator.realloc(pointer, layout(10, 1), 20);
             assert!(allocator.reserve.holds(moved) && is(moved));
-            assert!(allocator.realloc(moved, layout(20, 1), MOST_BYTES + 1).is_null());
+            assert!(allocator.realloc(moved, layout(20, 1), MAX_BYTES + 1).is_null());
             assert!(is(moved));
             allocator.system.0.set(false);
-            let back = allocator.realloc(moved, layout(20, 1), MOST_BYTES + 1);
+            let back = allocator.realloc(moved, layout(20, 1), MAX_BYTES + 1);
             assert!(!allocator.reserve.holds(back) && is(back));
-            allocator.dealloc(back, layout(MOST_BYTES + 1, 1));
+            allocator.dealloc(back, layout(MAX_BYTES + 1, 1));
             assert_eq!(allocator.reserve.state.load(Ordering::Relaxed), 0);
         }
     }
 
     #[test]
-    fn a_full_reserve_gives_nothing_and_starts_over_when_it_is_empty() {
+    fn alloc_from_full_reserve_fails_until_all_is_freed() {
         let allocator = scarce();
         let kilobyte = layout(1024, 16);
         // SAFETY: as above.
         unsafe {
             for _ in 0..3 {
-                let places: Vec<_> = (0..RESERVE_BYTES / 1024).map(|_| allocator.alloc(kilobyte)).collect();
-                assert!(places.iter().all(|place| !place.is_null()));
+                let pointers: Vec<_> = (0..RESERVE_BYTES / 1024).map(|_| allocator.alloc(kilobyte)).collect();
+                assert!(pointers.iter().all(|pointer| !pointer.is_null()));
                 assert!(allocator.alloc(kilobyte).is_null());
-                places.into_iter().for_each(|place| allocator.dealloc(place, kilobyte));
+                pointers.into_iter().for_each(|pointer| allocator.dealloc(pointer, kilobyte));
             }
         }
     }

@@ -1,13 +1,12 @@
-//! Memory that the system may refuse.
+//! Fallible allocation: running out of memory is an error, not the end of the process.
 //!
-//! Rust ends the process where an ordinary allocation fails, so in this library none whose size input decides is
-//! ordinary:
-//! - What this crate allocates is reserved with [`TryReserve`] (or `try_reserve`) first: a refusal is
+//! Rust aborts when an ordinary allocation fails. So, in this library:
+//! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`): a refusal is
 //!   [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-//! - Libraries that allocate without asking (regex engines, automata) run while a [`Room`] is held: address space
-//!   that is given back to the system when they are refused memory, so that they find some after all.
-//! - What is left is small (boxes, names of threads, messages). [`Allocator`] takes it from memory of its own where
-//!   the system has none.
+//! - Libraries that allocate infallibly (regex engines, automata) run while a [`Room`] is held: reserved address space
+//!   that is released when an allocation of theirs fails, so that it succeeds after all.
+//! - The rest is small (boxes, thread names, messages). [`Allocator`] serves it from a static reserve when the system
+//!   has none.
 
 mod allocator;
 mod room;
@@ -17,15 +16,15 @@ pub use room::Room;
 
 use crate::error::{Error, Result};
 
-/// Growth that fails instead of ending the process; `what` is named in the error.
+/// Fallible growth. On refusal the error is [`Error::OutOfMemory`] with `what`.
 pub trait TryReserve: Sized {
-    /// What there is room for.
+    /// The type of an item.
     type Item;
 
-    /// An empty collection with room for exactly `n` items.
+    /// An empty collection with capacity for exactly `n` items.
     fn with_room(n: usize, what: &'static str) -> Result<Self>;
 
-    /// Makes room for at least `n` more items; may make more, so that many small steps are linear.
+    /// Reserves capacity for at least `n` more items; grows geometrically, so that many small steps are linear.
     fn grow(&mut self, n: usize, what: &'static str) -> Result<()>;
 
     /// Appends an item.
@@ -36,7 +35,7 @@ pub trait TryReserve: Sized {
     where
         Self::Item: Copy;
 
-    /// Grows to `n` items, all of them copies of `item`.
+    /// Resizes to `n` items; new ones are copies of `item`.
     fn try_resize(&mut self, n: usize, item: Self::Item, what: &'static str) -> Result<()>
     where
         Self::Item: Copy;
@@ -46,9 +45,9 @@ impl<T> TryReserve for Vec<T> {
     type Item = T;
 
     fn with_room(n: usize, what: &'static str) -> Result<Self> {
-        let mut merged_id = Vec::new();
-        merged_id.try_reserve_exact(n).map_err(Error::out_of_memory(what))?;
-        Ok(merged_id)
+        let mut items = Vec::new();
+        items.try_reserve_exact(n).map_err(Error::out_of_memory(what))?;
+        Ok(items)
     }
 
     #[inline]
@@ -82,6 +81,13 @@ impl<T> TryReserve for Vec<T> {
     }
 }
 
+/// Appends `more` to `text`.
+pub fn try_push_str(text: &mut String, more: &str, what: &'static str) -> Result<()> {
+    text.try_reserve(more.len()).map_err(Error::out_of_memory(what))?;
+    text.push_str(more);
+    Ok(())
+}
+
 /// A vector of `n` copies of `item`.
 pub fn filled<T: Copy>(n: usize, item: T, what: &'static str) -> Result<Vec<T>> {
     let mut items = Vec::with_room(n, what)?;
@@ -89,7 +95,7 @@ pub fn filled<T: Copy>(n: usize, item: T, what: &'static str) -> Result<Vec<T>> 
     Ok(items)
 }
 
-/// A vector with the items of `items`.
+/// A vector with copies of `items`.
 pub fn copied<T: Copy>(items: &[T], what: &'static str) -> Result<Vec<T>> {
     let mut copy = Vec::with_room(items.len(), what)?;
     copy.extend_from_slice(items);

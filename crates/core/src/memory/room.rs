@@ -1,9 +1,11 @@
-//! Address space that is held while a library runs that allocates without asking.
+//! Address space held in reserve while a library runs that allocates infallibly.
+//!
+//! Needed only where the process's address space is limited (`RLIMIT_AS`): elsewhere nothing is held.
 
 use crate::error::{Error, Result};
 
 pub use system::Room;
-pub(super) use system::give_up;
+pub(super) use system::release;
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -14,31 +16,31 @@ mod system {
 
     use super::{Error, Result};
 
-    /// A mapping: where it begins and its bytes.
+    /// A mapping: its start and its length in bytes.
     type Mapping = (*mut libc::c_void, usize);
 
     const NONE: Mapping = (ptr::null_mut(), 0);
 
     thread_local! {
-        /// What this thread holds and has not given up.
+        /// The innermost mapping that this thread holds and has not released.
         static HELD: Cell<Mapping> = const { Cell::new(NONE) };
     }
 
-    /// Address space of this thread; given back when it is dropped, or when [`Allocator`](crate::memory::Allocator)
-    /// finds no memory for this thread before that.
+    /// Address space held by this thread. Released when dropped, or earlier when
+    /// [`Allocator`](crate::memory::Allocator) is refused memory on this thread.
     #[must_use]
     pub struct Room {
+        /// What the thread held before.
         before: Mapping,
         own: Mapping,
-        /// It belongs to the thread that made it.
+        /// Not `Send`: it belongs to the thread that made it.
         thread: PhantomData<*const ()>,
     }
 
     impl Room {
-        /// Holds `n_bytes` where the process's address space is limited; [`Error::OutOfMemory`] where there are not
-        /// as many.
+        /// Holds `n_bytes` if the process's address space is limited; [`Error::OutOfMemory`] if there is less.
         ///
-        /// Without a limit nothing is held: some 100 ns; else some microseconds.
+        /// Cost: about 100 ns without a limit, some microseconds with one.
         pub fn hold(n_bytes: usize, what: &'static str) -> Result<Self> {
             let own = if is_limited() { map(n_bytes).ok_or(Error::OutOfMemory { what })? } else { NONE };
             let before = HELD.replace(own);
@@ -54,17 +56,17 @@ mod system {
         }
     }
 
-    /// Gives back what this thread holds; says whether it held anything.
-    pub(in crate::memory) fn give_up() -> bool {
+    /// Releases what this thread holds; returns whether it held anything.
+    pub(in crate::memory) fn release() -> bool {
         let held = HELD.replace(NONE);
         unmap(held);
         held != NONE
     }
 
-    /// Whether the process may not have as much address space as it likes.
+    /// Whether the process's address space is limited.
     fn is_limited() -> bool {
         let mut limit = MaybeUninit::<libc::rlimit>::uninit();
-        // SAFETY: The call writes a limit to where there is room for one, and gives 0 if it did.
+        // SAFETY: `getrlimit` gets a valid pointer to an rlimit, and has written it when it returns 0.
         unsafe {
             libc::getrlimit(libc::RLIMIT_AS, limit.as_mut_ptr()) == 0
                 && limit.assume_init().rlim_cur != libc::RLIM_INFINITY
@@ -74,15 +76,16 @@ mod system {
     fn map(n_bytes: usize) -> Option<Mapping> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: A new mapping, anywhere; nothing that exists is touched.
-        let place = unsafe { libc::mmap(ptr::null_mut(), n_bytes, protection, flags, -1, 0) };
-        (place != libc::MAP_FAILED).then_some((place, n_bytes))
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches no existing memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), n_bytes, protection, flags, -1, 0) };
+        (start != libc::MAP_FAILED).then_some((start, n_bytes))
     }
 
-    fn unmap((place, n_bytes): Mapping) {
+    fn unmap((start, n_bytes): Mapping) {
         if n_bytes > 0 {
-            // SAFETY: `map` made it, nobody else knows it, and it is in one place of `HELD` and `Room` at most.
-            unsafe { libc::munmap(place, n_bytes) };
+            // SAFETY: `map` returned it, no reference into it exists, and it is unmapped once: `release` and `drop` each
+            // take it out of `HELD` first.
+            unsafe { libc::munmap(start, n_bytes) };
         }
     }
 }
@@ -91,7 +94,7 @@ mod system {
 mod system {
     use super::Result;
 
-    /// Address space of this thread; this system has no limit of it that would have to be kept to.
+    /// Address space of this thread: this system does not limit it.
     #[must_use]
     pub struct Room;
 
@@ -102,7 +105,7 @@ mod system {
         }
     }
 
-    pub(in crate::memory) fn give_up() -> bool {
+    pub(in crate::memory) fn release() -> bool {
         false
     }
 }

@@ -1,7 +1,7 @@
 //! BPE training: distinct pretokens with their counts -> merges in rank order.
 //!
-//! [`naive`] is the definition. [`trainer`] explains the incremental algorithm that returns exactly the same merges,
-//! [`apply_merge`] its inner loop, [`pair_queue`] the tie rule.
+//! [`naive`] is the definition. `trainer.rs` explains the incremental algorithm that returns exactly the same merges,
+//! `apply_merge.rs` its inner loop, `pair_queue.rs` the tie rule.
 
 mod apply_merge;
 mod atomic_array;
