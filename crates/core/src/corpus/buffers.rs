@@ -1,9 +1,8 @@
-//! The memory of blocks, used again and again.
+//! A pool of buffers: the memory of blocks of text and of their ids, used again and again.
 //!
-//! Blocks, and their ids, are made by one thread and dropped by another, megabytes at a time. An allocator gives
-//! such memory back to the system and takes it again page by page: of 70 ms for reading 80 MB, 47 went into page
-//! faults; and what it keeps, it keeps in pieces, so that memory crept up by a fifth over gigabytes. Who makes
-//! them therefore keeps the buffers of those that were dropped, a few at most, until it is dropped itself.
+//! One thread makes blocks and another drops them, megabytes at a time. The system allocator would return such memory
+//! and take it back page by page: of 70 ms for reading 80 MB, 47 ms were page faults. What it keeps, it fragments:
+//! memory grew by a fifth over gigabytes. So the producer keeps a few of the dropped buffers until it is dropped itself.
 
 use std::collections::TryReserveError;
 use std::ops::{Deref, DerefMut};
@@ -11,21 +10,21 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::ids::Id;
 
-/// How many buffers are kept that nobody uses.
-const N_KEPT: usize = 2;
+/// The most unused buffers that a pool keeps.
+const MAX_KEPT: usize = 2;
 
-/// Room is a multiple of this: blocks that differ by what was held back do with one another's buffers.
+/// Capacities are rounded up to this, so that blocks of slightly different sizes can share buffers.
 const STEP_BYTES: usize = 256 << 10;
 
 /// What a buffer can hold.
 pub trait Content: Default {
-    /// Removes what is in it, not its room.
+    /// Removes the items and keeps the capacity.
     fn clear(&mut self);
 
-    /// Makes room for `n` more items (bytes, ids).
+    /// Reserves capacity for `n` more items (bytes, ids).
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError>;
 
-    /// For how many items there is room.
+    /// The capacity in items.
     fn room(&self) -> usize;
 }
 
@@ -57,7 +56,7 @@ impl<I: Id> Content for Vec<I> {
     }
 }
 
-/// BufferPool that are not in use.
+/// Buffers that are not in use. A [`Buffer`] returns to its pool when it is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferPool<C>(Arc<Mutex<Vec<C>>>);
 
@@ -73,17 +72,17 @@ impl<C: Content> BufferPool<C> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
         let mut content = kept.unwrap_or_default();
         content.make_room(n)?;
-        Ok(Buffer { most_room: content.room(), content, home: Arc::downgrade(&self.0) })
+        Ok(Buffer { max_room: content.room(), content, pool: Arc::downgrade(&self.0) })
     }
 }
 
-/// A string or vector whose memory goes back to where it came from.
+/// A string or vector whose memory returns to its pool when it is dropped.
 #[derive(Debug, Default)]
 pub struct Buffer<C: Content> {
     content: C,
-    /// One that grew beyond this is not kept: after gigabytes all would have the size of the largest.
-    most_room: usize,
-    home: Weak<Mutex<Vec<C>>>,
+    /// A buffer that grew beyond this is freed: otherwise all would grow to the size of the largest in time.
+    max_room: usize,
+    pool: Weak<Mutex<Vec<C>>>,
 }
 
 impl<C: Content> Deref for Buffer<C> {
@@ -116,7 +115,7 @@ impl<C: Content + Eq> Eq for Buffer<C> {}
 
 impl<C: Content> From<C> for Buffer<C> {
     fn from(content: C) -> Self {
-        Buffer { content, most_room: 0, home: Weak::new() }
+        Buffer { content, max_room: 0, pool: Weak::new() }
     }
 }
 
@@ -128,11 +127,11 @@ impl From<&str> for Buffer<String> {
 
 impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
-        if self.content.room() <= self.most_room
-            && let Some(home) = self.home.upgrade()
-            // Only tried: a lock that was held across a fork stays held in the child.
-            && let Ok(mut kept) = home.try_lock()
-            && kept.len() < N_KEPT
+        if self.content.room() <= self.max_room
+            && let Some(pool) = self.pool.upgrade()
+            // Only `try_lock`: a lock held across fork() stays locked in the child and costs it the buffer, no deadlock.
+            && let Ok(mut kept) = pool.try_lock()
+            && kept.len() < MAX_KEPT
         {
             let mut content = std::mem::take(&mut self.content);
             content.clear();
@@ -146,24 +145,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_that_was_given_back_is_used_again() {
+    fn take_after_drop_reuses_the_memory() {
         let buffers = BufferPool::<Vec<u16>>::default();
         let mut first = buffers.take(10).unwrap();
         first.extend([1, 2, 3]);
         let mut second = buffers.take(10).unwrap();
         second.push(4);
-        let place = first.as_ptr();
+        let address = first.as_ptr();
         drop(first);
         let third = buffers.take(1000).unwrap();
-        assert_eq!((third.as_ptr(), third.len(), &**second), (place, 0, &[4][..]));
+        assert_eq!((third.as_ptr(), third.len(), &**second), (address, 0, &[4][..]));
         let mut grown = buffers.take(1).unwrap();
         let n = grown.capacity() + 1;
         grown.resize(n, 0);
         drop(grown);
         assert!(buffers.0.lock().unwrap().is_empty());
-        let many: Vec<_> = (0..3 * N_KEPT).map(|_| buffers.take(1).unwrap()).collect();
+        let many: Vec<_> = (0..3 * MAX_KEPT).map(|_| buffers.take(1).unwrap()).collect();
         drop((many, second));
-        assert_eq!(buffers.0.lock().unwrap().len(), N_KEPT);
+        assert_eq!(buffers.0.lock().unwrap().len(), MAX_KEPT);
         drop(buffers);
         assert!(third.is_empty());
     }

@@ -1,15 +1,16 @@
-//! The buffers of a column to documents, and what a sorted column must be.
+//! Columns of an Arrow or Parquet file -> documents, and the check of a sorted column.
 //!
-//! Enters: bytes and the offsets of n rows in them, n + 1 of them, as Arrow lays out a column of strings.
-//! Leaves: [`Documents`], one a row. Arrow promises UTF-8, but files are not held to it: it is checked here.
+//! Arrow promises UTF-8, but files are not held to it, so it is validated here.
 
 use super::documents::{BLOCK, Documents, RecordErrors};
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 
 impl Documents {
-    /// Row i is `bytes[offsets[i]..offsets[i + 1]]`; `name` and `first_row` say where in messages.
+    /// The rows of a string column as documents: row i is `bytes[offsets[i]..offsets[i + 1]]`, as Arrow lays it out.
+    /// Errors name the row as `name` and `first_row` + i.
     ///
-    /// Gives the documents and how many rows were left out for not being UTF-8.
+    /// Returns the documents and the number of rows that were skipped because they are not UTF-8.
     pub fn from_column(
         bytes: &[u8],
         offsets: &[i64],
@@ -24,21 +25,17 @@ impl Documents {
             (Ok(first), Ok(last)) => bytes.get(first..last),
             _ => None,
         };
-        let Some(all) = all else {
-            return Err(Error::Record {
-                location: location(0),
-                message: "the column's offsets are damaged".into(),
-            });
+        let damaged = |row| Error::Record {
+            location: location(row),
+            message: "the column's offsets are damaged".into(),
         };
+        let all = all.ok_or_else(|| damaged(0))?;
         if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
-            return Err(Error::Record {
-                location: location(row),
-                message: "the column's offsets are damaged".into(),
-            });
+            return Err(damaged(row));
         }
-        let mut documents = Documents::default();
-        documents.ends.try_reserve_exact(offsets.len() - 1).map_err(Error::out_of_memory(BLOCK))?;
-        // The ends of a valid text may still fall within a character: then some row is not UTF-8.
+        let mut documents =
+            Documents { ends: Vec::with_room(offsets.len() - 1, BLOCK)?, ..Documents::default() };
+        // An offset may still fall within a character of a valid text: then some row is not UTF-8.
         if let Ok(text) = simdutf8::basic::from_utf8(all)
             && offsets.iter().all(|offset| text.is_char_boundary((offset - first) as usize))
         {
@@ -67,8 +64,8 @@ impl Documents {
     }
 }
 
-/// Checks a column of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one
-/// before it, byte by byte. The error names the first row that is not.
+/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one before
+/// it, compared as bytes. The error names the first row that is not.
 pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
     let mut previous: &[u8] = &[];
     let mut start = 0;

@@ -1,25 +1,25 @@
-//! A block of documents: what all readers give and all engines take.
+//! A block of documents: what all readers return, and what the counter and the encoder take.
 
 use super::buffers::Buffer;
 use crate::error::{Error, Result};
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, try_push_str};
 
-/// What is reserved when a block grows; named in [`Error::OutOfMemory`].
+/// What grows, in the message of [`Error::OutOfMemory`].
 pub(super) const BLOCK: &str = "a block of documents";
 
-/// What happens to records that cannot be read.
+/// How invalid records are handled; the default is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordErrors {
-    /// Bytes that are not UTF-8 become U+FFFD, one for each maximal malformed part.
+    /// Bytes that are not UTF-8 become U+FFFD, one for each maximal invalid sequence.
     pub replaces: bool,
-    /// Records that cannot be read are left out and counted.
+    /// Records that cannot be read are skipped and counted.
     pub skips: bool,
 }
 
-/// Text and where documents end in it.
+/// Text, and the ends of the documents in it.
 ///
-/// Invariants: `ends` ascends (equal ends are empty documents), each is a character boundary of `text`. Text
-/// after the last end belongs to a document that goes on in the next block.
+/// Invariants: `ends` ascends (equal ends are empty documents), and each is a character boundary of `text`. Text after
+/// the last end belongs to a document that continues in the next block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
     pub(super) text: Buffer<String>,
@@ -27,7 +27,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Each of `texts` is a document.
+    /// A block in which each of `texts` is a document.
     pub fn from_texts(texts: &[&str]) -> Result<Self> {
         let mut documents = Documents::default();
         let n_bytes = texts.iter().map(|text| text.len()).sum();
@@ -39,7 +39,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// No text, and the end of a document that began in an earlier block.
+    /// A block without text that ends a document of an earlier block.
     pub fn end_only() -> Result<Self> {
         let mut documents = Documents::default();
         documents.end()?;
@@ -51,33 +51,34 @@ impl Documents {
         &self.text
     }
 
-    /// Where documents end.
+    /// The end of each document in the text.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// How many documents end in this block.
+    /// The number of documents that end in this block.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is neither text nor an end.
+    /// Whether the block has neither text nor an end.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.ends.is_empty()
     }
 
-    /// The documents that end here, the first perhaps begun in an earlier block.
+    /// The documents that end here; the first may have begun in an earlier block.
     pub fn iter(&self) -> impl Iterator<Item = &str> + '_ {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
     }
 
-    /// The text after the last end: the begin or the middle of a document that goes on.
+    /// The text after the last end, which belongs to a document that continues in the next block.
     pub fn open_text(&self) -> &str {
         &self.text[self.ends.last().copied().unwrap_or(0)..]
     }
 
-    /// How many words, apart by white space, begin here; `in_word` says whether the text before ended in one.
+    /// Counts the words that begin here, separated by white space. `in_word` says whether the previous block ended within
+    /// a word; returned for this block.
     pub fn count_words(&self, mut in_word: bool) -> (u64, bool) {
         let mut n_words = 0;
         let mut count = |text: &str, mut inside: bool| {
@@ -96,29 +97,25 @@ impl Documents {
         (n_words, in_word)
     }
 
-    /// The documents from number `first` on; their text is copied.
+    /// A copy of the documents from index `first` on.
     pub fn skip(&self, first: usize) -> Result<Self> {
         let last = first.checked_sub(1);
         let start = last.map_or(0, |last| self.ends.get(last).copied().unwrap_or(self.text.len()));
         let mut rest = Documents::default();
-        rest.text.try_reserve_exact(self.text.len() - start).map_err(Error::out_of_memory(BLOCK))?;
         rest.append(&self.text[start..])?;
         let ends = self.ends.get(first..).unwrap_or_default();
-        rest.ends.try_reserve_exact(ends.len()).map_err(Error::out_of_memory(BLOCK))?;
+        rest.ends = Vec::with_room(ends.len(), BLOCK)?;
         rest.ends.extend(ends.iter().map(|end| end - start));
         Ok(rest)
     }
 
-    /// Appends text to the document that is open.
+    /// Appends text to the open document.
     pub(super) fn append(&mut self, text: &str) -> Result<()> {
-        self.text.try_reserve(text.len()).map_err(Error::out_of_memory(BLOCK))?;
-        self.text.push_str(text);
-        Ok(())
+        try_push_str(&mut self.text, text, BLOCK)
     }
 
-    /// Ends the document that is open, which may be empty.
+    /// Ends the open document, which may be empty.
     pub(super) fn end(&mut self) -> Result<()> {
-        self.ends.try_push(self.text.len(), BLOCK)?;
-        Ok(())
+        self.ends.try_push(self.text.len(), BLOCK)
     }
 }

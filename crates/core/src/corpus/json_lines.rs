@@ -1,9 +1,9 @@
-//! JSON lines to documents: one field of each line.
+//! JSON lines -> documents: one string field of each line.
 //!
-//! Enters: the bytes of one file as they are read, cut anywhere. Leaves: [`Documents`], one for each line,
-//! empty texts included, so that documents stand for rows; blank lines are none. The field is named by the
-//! keys that lead to it. A line is parsed without building anything but its text, at about the speed of
-//! memory where the text has no escapes; of a key given twice the last counts, as everywhere.
+//! The file is pushed as it is read, in blocks cut anywhere. Every line is a document, also an empty text, so that
+//! documents correspond to rows; blank lines are dropped. The field is named by the path of keys that leads to it; of a
+//! repeated key the last counts, as in Python's json. A line is parsed by serde_json without building anything but its
+//! text.
 
 use std::fmt;
 
@@ -15,17 +15,20 @@ use super::documents::{BLOCK, Documents, RecordErrors};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// How many messages of records that were left out are kept.
-const N_MESSAGES: usize = 5;
-/// How many keys a message lists.
-const N_KEYS: usize = 8;
+/// The most messages about skipped records that are kept.
+const MAX_MESSAGES: usize = 5;
+/// The most keys that a message lists.
+const MAX_KEYS: usize = 8;
+
+/// What grows, in the message of [`Error::OutOfMemory`].
+const LINE: &str = "a line of a file";
 
 /// Reads the documents of one file of JSON lines.
 pub struct JsonLines {
     name: String,
     field: Vec<String>,
     record_errors: RecordErrors,
-    /// A line whose end is not there yet.
+    /// The beginning of a line whose end is not read yet.
     held: Vec<u8>,
     n_lines: u64,
     n_skipped: u64,
@@ -36,7 +39,7 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// A reader of the file that messages call `name`; `field` holds the keys that lead to the text.
+    /// A reader for the file that errors call `name`; `field` is the path of keys to the text.
     pub fn new(name: String, field: Vec<String>, record_errors: RecordErrors) -> Result<Self> {
         if field.is_empty() || field.iter().any(String::is_empty) {
             return Err(Error::Invalid(
@@ -56,7 +59,7 @@ impl JsonLines {
         })
     }
 
-    /// Takes the next bytes of the file.
+    /// Reads the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
         let text = self.buffers.take(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
@@ -69,7 +72,7 @@ impl JsonLines {
         }
     }
 
-    /// What was read of a block before an error in it: the documents of the lines before.
+    /// After an error: the documents of the lines before it in the block.
     pub fn salvage(&mut self) -> Documents {
         std::mem::take(&mut self.salvaged)
     }
@@ -83,14 +86,14 @@ impl JsonLines {
                 self.read_line(line, documents)?;
             } else {
                 let mut whole = std::mem::take(&mut self.held);
-                hold(&mut whole, line)?;
+                whole.try_extend(line, LINE)?;
                 self.read_line(&whole, documents)?;
             }
         }
-        hold(&mut self.held, &bytes[start..])
+        self.held.try_extend(&bytes[start..], LINE)
     }
 
-    /// The rest, once the file is at its end: a last line without a newline.
+    /// Ends the file; returns a last line without a newline.
     pub fn finish(&mut self) -> Result<Documents> {
         let mut documents = Documents::default();
         let last = std::mem::take(&mut self.held);
@@ -98,12 +101,12 @@ impl JsonLines {
         Ok(documents)
     }
 
-    /// How many records were left out.
+    /// The number of skipped records.
     pub fn n_skipped(&self) -> u64 {
         self.n_skipped
     }
 
-    /// What was wrong with the first few of them.
+    /// The errors of the first few of them.
     pub fn messages(&self) -> &[String] {
         &self.messages
     }
@@ -136,29 +139,19 @@ impl JsonLines {
             return Err(error);
         }
         self.n_skipped += 1;
-        if self.messages.len() < N_MESSAGES {
+        if self.messages.len() < MAX_MESSAGES {
             self.messages.push(error.to_string());
         }
         Ok(())
     }
 }
 
-fn hold(held: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    held.try_extend(bytes, "a line of a file")?;
-    Ok(())
-}
-
-/// The line with U+FFFD for what is no character in it: bytes that are not UTF-8, and escapes of lone surrogates
-/// (`"\\ud83d"`); None where there is nothing of that kind.
+/// The line with U+FFFD for bytes that are not UTF-8 and for escapes of lone surrogates (`"\\ud83d"`); `None` if it has
+/// neither.
 fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
-    let mut replaced = Vec::new();
-    // Three bytes at most stand for one that is malformed; an escape of six becomes three.
-    replaced.try_reserve_exact(line.len()).map_err(Error::out_of_memory("a line of a file"))?;
-    let mut put = |bytes: &[u8]| {
-        replaced.try_extend(bytes, "a line of a file")?;
-        Ok(())
-    };
+    let mut replaced = Vec::with_room(line.len(), LINE)?;
+    let mut put = |bytes: &[u8]| replaced.try_extend(bytes, LINE);
     for chunk in line.utf8_chunks() {
         let mut rest = chunk.valid().as_bytes();
         while let Some(escape) = memchr(b'\\', rest) {
@@ -168,7 +161,7 @@ fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
             let (n_bytes, is_lone) = match (surrogate(rest), low) {
                 (Some(0xd800..0xdc00), Some(0xdc00..)) => (12, false),
                 (Some(_), _) => (6, true),
-                // Of any other escape the second byte may be a backslash.
+                // Any other escape is copied with its second byte, which may be a backslash.
                 (None, _) => (rest.len().min(2), false),
             };
             put(if is_lone { REPLACEMENT } else { &rest[..n_bytes] })?;
@@ -182,7 +175,7 @@ fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok((replaced != line).then_some(replaced))
 }
 
-/// The surrogate whose escape `bytes` begin with.
+/// The surrogate whose escape is at the beginning of `bytes`.
 fn surrogate(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     let digits =
@@ -190,18 +183,18 @@ fn surrogate(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
 }
 
-/// Appends the text at `field` to `text`; on an error something may have been appended.
+/// Appends the text of `field` to `text`; after an error part of it may have been appended.
 fn extract(line: &[u8], field: &[String], text: &mut String) -> serde_json::Result<()> {
     let mut parser = serde_json::Deserializer::from_slice(line);
     Field { path: field, text }.deserialize(&mut parser)?;
     parser.end()
 }
 
-/// What was wrong with a line, and where in it.
+/// The message for a line that cannot be read, with the column.
 fn message(error: &serde_json::Error, line: &[u8], field: &[String]) -> String {
     let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let mut text = match text.strip_suffix(&place) {
+    let location = format!(" at line {} column {}", error.line(), error.column());
+    let mut text = match text.strip_suffix(&location) {
         Some(text) => format!("{text} at column {}", error.column()),
         None => text,
     };
@@ -213,14 +206,14 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[String]) -> String {
         && let Ok(serde_json::Value::Object(record)) = serde_json::from_slice(line)
         && field.first().is_some_and(|key| !record.contains_key(key))
     {
-        let keys: Vec<String> = record.keys().take(N_KEYS).map(|key| format!("{key:?}")).collect();
+        let keys: Vec<String> = record.keys().take(MAX_KEYS).map(|key| format!("{key:?}")).collect();
         let keys = if keys.is_empty() { "no fields".to_owned() } else { keys.join(", ") };
         text = format!("no field {:?}; the record has {keys}", field.join("."));
     }
     text
 }
 
-/// The text that a path of keys leads to, appended to `text`.
+/// Deserializes the string at a path of keys, and appends it to `text`.
 struct Field<'a> {
     path: &'a [String],
     text: &'a mut String,
@@ -270,7 +263,7 @@ impl<'de> Visitor<'de> for Field<'_> {
     }
 }
 
-/// Whether a key is the given one, found out without keeping it.
+/// Deserializes whether a key is the given one, without allocating.
 struct KeyIs<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for KeyIs<'_> {

@@ -1,23 +1,23 @@
-//! Less of a corpus: documents cut to a length, and a length for all of them together.
+//! Limits of a corpus: bytes of each document, and bytes of all documents together.
 
 use super::documents::Documents;
 use crate::error::Result;
 
-/// SafeCuts documents to `doc_cap` bytes each and `max_bytes` together, at character boundaries.
+/// Truncates documents to `doc_cap` bytes each and `max_bytes` together, at character boundaries.
 #[derive(Clone, Debug)]
 pub struct ByteLimit {
     doc_cap: usize,
     max_bytes: u64,
-    /// Bytes let through so far.
+    /// Bytes kept so far.
     n_bytes: u64,
-    /// Bytes of the open document so far; at least `doc_cap` once it was cut.
+    /// Bytes of the open document so far; at least `doc_cap` once it was truncated.
     n_open: usize,
-    /// Whether the open document has text that was let through.
+    /// Whether any text of the open document was kept.
     has_open_text: bool,
 }
 
 impl ByteLimit {
-    /// A quota of which nothing is used; `None` is no limit.
+    /// Limits of which nothing is used; `None` is no limit.
     pub fn new(doc_cap: Option<usize>, max_bytes: Option<u64>) -> Self {
         ByteLimit {
             doc_cap: doc_cap.unwrap_or(usize::MAX),
@@ -28,22 +28,22 @@ impl ByteLimit {
         }
     }
 
-    /// Counts `n_bytes` as used: those of documents that are left out because they were read before.
+    /// Counts `n_bytes` as used, for documents that are skipped because they were read before.
     pub fn use_up(&mut self, n_bytes: u64) {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
     }
 
-    /// Counts `n_bytes` as unused again: those of a document that was let through and then withdrawn.
+    /// Counts `n_bytes` as unused, for a document that was kept and then withdrawn.
     pub fn give_back(&mut self, n_bytes: u64) {
         self.n_bytes = self.n_bytes.saturating_sub(n_bytes);
     }
 
-    /// Whether nothing more is let through.
+    /// Whether `max_bytes` is reached.
     pub fn is_full(&self) -> bool {
         self.n_bytes >= self.max_bytes
     }
 
-    /// What of the documents is let through; the document that fills the quota ends there.
+    /// Returns the part of the documents within the limits; the document that reaches `max_bytes` ends there.
     pub fn apply(&mut self, documents: Documents) -> Result<Documents> {
         if self.doc_cap == usize::MAX
             && self.max_bytes.saturating_sub(self.n_bytes) > documents.text.len() as u64
@@ -58,14 +58,14 @@ impl ByteLimit {
             if self.is_full() {
                 return Ok(kept);
             }
-            self.let_through(document, &mut kept)?;
+            self.keep(document, &mut kept)?;
             kept.end()?;
             self.n_open = 0;
             self.has_open_text = false;
         }
         let open = documents.open_text();
         if !self.is_full() && !open.is_empty() {
-            self.let_through(open, &mut kept)?;
+            self.keep(open, &mut kept)?;
             self.has_open_text |= !kept.open_text().is_empty();
             if self.is_full() && self.has_open_text {
                 kept.end()?;
@@ -74,15 +74,15 @@ impl ByteLimit {
         Ok(kept)
     }
 
-    fn let_through(&mut self, text: &str, kept: &mut Documents) -> Result<()> {
+    /// Appends to `kept` what the limits allow of `text`.
+    fn keep(&mut self, text: &str, kept: &mut Documents) -> Result<()> {
         let left = usize::try_from(self.max_bytes - self.n_bytes).unwrap_or(usize::MAX);
-        let most_open = self.doc_cap.saturating_sub(self.n_open);
-        let most = most_open.min(left);
-        let cut = text.floor_char_boundary(most);
+        let open_left = self.doc_cap.saturating_sub(self.n_open);
+        let cut = text.floor_char_boundary(open_left.min(left));
         kept.append(&text[..cut])?;
         self.n_bytes += cut as u64;
-        if cut < text.len() && left <= most_open {
-            // The character that did not fit is the end of it.
+        if cut < text.len() && left <= open_left {
+            // A character did not fit. No shorter one of a later document may take its place.
             self.n_bytes = self.max_bytes;
         }
         self.n_open = if cut < text.len() { self.doc_cap } else { self.n_open + cut };

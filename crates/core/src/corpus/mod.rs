@@ -1,10 +1,10 @@
-//! Files of any kind to documents, and documents to the engines, in blocks of bytes with offsets.
+//! Reading a corpus: files, columns and texts -> documents, in blocks.
 //!
-//! Enters: decompressed bytes as they are read ([`PlainText`], [`JsonLines`]), or the buffers of a column
-//! ([`Documents::from_column`]). Leaves: [`Documents`], some megabytes of text with the end of each document,
-//! which [`BlockEncoder`] and [`BlockCounter`] take. Cost: each byte is checked once and copied once; no
-//! document becomes an object of its own. Memory: one block, whatever the size of the corpus: a document that
-//! is longer than a block is handed on in parts and cut where no cut can show ([`SafeCuts`]).
+//! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read, [`Documents::from_column`] the
+//! buffers of an Arrow column. They return [`Documents`]: some megabytes of text with the end of each document, which
+//! the counter and the encoder take. Each byte is validated once and copied once; no document becomes an object of its
+//! own. Memory is one block, whatever the size of the corpus: a document longer than a block is passed on in parts,
+//! split where that cannot change its pretokens (`split.rs`).
 
 mod buffers;
 mod columns;

@@ -1,8 +1,7 @@
-//! Plain text to documents: a whole file is one, or a separator stands between them.
+//! Plain text -> documents: a whole file is one document, or documents are separated by a literal.
 //!
-//! Enters: the bytes of one file as they are read, cut anywhere. Leaves: [`Documents`]. The separator is
-//! removed; a document without text (a separator at the end, or two in a row) is none. Nothing else is
-//! changed: a byte order mark and carriage returns stay.
+//! The file is pushed as it is read, in blocks cut anywhere. The separator is removed; empty documents (a separator at
+//! the end, or two in a row) are dropped. Nothing else is changed: a byte order mark and carriage returns stay.
 
 use memchr::memmem::Finder;
 
@@ -12,28 +11,30 @@ use super::utf8_reader::{HINT_BYTES, likely_cause};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// How many bytes a character has after its first, at most.
-const MOST_CONTINUED: usize = 3;
+/// The most continuation bytes of a character.
+const MAX_CONTINUATION: usize = 3;
 
 /// Reads the documents of one file of plain text.
 pub struct PlainText {
     name: String,
-    /// Boxed: a `Finder` is aligned to 32 bytes, and Python aligns the objects that hold a reader to 16.
+    /// Boxed: a `Finder` is aligned to 32 bytes, but Python aligns the objects that hold a reader to 16.
     separator: Option<Box<Finder<'static>>>,
     record_errors: RecordErrors,
-    /// Bytes that may begin a character or a separator that is not whole yet.
+    /// The end of the last block, where it may be an incomplete character or separator.
     held: Vec<u8>,
-    /// The offset in the file of the first byte held, or of the next one.
+    /// The offset in the file of the first byte of `held`, or of the next block.
     offset: u64,
+    /// The first bytes of the file, for the hint in an error.
     begin: Vec<u8>,
+    /// Whether the open document has text.
     has_text: bool,
     buffers: BufferPool<String>,
-    /// What was read of a block before an error in it.
+    /// The documents of a block before an error in it.
     salvaged: Documents,
 }
 
 impl PlainText {
-    /// A reader of the file that messages call `name`; without a separator the file is one document.
+    /// A reader for the file that errors call `name`; without a separator the file is one document.
     pub fn new(name: String, separator: Option<&str>, record_errors: RecordErrors) -> Result<Self> {
         if separator == Some("") {
             return Err(Error::Invalid("the separator is empty; give it at least one character".into()));
@@ -51,7 +52,7 @@ impl PlainText {
         })
     }
 
-    /// Takes the next bytes of the file.
+    /// Reads the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
         if self.begin.len() < HINT_BYTES {
             self.begin.extend(bytes.iter().take(HINT_BYTES - self.begin.len()));
@@ -59,7 +60,7 @@ impl PlainText {
         self.read(bytes, false)
     }
 
-    /// The rest, once the file is at its end.
+    /// Ends the file; returns the rest.
     pub fn finish(&mut self) -> Result<Documents> {
         let mut documents = self.read(b"", true)?;
         self.end(&mut documents)?;
@@ -82,9 +83,9 @@ impl PlainText {
     fn read_into(&mut self, documents: &mut Documents, block: &[u8], is_last: bool) -> Result<()> {
         let mut joined = std::mem::take(&mut self.held);
         let mut bytes = block;
-        if self.is_character(&joined) && bytes.len() > MOST_CONTINUED {
-            // Only the character is put together, and not the whole block.
-            let n_more = bytes.iter().take(MOST_CONTINUED).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+        if self.is_character(&joined) && bytes.len() > MAX_CONTINUATION {
+            // Completes the character, so that the block need not be copied.
+            let n_more = bytes.iter().take(MAX_CONTINUATION).take_while(|&&byte| byte & 0xc0 == 0x80).count();
             joined.extend_from_slice(&bytes[..n_more]);
             self.append(documents, &joined, 0, true)?;
             self.offset += joined.len() as u64;
@@ -107,26 +108,25 @@ impl PlainText {
             self.separator = Some(separator);
         }
         let n_used = start + self.append(documents, &bytes[start..bytes.len() - n_held], start, is_last)?;
-        self.held.try_reserve(bytes.len() - n_used).map_err(Error::out_of_memory(BLOCK))?;
-        self.held.extend_from_slice(&bytes[n_used..]);
+        self.held.try_extend(&bytes[n_used..], BLOCK)?;
         self.offset += n_used as u64;
         Ok(())
     }
 
-    /// What was read of a block before an error in it: documents, and the beginning of the one with the error.
+    /// After an error: the documents of the block before it, and the beginning of the one with the error.
     pub fn salvage(&mut self) -> Documents {
         std::mem::take(&mut self.salvaged)
     }
 
-    /// Whether what is held is the begin of a character and not that of a separator.
+    /// Whether `held` begins a character and not a separator.
     fn is_character(&self, held: &[u8]) -> bool {
         let separator = self.separator.as_ref().and_then(|separator| separator.needle().first());
-        held.len() <= MOST_CONTINUED
+        held.len() <= MAX_CONTINUATION
             && held.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
     }
 
-    /// Appends the text of `bytes`, all of it or (unless `is_whole`) what comes before a character that is cut
-    /// off; says how many bytes that was. `at` is where in the block they stand.
+    /// Appends the text of `bytes`, up to an incomplete character at the end unless `is_whole`; returns the number of
+    /// bytes used. `at` is the offset of `bytes` in the block.
     fn append(
         &mut self,
         documents: &mut Documents,
@@ -161,13 +161,14 @@ impl PlainText {
         }
     }
 
+    /// Ends the open document unless it is empty.
     fn end(&mut self, documents: &mut Documents) -> Result<()> {
         if std::mem::take(&mut self.has_text) { documents.end() } else { Ok(()) }
     }
 }
 
-/// How many bytes at the end of `bytes` may begin a separator.
+/// The length of the longest suffix of `bytes` that may begin a separator.
 fn n_begun(bytes: &[u8], separator: &[u8]) -> usize {
-    let most = bytes.len().min(separator.len() - 1);
-    (1..=most).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
+    let longest = bytes.len().min(separator.len() - 1);
+    (1..=longest).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
 }

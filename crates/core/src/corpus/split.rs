@@ -1,42 +1,42 @@
-//! Blocks of documents to the texts that an engine takes, long documents in parts.
+//! Splitting blocks of documents into the texts that one call counts or encodes, so that all threads have work.
 //!
-//! Enters: [`Documents`], block after block. Leaves: texts in order, each a document or a part of one, and for
-//! each whether a document ends with it. What may not be cut off yet of a document that goes on is kept for
-//! the next block.
+//! A text is a document or a part of one. A document that continues in the next block is split at the last position
+//! where a split cannot change its pretokens ([`SafeCuts`]); the rest, the tail, is kept and joined with the next block.
 
 use super::documents::{BLOCK, Documents};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::{TryReserve, try_push_str};
 use crate::pretokens::safe_cuts::{Cut, SafeCuts};
 
-/// A document longer than this is cut in parts, so that all threads have work.
+/// Documents longer than twice this are split into parts of about this size.
 const PART_BYTES: usize = 1 << 18;
 
-/// How much of a text is joined with what was kept of the block before, about.
+/// About how much of a long text is joined with the tail of the previous block.
 const JOIN_BYTES: usize = 1 << 16;
 
 /// How a text ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// With its document.
+    /// At the end of its document.
     Document,
     /// At a cut.
     Cut,
-    /// In the middle of what comes with the next block.
+    /// In the middle of a document that continues in the next block.
     Open,
 }
 
-/// What is kept between blocks.
+/// Splits block after block; keeps the tail of a document that continues.
 pub(crate) struct Splitter {
     safe_cuts: SafeCuts,
     tail: String,
-    /// The length from which on the tail and what follows it are scanned for a cut again. Scanning begins anew each
-    /// time, so it waits until there is twice as much: the time stays linear for a pretoken of many blocks.
+    /// The length from which the tail and the text after it are scanned for a cut again. A scan starts over each time, so
+    /// it waits until there is twice as much: the time stays linear for a pretoken of many blocks.
     scan_from: usize,
-    /// SafeCuts inside of what is one document.
+    /// Cuts within documents so far: each adds a text that is no document.
     pub(crate) n_cuts: u64,
 }
 
-/// The texts of a block.
+/// The texts of a block, in order.
 pub(crate) struct Texts<'a> {
     pub(crate) texts: Vec<&'a str>,
     /// For each text, whether a document ends with it.
@@ -44,17 +44,18 @@ pub(crate) struct Texts<'a> {
 }
 
 impl Splitter {
+    /// A splitter that keeps nothing.
     pub(crate) fn new(safe_cuts: SafeCuts) -> Self {
         Splitter { safe_cuts, tail: String::new(), scan_from: 0, n_cuts: 0 }
     }
 
-    /// Forgets what is kept.
+    /// Drops the tail.
     pub(crate) fn clear(&mut self) {
         self.tail.clear();
         self.scan_from = 0;
     }
 
-    /// How many bytes are kept.
+    /// The length of the tail in bytes.
     pub(crate) fn n_kept(&self) -> usize {
         self.tail.len()
     }
@@ -65,10 +66,8 @@ impl Splitter {
         documents: &Documents,
         work: impl FnOnce(&Texts<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut texts = Texts { texts: Vec::new(), is_end: Vec::new() };
         let n = documents.len() + documents.text.len() / PART_BYTES + 2;
-        texts.texts.try_reserve(n).map_err(Error::out_of_memory(BLOCK))?;
-        texts.is_end.try_reserve(n).map_err(Error::out_of_memory(BLOCK))?;
+        let mut texts = Texts { texts: Vec::with_room(n, BLOCK)?, is_end: Vec::with_room(n, BLOCK)? };
         let mut rest =
             documents.iter().map(|text| (text, End::Document)).chain([(documents.open_text(), End::Open)]);
         let mut first = std::mem::take(&mut self.tail);
@@ -76,7 +75,7 @@ impl Splitter {
         if !first.is_empty()
             && let Some((text, end)) = rest.next()
         {
-            // Only the begin of a long text is joined with what was kept.
+            // Of a long text only the beginning is joined with the tail, so that the rest is not copied.
             let head = match self.safe_cuts.near(text, JOIN_BYTES) {
                 Some(cut) if text.len() > 2 * JOIN_BYTES && cut.at >= self.safe_cuts.longest_special() => {
                     cut.at
@@ -84,8 +83,7 @@ impl Splitter {
                 _ => text.len(),
             };
             let (head, more) = text.split_at(head);
-            first.try_reserve(head.len()).map_err(Error::out_of_memory(BLOCK))?;
-            first.push_str(head);
+            try_push_str(&mut first, head, BLOCK)?;
             if more.is_empty() {
                 tail = self.add(&first, end, &mut texts)?;
             } else {
@@ -101,13 +99,12 @@ impl Splitter {
         if !tail.is_empty() && std::ptr::eq(tail.as_ptr(), first.as_ptr()) && tail.len() == first.len() {
             self.tail = first;
         } else {
-            self.tail.try_reserve(tail.len()).map_err(Error::out_of_memory(BLOCK))?;
-            self.tail.push_str(tail);
+            try_push_str(&mut self.tail, tail, BLOCK)?;
         }
         Ok(done)
     }
 
-    /// The last cut of a text that goes on unseen, where it is worth the time to look for it.
+    /// The last cut of a text that continues in the next block; `None` if there is none, or if a scan is not due.
     fn last_cut(&mut self, text: &str) -> Result<Option<Cut>> {
         if let Some(cut) = self.safe_cuts.near(text, text.len()) {
             self.scan_from = 0;
@@ -122,7 +119,7 @@ impl Splitter {
         Ok(cut)
     }
 
-    /// Adds a text in parts; gives what must be kept of one that goes on unseen.
+    /// Adds a text in parts; returns the tail of one that continues in the next block.
     fn add<'a>(&mut self, mut text: &'a str, end: End, texts: &mut Texts<'a>) -> Result<&'a str> {
         let mut tail = "";
         if end != End::Open {
@@ -136,19 +133,18 @@ impl Splitter {
             && let Some(cut) = self.safe_cuts.near(text, PART_BYTES)
         {
             let (part, rest) = text.split_at(cut.at);
-            push(texts, part, false)?;
+            texts.push(part, false)?;
             self.n_cuts += 1;
             text = rest;
         }
-        push(texts, text, end == End::Document)?;
+        texts.push(text, end == End::Document)?;
         Ok(tail)
     }
 }
 
-fn push<'a>(texts: &mut Texts<'a>, text: &'a str, is_end: bool) -> Result<()> {
-    texts.texts.try_reserve(1).map_err(Error::out_of_memory(BLOCK))?;
-    texts.is_end.try_reserve(1).map_err(Error::out_of_memory(BLOCK))?;
-    texts.texts.push(text);
-    texts.is_end.push(is_end);
-    Ok(())
+impl<'a> Texts<'a> {
+    fn push(&mut self, text: &'a str, is_end: bool) -> Result<()> {
+        self.texts.try_push(text, BLOCK)?;
+        self.is_end.try_push(is_end, BLOCK)
+    }
 }

@@ -8,7 +8,7 @@ use crate::pretokens::safe_cuts::SafeCuts;
 use crate::pretokens::{Pretokenizer, named_pattern, named_patterns, names};
 use crate::special::SpecialTokens;
 
-/// All documents of the blocks that a reader gives for `bytes`, cut every `step` bytes.
+/// All documents that a reader returns for `bytes`, pushed in blocks of `step` bytes.
 fn read(
     bytes: &[u8],
     step: usize,
@@ -53,7 +53,7 @@ fn json(bytes: &[u8], field: &str, step: usize, record_errors: RecordErrors) -> 
 const STRICT: RecordErrors = RecordErrors { replaces: false, skips: false };
 
 #[test]
-fn plain_text_is_one_document_or_is_cut_at_separators() {
+fn plain_text_with_and_without_separator_gives_documents() {
     let text = "\u{feff}eins — 東京\r\n<|x|>zwei<|x|><|x|>drei 🙂<|x";
     for step in 1..=text.len() {
         assert_eq!(plain(text.as_bytes(), None, step, STRICT).unwrap(), [text]);
@@ -65,7 +65,7 @@ fn plain_text_is_one_document_or_is_cut_at_separators() {
 }
 
 #[test]
-fn invalid_bytes_are_named_or_replaced_wherever_the_blocks_are_cut() {
+fn plain_text_with_invalid_bytes_in_any_blocks_fails_or_replaces() {
     let bytes = b"caf\xc3\xa9 \xff\xe6\x9d end \xf0\x9f\x99";
     let replaces = RecordErrors { replaces: true, skips: false };
     for step in 1..=bytes.len() {
@@ -80,7 +80,7 @@ fn invalid_bytes_are_named_or_replaced_wherever_the_blocks_are_cut() {
 }
 
 #[test]
-fn json_lines_give_a_field_wherever_the_blocks_are_cut() {
+fn json_lines_in_any_blocks_give_the_field() {
     let lines = "\u{feff}{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n\n  {\"text\":\"東京\",\"more\":{\"text\":[1,{}]}}\r\n\
                  {\"text\": \"\"}\n{\"text\":\"x\",\"text\":\"y\"}";
     for step in 1..=lines.len() {
@@ -91,7 +91,7 @@ fn json_lines_give_a_field_wherever_the_blocks_are_cut() {
 }
 
 #[test]
-fn a_broken_record_is_named_or_skipped() {
+fn json_lines_with_invalid_record_fails_or_skips() {
     let message = |line: &str, field: &str| {
         let lines = format!("{{\"text\":\"ok\"}}\n{line}\n");
         json(lines.as_bytes(), field, 1000, STRICT).unwrap_err().to_string()
@@ -126,7 +126,7 @@ fn a_broken_record_is_named_or_skipped() {
 }
 
 #[test]
-fn lone_surrogates_in_json_are_replaced_where_that_is_asked_for() {
+fn json_lines_with_lone_surrogates_replaces_on_request() {
     let replace = RecordErrors { replaces: true, skips: false };
     for (line, expected) in [
         (br#"{"text": "a\ud83d b"}"#.as_slice(), "a\u{fffd} b"),
@@ -149,7 +149,7 @@ fn lone_surrogates_in_json_are_replaced_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_comes_before_an_error_is_salvaged() {
+fn salvage_after_an_error_returns_the_documents_before_it() {
     let mut reader = PlainText::new("a.txt".into(), Some("|"), STRICT).unwrap();
     assert!(reader.push(b"one|two|thr\xffee|four").is_err());
     let kept = reader.salvage();
@@ -161,7 +161,7 @@ fn what_comes_before_an_error_is_salvaged() {
 }
 
 #[test]
-fn columns_are_checked() {
+fn from_column_checks_offsets_and_utf8() {
     let column = |bytes: &[u8], offsets: &[i64], record_errors| {
         Documents::from_column(bytes, offsets, "a.parquet", 10, record_errors)
     };
@@ -181,7 +181,7 @@ fn columns_are_checked() {
 }
 
 #[test]
-fn sorted_columns_are_told_from_others() {
+fn check_ascending_rejects_unsorted_and_empty_rows() {
     assert!(check_ascending(b"aabb", &[1, 3, 4]).is_ok());
     assert!(check_ascending(b"", &[]).is_ok());
     for (bytes, ends) in [(b"ba", [1, 2]), (b"aa", [1, 2]), (b"ab", [0, 2]), (b"ab", [2, 2]), (b"ab", [1, 3])]
@@ -192,23 +192,23 @@ fn sorted_columns_are_told_from_others() {
 }
 
 #[test]
-fn a_quota_cuts_documents_and_the_whole_at_characters() {
+fn byte_limit_truncates_at_characters() {
     let texts = |documents: &Documents| documents.iter().map(str::to_owned).collect::<Vec<_>>();
     let documents = Documents::from_texts(&["abcdef", "éé", "", "xyz"]).unwrap();
-    let mut quota = ByteLimit::new(Some(3), None);
-    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abc", "é", "", "xyz"]);
-    assert!(!quota.is_full());
-    let mut quota = ByteLimit::new(None, Some(9));
-    assert_eq!(texts(&quota.apply(documents.clone()).unwrap()), ["abcdef", "é"]);
-    assert!(quota.is_full());
-    assert!(quota.apply(documents.clone()).unwrap().is_empty());
-    let mut quota = ByteLimit::new(Some(4), Some(12));
+    let mut limit = ByteLimit::new(Some(3), None);
+    assert_eq!(texts(&limit.apply(documents.clone()).unwrap()), ["abc", "é", "", "xyz"]);
+    assert!(!limit.is_full());
+    let mut limit = ByteLimit::new(None, Some(9));
+    assert_eq!(texts(&limit.apply(documents.clone()).unwrap()), ["abcdef", "é"]);
+    assert!(limit.is_full());
+    assert!(limit.apply(documents.clone()).unwrap().is_empty());
+    let mut limit = ByteLimit::new(Some(4), Some(12));
     let open = |text: &str, ends: &[usize]| Documents { text: text.into(), ends: ends.to_vec() };
-    assert_eq!(quota.apply(open("abc", &[])).unwrap(), open("abc", &[]));
-    assert_eq!(quota.apply(open("de|f", &[3])).unwrap(), open("df", &[1]));
-    assert_eq!(quota.apply(open("gggg", &[])).unwrap(), open("ggg", &[]));
-    assert_eq!(quota.apply(open("hhhiijjkkll", &[3, 5, 7, 9])).unwrap(), open("iijj", &[0, 2, 4]));
-    assert!(quota.is_full());
+    assert_eq!(limit.apply(open("abc", &[])).unwrap(), open("abc", &[]));
+    assert_eq!(limit.apply(open("de|f", &[3])).unwrap(), open("df", &[1]));
+    assert_eq!(limit.apply(open("gggg", &[])).unwrap(), open("ggg", &[]));
+    assert_eq!(limit.apply(open("hhhiijjkkll", &[3, 5, 7, 9])).unwrap(), open("iijj", &[0, 2, 4]));
+    assert!(limit.is_full());
 }
 
 fn special_tokens(tokens: &[&str]) -> Arc<SpecialTokens> {
@@ -238,7 +238,7 @@ fn count(
     counter.finish().unwrap()
 }
 
-/// (pretokens, documents, special literals) of blocks, as an engine finds them that takes each text on its own.
+/// (pretokens, documents, special literals) of blocks, found by pretokenizing each text on its own.
 fn found(
     blocks: &[Documents],
     pretokenizer: &Arc<Pretokenizer>,
@@ -277,7 +277,7 @@ fn found(
 }
 
 #[test]
-fn a_document_in_any_blocks_has_the_same_pretokens() {
+fn splitter_of_a_document_in_any_two_blocks_keeps_the_pretokens() {
     let specials = special_tokens(&["<|a|>", "<|a|> b c", "x y", " "]);
     let few = special_tokens(&["<|end of it|>"]);
     let none = special_tokens(&[]);
@@ -300,7 +300,7 @@ fn a_document_in_any_blocks_has_the_same_pretokens() {
 }
 
 #[test]
-fn random_documents_in_random_blocks_have_the_same_pretokens() {
+fn splitter_of_random_documents_in_random_blocks_keeps_the_pretokens() {
     let pieces = [
         "東", "京", "\n", " ", "\t", "a", "B", "1", "'s", "\u{3000}", ".", "é", "\r", "<|e|>", "\u{301}",
         "/", "，", "。", "ж", "ั", "ห",
@@ -318,28 +318,28 @@ fn random_documents_in_random_blocks_have_the_same_pretokens() {
             let (specials, split) = (&specials[case % 2], case % 4 < 2);
             let whole =
                 found(&[Documents::from_texts(&[&text[..]]).unwrap()], &pretokenizer, specials, split);
-            let mut safe_cuts =
+            let mut cuts =
                 [below(text.len() + 1), below(text.len() + 1)].map(|at| text.floor_char_boundary(at));
-            safe_cuts.sort_unstable();
-            let [first, second] = safe_cuts;
+            cuts.sort_unstable();
+            let [first, second] = cuts;
             let blocks = [
                 Documents { text: text[..first].into(), ends: vec![] },
                 Documents { text: text[first..second].into(), ends: vec![] },
                 Documents { text: text[second..].into(), ends: vec![text.len() - second] },
             ];
             let parts = found(&blocks, &pretokenizer, specials, split);
-            assert_eq!(parts, whole, "{pattern} {split} {safe_cuts:?} {text:?}");
+            assert_eq!(parts, whole, "{pattern} {split} {cuts:?} {text:?}");
         }
     }
 }
 
 #[test]
-fn a_long_document_in_parts_has_the_same_pretokens() {
+fn counts_of_a_long_document_in_blocks_equal_those_of_the_whole() {
     let specials = special_tokens(&["<|end of it|>", "x y"]);
     let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
     let sentences = [
         "the quick brown x y fox, <|end of it|> 12 times over\n\n  a lazy 犬; ",
-        // Nothing follows a letter that says where to cut: this is scanned.
+        // No safe cut nearby: this one is found by scanning.
         "12 x-y! <犬> 3\n\n  4; ",
     ];
     for (sentence, split) in sentences.into_iter().flat_map(|s| [(s, false), (s, true)]) {
@@ -374,7 +374,7 @@ fn a_long_document_in_parts_has_the_same_pretokens() {
 }
 
 #[test]
-fn words_are_counted_across_blocks() {
+fn count_words_across_blocks_counts_each_once() {
     let whole = Documents::from_texts(&["ab  cd\u{3000}e", "", " f"]).unwrap();
     assert_eq!(whole.count_words(false), (4, false));
     let open = Documents { text: "ab c".into(), ends: vec![] };
@@ -383,7 +383,7 @@ fn words_are_counted_across_blocks() {
 }
 
 #[test]
-fn documents_can_be_left_out_at_the_begin() {
+fn skip_returns_the_documents_after_the_first() {
     let documents = Documents { text: "abcdef".into(), ends: vec![1, 3, 5] };
     assert_eq!(documents.skip(0).unwrap(), documents);
     assert_eq!(documents.skip(2).unwrap(), Documents { text: "def".into(), ends: vec![2] });
@@ -391,7 +391,7 @@ fn documents_can_be_left_out_at_the_begin() {
 }
 
 #[test]
-fn counting_a_pretoken_of_many_blocks_keeps_to_max_memory() {
+fn counting_a_pretoken_longer_than_max_memory_fails() {
     let options = CountOptions {
         pretokenizer: Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap()),
         specials: special_tokens(&[]),
@@ -411,7 +411,7 @@ fn counting_a_pretoken_of_many_blocks_keeps_to_max_memory() {
 }
 
 #[test]
-fn a_long_pretoken_is_scanned_for_cuts_only_when_twice_as_much_is_there() {
+fn splitter_of_a_long_pretoken_in_any_blocks_keeps_the_pretokens() {
     let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
     let specials = special_tokens(&[]);
     let text = format!("{}.東.京{}!東東x", "a".repeat(300), "b".repeat(77));

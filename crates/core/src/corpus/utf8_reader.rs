@@ -1,12 +1,11 @@
-//! Stretches of a corpus as valid text, wherever they are asked for.
+//! Reads a file or a text in windows of valid UTF-8, from any offset.
 //!
-//! Enters: a text or a file, an offset and a size. Leaves: a [`Window`], the valid text that begins at
-//! that offset. Cost: a file is read once, in blocks that stay in the second-level cache, and checked
-//! there; what two windows share is kept, not read again. Peak memory is one block, unless a single
-//! pretoken is longer. A mapped file would be read by page faults, would count as resident, and would
-//! end the process when another one truncates it.
+//! A file is read once, in blocks that stay in the second-level cache while they are validated; bytes shared by two
+//! windows are kept, not read again. Peak memory is one block, unless a single pretoken is longer. Files are not
+//! memory-mapped: a mapping is read by page faults, counts as resident memory, and ends the process with SIGBUS if
+//! another one truncates the file.
 //!
-//! Offsets are those of the raw bytes, whatever a malformed part was replaced by.
+//! Offsets count the raw bytes of the source, also after invalid bytes were replaced.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
 use crate::special::SpecialTokens;
 
-/// What happens to bytes of a file that are not UTF-8.
+/// How bytes of a file that are not UTF-8 are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputErrors {
-    /// An error that names file, offset and likely cause.
+    /// [`Error::InvalidUtf8`] with the file, the offset and the likely cause.
     Strict,
-    /// U+FFFD for each maximal malformed part.
+    /// U+FFFD for each maximal invalid sequence.
     Replace,
 }
 
@@ -31,14 +30,14 @@ pub enum InputErrors {
 pub(crate) enum Source<'a> {
     /// A text in memory.
     Text(&'a str),
-    /// A file, its size where it has one: a pipe, or a file that says it is empty, is read to its end.
+    /// A file and its size. Without a size (a pipe, or a file that reports 0) it is read to its end.
     File(&'a Path, Option<u64>),
-    /// The same, already open: a pipe can be opened only once.
+    /// A file that is open already: a pipe can be opened only once.
     Open(&'a Path, &'a File, Option<u64>),
 }
 
 impl<'a> Source<'a> {
-    /// How many bytes there are, if that is known.
+    /// The size in bytes, if known.
     pub(crate) fn n_bytes(&self) -> Option<u64> {
         match self {
             Source::Text(text) => Some(text.len() as u64),
@@ -55,7 +54,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// An open file, the reader's own or the caller's.
+/// An open file, owned or borrowed.
 enum OpenFile<'a> {
     Own(File),
     Borrowed(&'a File),
@@ -70,20 +69,20 @@ impl OpenFile<'_> {
     }
 }
 
-/// Valid text that begins at the offset that was asked for.
+/// Valid text that begins at the requested offset.
 #[derive(Clone, Copy)]
 pub(crate) struct Window<'r> {
     /// The text.
     pub(crate) text: &'r str,
-    /// Whether the source goes on after the text.
+    /// Whether the source continues after the text.
     pub(crate) more: bool,
-    /// Where the source is not UTF-8, if that is what ended the text.
+    /// The offset of invalid UTF-8, if that ended the text.
     pub(crate) invalid: Option<u64>,
     at: u64,
     replaced: &'r [Replaced],
 }
 
-/// Where a malformed part and what replaced it end, in bytes from the window's begin.
+/// The ends of an invalid sequence and of its replacement, in bytes from the start of the window.
 #[derive(Clone, Copy)]
 struct Replaced {
     raw_end: usize,
@@ -101,8 +100,7 @@ impl Window<'_> {
         self.at + (raw + (index - text)) as u64
     }
 
-    /// The index in the text of the character at `offset` of the source; `usize::MAX` where that is past
-    /// the text.
+    /// The index in the text of the character at `offset` of the source; `usize::MAX` past the text.
     pub(crate) fn index_of(&self, offset: u64) -> usize {
         let raw = usize::try_from(offset.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let before = self.replaced.partition_point(|replaced| replaced.raw_end <= raw);
@@ -119,28 +117,28 @@ pub(crate) struct Utf8Reader<'a> {
     source: Source<'a>,
     file: Option<OpenFile<'a>>,
     input_errors: InputErrors,
-    /// Whether the caller can choose [`InputErrors::Replace`], for the remedy in an error.
+    /// Whether the caller can choose [`InputErrors::Replace`]; decides the remedy in an error.
     can_replace: bool,
     budget: &'a Budget,
     buffers: Buffers,
-    /// The offset of the first byte in `buffers.raw`, and how many bytes are there.
+    /// The offset of the first byte in `buffers.raw`, and the number of bytes there.
     at: u64,
     n_raw: usize,
     /// Whether the source ends with the last byte in `buffers.raw`.
     ended: bool,
 }
 
-/// The memory of a reader, to be used again for the next source.
+/// The memory of a reader, for reuse by the next one.
 #[derive(Default)]
 pub(crate) struct Buffers {
     /// Bytes as read.
     raw: Vec<u8>,
-    /// Text in which malformed parts are replaced, with zeros after it; in use only where there are any.
+    /// The text with replacements; used only for windows with invalid bytes.
     decoded: Vec<u8>,
     replaced: Vec<Replaced>,
 }
 
-/// How far before the wished offset a cut is looked for at first.
+/// How far before the wished offset a cut is searched first.
 const FIRST_REACH_BYTES: usize = 1 << 8;
 
 const BLOCK: &str = "a block of a file";
@@ -172,15 +170,15 @@ impl<'a> Utf8Reader<'a> {
         })
     }
 
-    /// Whether windows are slices of a text in memory, and so cost nothing, whatever their size.
+    /// Whether the source is a text in memory, of which windows are slices that cost nothing.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.source, Source::Text(_))
     }
 
-    /// The error for malformed bytes at `offset`.
+    /// The error for invalid bytes at `offset`.
     pub(crate) fn invalid_utf8(&mut self, offset: u64) -> Error {
         let path = self.source.path().map(Path::to_owned);
-        // The begin tells what the file is, where it can be read again.
+        // The first bytes tell the kind of file. A pipe cannot be read again.
         if path.is_some() && self.source.n_bytes().is_some() && self.read(0, HINT_BYTES).is_err() {
             self.n_raw = 0;
         }
@@ -188,12 +186,12 @@ impl<'a> Utf8Reader<'a> {
         Error::InvalidUtf8 { path, offset, hint: likely_cause(begin, self.can_replace) }
     }
 
-    /// Ends the reader and hands its memory on.
+    /// Ends the reader and returns its memory.
     pub(crate) fn close(self) -> Buffers {
         self.buffers
     }
 
-    /// The raw bytes from `at` on: `n_bytes`, or what there is.
+    /// The raw bytes from `at` on: `n_bytes`, or fewer at the end.
     pub(crate) fn bytes(&mut self, at: u64, n_bytes: usize) -> Result<&[u8]> {
         if let Source::Text(text) = self.source {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
@@ -203,7 +201,7 @@ impl<'a> Utf8Reader<'a> {
         Ok(&self.buffers.raw[..self.n_raw.min(n_bytes)])
     }
 
-    /// The last safe cut ([`crate::pretokens::safe_cuts`]) at most `reach` bytes before `wished`, or at it.
+    /// The last safe cut ([`crate::pretokens::safe_cuts`]) at `wished` or at most `reach` bytes before it.
     pub(crate) fn safe_cut(
         &mut self,
         wished: u64,
@@ -211,9 +209,9 @@ impl<'a> Utf8Reader<'a> {
         specials: &SpecialTokens,
     ) -> Result<Option<u64>> {
         let longest = specials.longest();
-        // Nearly always there is a cut nearby.
+        // Nearly always there is a cut within the first reach.
         for reach in [FIRST_REACH_BYTES, REACH_BYTES].map(|most| reach.min(most as u64).min(wished)) {
-            // One character more, and as many bytes as a special token may have, on both sides.
+            // On both sides one more character and the bytes of the longest special token, on which a cut depends.
             let begin = wished - (reach + longest as u64 + 4).min(wished);
             let index = (wished - begin) as usize;
             let bytes = self.bytes(begin, index + longest + 4)?;
@@ -225,7 +223,7 @@ impl<'a> Utf8Reader<'a> {
         Ok(None)
     }
 
-    /// The text from `at`, a character's first byte, on: about `n_bytes`, or what there is.
+    /// The text from `at`, which is the start of a character: about `n_bytes`, or fewer at the end.
     pub(crate) fn window(&mut self, at: u64, n_bytes: usize) -> Result<Window<'_>> {
         if let Source::Text(text) = self.source {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
@@ -236,14 +234,14 @@ impl<'a> Utf8Reader<'a> {
         self.read(at, n_bytes)?;
         let n_raw = self.n_raw.min(n_bytes);
         let ended = self.ended && n_raw == self.n_raw;
-        // A character that the window's end cuts is left to the next window.
+        // A character that is incomplete at the end of the window belongs to the next one.
         let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.buffers.raw[..n_raw]) };
         let mut n_valid = n_whole;
         if simdutf8::basic::from_utf8(&self.buffers.raw[..n_whole]).is_err() {
             if self.input_errors == InputErrors::Replace {
                 let n_text = self.replace(n_whole)?;
                 let Buffers { decoded, replaced, .. } = &self.buffers;
-                // SAFETY: `replace` wrote that many bytes, all of them out of valid strings.
+                // SAFETY: `replace` wrote these `n_text` bytes by appending valid strings only.
                 let text = unsafe { std::str::from_utf8_unchecked(&decoded[..n_text]) };
                 return Ok(Window { text, more: !ended, invalid: None, at, replaced });
             }
@@ -251,14 +249,13 @@ impl<'a> Utf8Reader<'a> {
                 n_valid = error.valid_up_to();
             }
         }
-        // SAFETY: one of the two checks above found that many bytes to be valid.
+        // SAFETY: the first `n_valid` bytes are valid: all `n_whole` by simdutf8, or `valid_up_to` by the standard library.
         let text = unsafe { std::str::from_utf8_unchecked(&self.buffers.raw[..n_valid]) };
         let invalid = (n_valid < n_whole).then_some(at + n_valid as u64);
         Ok(Window { text, more: !ended || invalid.is_some(), invalid, at, replaced: &[] })
     }
 
-    /// Decodes the first `n_raw` raw bytes with U+FFFD for each maximal malformed part; returns how many
-    /// bytes of text that gave.
+    /// Decodes the first `n_raw` raw bytes with U+FFFD for each maximal invalid sequence; returns the length of the text.
     fn replace(&mut self, n_raw: usize) -> Result<usize> {
         const WHAT: &str = "a block of replaced text";
         let Buffers { raw, decoded, replaced } = &mut self.buffers;
@@ -274,7 +271,7 @@ impl<'a> Utf8Reader<'a> {
             decoded.extend_from_slice(chunk.valid().as_bytes());
             raw_end += chunk.valid().len();
             if !chunk.invalid().is_empty() {
-                decoded.extend_from_slice(char::REPLACEMENT_CHARACTER.to_string().as_bytes());
+                decoded.extend_from_slice("\u{fffd}".as_bytes());
                 raw_end += chunk.invalid().len();
                 replaced.push(Replaced { raw_end, text_end: decoded.len() });
             }
@@ -283,7 +280,7 @@ impl<'a> Utf8Reader<'a> {
         Ok(n_text)
     }
 
-    /// Makes the buffer hold the `n_bytes` raw bytes from `at` on, or what there is.
+    /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.
     fn read(&mut self, at: u64, n_bytes: usize) -> Result<()> {
         let (Some(path), Some(file)) = (self.source.path(), &self.file) else { return Ok(()) };
         let (size, mut file) = (self.source.n_bytes(), file.get());
@@ -308,10 +305,10 @@ impl<'a> Utf8Reader<'a> {
             raw.resize(raw.len() + n_zeros, 0);
         }
         while self.n_raw < wanted && !self.ended {
-            let place = &mut raw[self.n_raw..wanted];
+            let room = &mut raw[self.n_raw..wanted];
             let read = match size {
-                Some(_) => read_at(file, place, at + self.n_raw as u64),
-                None => file.read(place),
+                Some(_) => read_at(file, room, at + self.n_raw as u64),
+                None => file.read(room),
             };
             match read {
                 Ok(0) if size.is_some() => {
@@ -333,16 +330,16 @@ impl<'a> Utf8Reader<'a> {
 }
 
 #[cfg(unix)]
-fn read_at(file: &File, place: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, place, at)
+fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, room, at)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, place: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, place, at)
+fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, room, at)
 }
 
-/// Makes room for `n_more` members, on the books of `budget`.
+/// Reserves room for `n_more` items within `budget`.
 fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static str) -> Result<()> {
     if buffer.capacity() - buffer.len() >= n_more {
         return Ok(());
@@ -355,27 +352,22 @@ fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static s
     Ok(())
 }
 
-/// How many bytes at the end begin a character that is cut off; 0 where the end is malformed otherwise.
+/// The length of an incomplete character at the end; 0 if the last character is complete or invalid.
 fn n_unfinished(bytes: &[u8]) -> usize {
-    for n_back in 1..=bytes.len().min(3) {
-        let byte = bytes[bytes.len() - n_back];
-        let n_needed = match byte {
-            0x80..=0xbf => continue,
-            0xc2..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf4 => 4,
-            _ => return 0,
-        };
-        return if n_needed > n_back { n_back } else { 0 };
+    // An incomplete character has at most three bytes.
+    let end = &bytes[bytes.len().saturating_sub(3)..];
+    let start = end.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(end.len());
+    match std::str::from_utf8(&end[start..]) {
+        Err(error) if error.error_len().is_none() => end.len() - start,
+        _ => 0,
     }
-    0
 }
 
-/// How many bytes of a file's begin [`likely_cause`] looks at.
+/// The number of first bytes of a file that [`likely_cause`] uses.
 pub(super) const HINT_BYTES: usize = 64;
 
-/// What a file that begins like this and is not UTF-8 likely is, and the remedy; `can_replace` says whether the caller
-/// has the option `input_errors`.
+/// The hint for a file that is not UTF-8: what it likely is, judged by its first bytes, and the remedy. `can_replace` says
+/// whether the caller has the option `input_errors`.
 pub(super) fn likely_cause(begin: &[u8], can_replace: bool) -> &'static str {
     match begin {
         [0x1f, 0x8b, ..] => {
