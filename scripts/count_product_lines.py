@@ -25,7 +25,7 @@ def main() -> None:
     code: dict[str, int] = {}
     for name, text in _files(commit):
         folder = name.removeprefix(f"{_CORE}/").rpartition("/")[0].partition("/")[0] or "."
-        product = _without_tests(text.splitlines())
+        product = without_tests(text.splitlines())
         lines[folder] = lines.get(folder, 0) + len(product)
         code[folder] = code.get(folder, 0) + sum(map(_is_code, product))
     for folder in sorted(lines):
@@ -46,7 +46,7 @@ def _files(commit: str | None) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _without_tests(lines: list[str]) -> list[str]:
+def without_tests(lines: list[str]) -> list[str]:
     """The lines of a file without its items behind `#[cfg(test)]`, as rustfmt indents them."""
     kept: list[str] = []
     end = None

@@ -48,19 +48,10 @@ impl BlockCounter {
 
     /// The counts of all that was given.
     pub fn finish(self) -> Result<PretokenCounts> {
-        let counts = self.counter.finish()?;
-        if self.parts.n_cuts == 0 {
-            return Ok(counts);
-        }
+        let mut counts = self.counter.finish()?;
         // A document that was cut in parts was counted once for each.
-        let columns = counts.columns();
-        PretokenCounts::from_columns(
-            columns.bytes.to_vec(),
-            columns.ends.to_vec(),
-            columns.counts.to_vec(),
-            counts.n_bytes(),
-            counts.n_documents().saturating_sub(self.parts.n_cuts),
-            counts.n_special_literals(),
-        )
+        let n_documents = counts.n_documents().saturating_sub(self.parts.n_cuts);
+        counts.set_totals(counts.n_bytes(), n_documents, counts.n_special_literals());
+        Ok(counts)
     }
 }

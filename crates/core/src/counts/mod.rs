@@ -12,6 +12,7 @@ mod cut_points;
 mod jobs;
 mod local_counts;
 mod local_table;
+mod merge;
 mod pretoken_counts;
 mod range;
 mod shared_table;

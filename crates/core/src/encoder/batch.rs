@@ -74,7 +74,7 @@ impl Encoder {
             |worker: &mut Worker, number, text: &str, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
                 specials.check(number, text)?;
                 let before = ids.len();
-                worker.encode(self, text, self.recognised(specials), &mut Ids(ids), on_progress)?;
+                worker.encode(&self.shared, text, self.recognised(specials), &mut Ids(ids), on_progress)?;
                 Ok(ids.len() - before)
             };
         self.for_all(texts, threads, monitor, encode, |result: &mut GroupResult<I>| {
@@ -95,7 +95,7 @@ impl Encoder {
             |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, on_progress: OnProgress<'_>| {
                 specials.check(number, text)?;
                 let mut counter = Counter { n: 0, limit: usize::MAX };
-                worker.encode(self, text, self.recognised(specials), &mut counter, on_progress)?;
+                worker.encode(&self.shared, text, self.recognised(specials), &mut counter, on_progress)?;
                 Ok(counter.n)
             };
         self.for_all(texts, threads, monitor, count, |result| {

@@ -19,7 +19,6 @@
 
 use std::ops::Range;
 
-use super::Encoder;
 use super::cache::key::CACHED_BYTES;
 #[cfg(target_arch = "x86_64")]
 use super::cache::lookup::{Avx2, Avx512};
@@ -29,6 +28,7 @@ use super::merge::by_rank;
 use super::merge::heap::{self, HeapScratch};
 use super::merge::short::{self, ShortScratch};
 use super::output::Output;
+use super::shared::Shared;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::monitor::OnProgress;
@@ -44,7 +44,7 @@ const BYTES_PER_TICK: usize = 1 << 16;
 /// Pretokens of a text: they end at `ends`, which ascend, and the first begins at `start`.
 #[derive(Clone, Copy)]
 pub(super) struct Pretokens<'a> {
-    pub(super) encoder: &'a Encoder,
+    pub(super) shared: &'a Shared,
     pub(super) text: &'a [u8],
     pub(super) start: usize,
     pub(super) ends: &'a [usize],
@@ -84,8 +84,8 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.refresh(&pretokens.encoder.cache);
-        match pretokens.encoder.cache.hasher.tier() {
+        self.refresh(&pretokens.shared.cache);
+        match pretokens.shared.cache.hasher.tier() {
             CpuTier::Portable => self.encode_by::<Portable, S>(pretokens, output, on_progress),
             // SAFETY: the processor was seen to have the hasher's tier.
             #[cfg(target_arch = "x86_64")]
@@ -128,7 +128,7 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        if pretokens.encoder.cache.is_narrow() {
+        if pretokens.shared.cache.is_narrow() {
             self.encode_as::<L, true, S>(pretokens, output, on_progress)
         } else {
             self.encode_as::<L, false, S>(pretokens, output, on_progress)
@@ -143,8 +143,8 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let Pretokens { encoder, text, mut start, ends } = pretokens;
-        let (padded, hasher) = (PaddedText::new(text), encoder.cache.hasher);
+        let Pretokens { shared, text, mut start, ends } = pretokens;
+        let (padded, hasher) = (PaddedText::new(text), shared.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let mut current = 0;
@@ -171,7 +171,7 @@ impl PretokenEncoder {
                 let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
                 match self.handle.table.spilled_ids(key, slot, pretoken) {
                     Some(ids) => output.put_stored(ids)?,
-                    None => self.encode_new(encoder, pretoken, key, output, on_progress)?,
+                    None => self.encode_new(shared, pretoken, key, output, on_progress)?,
                 }
                 n_done += 1;
             }
@@ -213,23 +213,23 @@ impl PretokenEncoder {
     #[inline(never)]
     fn encode_new<S: Output>(
         &mut self,
-        encoder: &Encoder,
+        shared: &Shared,
         pretoken: &[u8],
         key: PretokenKey,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let vocabulary = &encoder.vocabulary;
-        self.refresh(&encoder.cache);
+        let vocabulary = &shared.vocabulary;
+        self.refresh(&shared.cache);
         // The table may be another one than that for which the batch was looked up.
-        let slot = encoder.cache.hasher.hash(key) as u32;
+        let slot = shared.cache.hasher.hash(key) as u32;
         if vocabulary.ignores_merges()
             && let Some(id) = vocabulary.id_of(pretoken)
         {
             if pretoken.len() <= CACHED_BYTES {
                 self.ids.clear();
                 self.ids.push(id);
-                self.learn(encoder, key, slot, pretoken, 0);
+                self.learn(shared, key, slot, pretoken, 0);
             }
             return output.put(id);
         }
@@ -248,7 +248,7 @@ impl PretokenEncoder {
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, &mut self.heap, |id| output.put(id))?;
                 } else {
-                    self.encode_part(encoder, part)?;
+                    self.encode_part(shared, part)?;
                     output.extend(self.ids.iter().copied())?;
                 }
             }
@@ -256,22 +256,22 @@ impl PretokenEncoder {
         }
         self.ids.clear();
         if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
-            self.merge_parts(encoder, pretoken)?;
-            self.learn(encoder, key, slot, pretoken, 0);
+            self.merge_parts(shared, pretoken)?;
+            self.learn(shared, key, slot, pretoken, 0);
         }
         output.extend(self.ids.iter().copied())
     }
 
     /// Remembers that `pretoken`, whose key and place these are, has the last of the `ids`, from number `begin` on.
-    fn learn(&mut self, encoder: &Encoder, key: PretokenKey, slot: u32, pretoken: &[u8], begin: usize) {
-        if encoder.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[begin..]) {
-            encoder.refresh_idle();
+    fn learn(&mut self, shared: &Shared, key: PretokenKey, slot: u32, pretoken: &[u8], begin: usize) {
+        if shared.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[begin..]) {
+            shared.note_new_table();
         }
     }
 
     /// Merges at most [`CACHED_BYTES`] bytes that the cache does not know; appends to `ids`.
-    fn merge_parts(&mut self, encoder: &Encoder, pretoken: &[u8]) -> Result<()> {
-        let vocabulary = &encoder.vocabulary;
+    fn merge_parts(&mut self, shared: &Shared, pretoken: &[u8]) -> Result<()> {
+        let vocabulary = &shared.vocabulary;
         if pretoken.is_ascii() {
             // Hardly ever falls apart.
             return self.merge(vocabulary, pretoken);
@@ -280,24 +280,24 @@ impl PretokenEncoder {
             if part.len() == pretoken.len() {
                 self.merge(vocabulary, part)?;
             } else {
-                self.encode_part(encoder, part)?;
+                self.encode_part(shared, part)?;
             }
         }
         Ok(())
     }
 
     /// Appends the ids of a part of a pretoken to `ids`.
-    fn encode_part(&mut self, encoder: &Encoder, part: &[u8]) -> Result<()> {
-        let mut key = PretokenKey::of_any(part, encoder.cache.hasher);
-        if encoder.vocabulary.ignores_merges() {
+    fn encode_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
+        let mut key = PretokenKey::of_any(part, shared.cache.hasher);
+        if shared.vocabulary.ignores_merges() {
             // A part that is a token need not become that token, a whole pretoken does.
             key = key.of_part();
         }
-        let slot = encoder.cache.hasher.hash(key) as u32;
+        let slot = shared.cache.hasher.hash(key) as u32;
         if !self.handle.append_ids(key, slot, part, &mut self.ids) {
             let before = self.ids.len();
-            self.merge(&encoder.vocabulary, part)?;
-            self.learn(encoder, key, slot, part, before);
+            self.merge(&shared.vocabulary, part)?;
+            self.learn(shared, key, slot, part, before);
         }
         Ok(())
     }

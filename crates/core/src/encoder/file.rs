@@ -54,7 +54,8 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<I>> {
-        let division = Division { part_bytes: PART_BYTES, is_memoryless: self.pretokenizer.is_memoryless() };
+        let division =
+            Division { part_bytes: PART_BYTES, is_memoryless: self.shared.pretokenizer.is_memoryless() };
         self.encode_parts(path, specials, threads, division, monitor)
     }
 
@@ -155,7 +156,7 @@ impl FileScan<'_> {
         match number {
             0 => Ok(Some(0)),
             _ if number == self.n_parts => Ok(Some(u64::MAX)),
-            _ => reader.safe_cut(number * self.part_bytes, self.part_bytes, &self.encoder.specials),
+            _ => reader.safe_cut(number * self.part_bytes, self.part_bytes, &self.encoder.shared.specials),
         }
     }
 
@@ -184,7 +185,8 @@ impl FileScan<'_> {
                     is_memoryless: self.is_memoryless,
                     specials: self.specials,
                 };
-                let n_used = worker.encode_open_text(self.encoder, text, &mut Ids(ids), on_progress)?;
+                let n_used =
+                    worker.encode_open_text(&self.encoder.shared, text, &mut Ids(ids), on_progress)?;
                 on_progress(n_used)?;
                 if is_last {
                     return Ok(());

@@ -13,6 +13,7 @@ mod file;
 pub mod merge;
 mod output;
 mod pool;
+mod shared;
 mod special_literals;
 mod stream;
 mod worker;
@@ -33,6 +34,7 @@ use crate::vocabulary::Vocabulary;
 use cache::Cache;
 use output::{Counter, Ids};
 use pool::Pool;
+use shared::Shared;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, Encoded, Place};
@@ -93,10 +95,7 @@ impl SpecialPolicy<'_> {
 
 /// Turns text into ids. Immutable from outside: share one between threads.
 pub struct Encoder {
-    vocabulary: Arc<Vocabulary>,
-    pretokenizer: Arc<Pretokenizer>,
-    specials: SpecialTokens,
-    cache: Cache,
+    shared: Shared,
     workers: Pool<Worker>,
 }
 
@@ -109,34 +108,34 @@ impl Encoder {
         options: EncoderOptions,
     ) -> Result<Self> {
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        Ok(Encoder { vocabulary, pretokenizer, specials, cache, workers: Pool::new() })
+        Ok(Encoder { shared: Shared::new(vocabulary, pretokenizer, specials, cache), workers: Pool::new() })
     }
 
     /// The ordinary tokens.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.vocabulary
+        &self.shared.vocabulary
     }
 
     /// The pattern.
     pub fn pretokenizer(&self) -> &Arc<Pretokenizer> {
-        &self.pretokenizer
+        &self.shared.pretokenizer
     }
 
     /// The special tokens.
     pub fn specials(&self) -> &SpecialTokens {
-        &self.specials
+        &self.shared.specials
     }
 
     /// Whether the id is that of an ordinary or a special token.
     pub fn has_id(&self, id: u32) -> bool {
-        self.vocabulary.token(id).is_some()
-            || self.specials.tokens().iter().any(|&(_, special)| special == id)
+        self.shared.vocabulary.token(id).is_some()
+            || self.shared.specials.tokens().iter().any(|&(_, special)| special == id)
     }
 
     /// The largest id, of ordinary and special tokens, + 1.
     #[inline]
     pub fn n_ids(&self) -> usize {
-        self.specials.n_ids().max(self.vocabulary.n_ids())
+        self.shared.specials.n_ids().max(self.shared.vocabulary.n_ids())
     }
 
     /// Appends the ids of `text` to `out`. On an error what was appended is taken back.
@@ -168,8 +167,8 @@ impl Encoder {
         specials.check(0, text)?;
         let before = out.len();
         let recognised = self.recognised(specials);
-        let done =
-            self.with_worker(|worker| worker.encode(self, text, recognised, &mut Ids(out), on_progress));
+        let done = self
+            .with_worker(|worker| worker.encode(&self.shared, text, recognised, &mut Ids(out), on_progress));
         if done.is_err() {
             out.truncate(before);
         }
@@ -187,14 +186,16 @@ impl Encoder {
         specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
         let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
-        self.with_worker(|worker| worker.encode(self, text, recognised, &mut counter, &mut on_progress))?;
+        self.with_worker(|worker| {
+            worker.encode(&self.shared, text, recognised, &mut counter, &mut on_progress)
+        })?;
         Ok(counter.n.min(counter.limit))
     }
 
     /// The special tokens that become ids under `policy`.
     fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
         match policy {
-            SpecialPolicy::All => Some(&self.specials),
+            SpecialPolicy::All => Some(&self.shared.specials),
             SpecialPolicy::None | SpecialPolicy::Counted(_) => None,
             SpecialPolicy::Some { allowed, .. } => Some(allowed),
         }
@@ -214,16 +215,14 @@ impl Encoder {
     fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
         let mut worker = match self.workers.take() {
             Some(worker) => worker,
-            None => Box::new(Worker::new(self)?),
+            None => Box::new(Worker::new(&self.shared)?),
         };
         let done = work(&mut worker);
         self.workers.put(worker);
+        if self.shared.take_new_table() {
+            self.workers.visit(|worker| worker.refresh(&self.shared.cache));
+        }
         done
-    }
-
-    /// Lets the workers that wait for work use the newest table of the cache, so that older ones go.
-    fn refresh_idle(&self) {
-        self.workers.visit(|worker| worker.refresh(&self.cache));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::cache::arena::Stored;
-use super::cache::table::{INLINE_IDS, Packed};
+use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 

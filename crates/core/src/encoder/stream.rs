@@ -30,7 +30,7 @@ pub struct StreamEncoder {
 impl StreamEncoder {
     /// A stream in which literals of special tokens are what `specials` says.
     pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
-        let is_memoryless = encoder.pretokenizer.is_memoryless();
+        let is_memoryless = encoder.shared.pretokenizer.is_memoryless();
         StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, is_memoryless }
     }
 
@@ -72,7 +72,7 @@ impl StreamEncoder {
         let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder
             .with_worker(|worker| {
-                worker.encode_open_text(&self.encoder, text, &mut Ids(out), &mut on_progress)
+                worker.encode_open_text(&self.encoder.shared, text, &mut Ids(out), &mut on_progress)
             })
             .map_err(|error| error.in_data(String::new))
     }

@@ -19,21 +19,21 @@ fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
     let mut ids = Vec::new();
     let mut at = 0;
     loop {
-        let found = encoder.specials.find(text.as_bytes(), at);
+        let found = encoder.shared.specials.find(text.as_bytes(), at);
         let document = &text[at..found.map_or(text.len(), |found| found.start)];
         let (mut from, mut ends) = (0, Vec::new());
         while from < document.len() {
-            encoder.pretokenizer.fill(document, from, &mut ends)?;
+            encoder.shared.pretokenizer.fill(document, from, &mut ends)?;
             for &end in &ends {
                 ids.extend(merge::naive::encode_pretoken(
-                    &encoder.vocabulary,
+                    &encoder.shared.vocabulary,
                     &document.as_bytes()[from..end],
                 )?);
                 from = end;
             }
         }
         let Some(found) = found else { return Ok(ids) };
-        ids.push(encoder.specials.tokens()[found.index].1);
+        ids.push(encoder.shared.specials.tokens()[found.index].1);
         at = found.end;
     }
 }
@@ -173,7 +173,7 @@ fn huge_pretokens_take_no_quadratic_time() {
     for text in &texts {
         let mut ids = Vec::<u32>::new();
         encoder.encode(text, SpecialPolicy::None, &mut ids).unwrap();
-        let n_bytes: usize = ids.iter().map(|&id| encoder.vocabulary.token(id).unwrap().len()).sum();
+        let n_bytes: usize = ids.iter().map(|&id| encoder.shared.vocabulary.token(id).unwrap().len()).sum();
         assert_eq!(n_bytes, text.len());
     }
     // A quadratic way takes minutes.

@@ -3,7 +3,8 @@
 use super::cache::Cache;
 use super::encode_loop::{PretokenEncoder, Pretokens};
 use super::output::Output;
-use super::{Encoder, Specials};
+use super::shared::Shared;
+use super::special_literals::Specials;
 use crate::error::{Error, Result};
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
@@ -35,8 +36,8 @@ pub(super) struct OpenText<'a> {
 
 impl Worker {
     /// A worker of `encoder`.
-    pub(super) fn new(encoder: &Encoder) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), pretoken_encoder: PretokenEncoder::new(encoder.cache.handle()?) })
+    pub(super) fn new(shared: &Shared) -> Result<Self> {
+        Ok(Worker { ends: Vec::new(), pretoken_encoder: PretokenEncoder::new(shared.cache.handle()?) })
     }
 
     /// Uses the newest table of the cache.
@@ -48,7 +49,7 @@ impl Worker {
     #[inline]
     pub(super) fn encode<S: Output>(
         &mut self,
-        encoder: &Encoder,
+        shared: &Shared,
         text: &str,
         specials: Option<&SpecialTokens>,
         output: &mut S,
@@ -57,7 +58,7 @@ impl Worker {
         let mut at = 0;
         if let Some(specials) = specials {
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(encoder, &text[at..found.start], output, on_progress)?;
+                self.encode_document(shared, &text[at..found.start], output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
                 }
@@ -65,22 +66,22 @@ impl Worker {
                 at = found.end;
             }
         }
-        self.encode_document(encoder, &text[at..], output, on_progress)
+        self.encode_document(shared, &text[at..], output, on_progress)
     }
 
     /// Encodes text without special tokens.
     #[inline]
     fn encode_document<S: Output>(
         &mut self,
-        encoder: &Encoder,
+        shared: &Shared,
         document: &str,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut from = 0;
         while from < document.len() && !output.is_full() {
-            encoder.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            let pretokens = Pretokens { encoder, text: document.as_bytes(), start: from, ends: &self.ends };
+            shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
+            let pretokens = Pretokens { shared, text: document.as_bytes(), start: from, ends: &self.ends };
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             let end = self.ends.last().copied().unwrap_or(document.len());
             on_progress(end - from)?;
@@ -95,7 +96,7 @@ impl Worker {
     /// `is_memoryless` false, all that follows the last special token.
     pub(super) fn encode_open_text<S: Output>(
         &mut self,
-        encoder: &Encoder,
+        shared: &Shared,
         open: OpenText<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
@@ -103,7 +104,7 @@ impl Worker {
         let OpenText { text, is_last, is_memoryless, .. } = open;
         let specials = match open.specials {
             Specials::Ordinary => None,
-            Specials::Recognise | Specials::Error => Some(&encoder.specials),
+            Specials::Recognise | Specials::Error => Some(&shared.specials),
         };
         let longest = specials.map_or(0, SpecialTokens::longest);
         // A special token that starts before `visible` is seen in full, whichever is the longest there.
@@ -123,7 +124,7 @@ impl Worker {
             }
             if end > done {
                 let document = OpenText { text: &text[done..end], is_last: is_whole, ..open };
-                done += self.encode_open_document(encoder, document, output, on_progress)?;
+                done += self.encode_open_document(shared, document, output, on_progress)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end) else { break };
             if open.specials == Specials::Error {
@@ -140,7 +141,7 @@ impl Worker {
     /// The same for a document of the text, or what there is of it.
     fn encode_open_document<S: Output>(
         &mut self,
-        encoder: &Encoder,
+        shared: &Shared,
         open: OpenText<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
@@ -152,7 +153,7 @@ impl Worker {
             if text.len() > LONG {
                 on_progress(0)?;
             }
-            encoder.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
+            shared.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
             let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
             // Of what may change, some is scanned again: the last pretoken before the next ones, so that there
             // are always two, and all at the text's end.
@@ -167,7 +168,7 @@ impl Worker {
                 certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
             }
             let is_short = certain.len() < n_certain;
-            let pretokens = Pretokens { encoder, text: text.as_bytes(), start: encoded, ends: certain };
+            let pretokens = Pretokens { shared, text: text.as_bytes(), start: encoded, ends: certain };
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {

@@ -12,9 +12,11 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::NONE;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
+
+/// In place of an id or a rank: there is none.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Entries of a bucket.
 const LANES: usize = 8;

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use byte_adjacency::ByteAdjacency;
 use merge_table::MergeTable;
+pub(crate) use merge_table::NONE;
 
 /// Ids are below this; the encoder's cache packs an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
@@ -36,9 +37,6 @@ pub const MAX_RANKS: usize = 1 << 26;
 pub(crate) fn n_dense(n_ids: usize, n_tokens: usize) -> usize {
     n_ids.min(n_tokens.saturating_mul(IDS_PER_TOKEN).max(LEAST_DENSE_IDS))
 }
-
-/// In place of an id or a rank: there is none.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// Tokens as columns: token i has id `ids[i]` and bytes `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
 #[derive(Clone, Debug, Default)]

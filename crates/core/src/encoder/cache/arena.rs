@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::MmapRaw;
 
-use super::table::Packed;
+use super::packed::Packed;
 use crate::error::{Error, Result};
 use crate::pages;
 use crate::prefetch::prefetch;

@@ -9,7 +9,8 @@
 //! There is an implementation for each tier: [`Portable`]; [`Avx2`], which hashes by AES and compares both keys of a
 //! bucket by vector instructions; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
-use super::table::{Packed, Table, View};
+use super::packed::Packed;
+use super::table::{Table, View};
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;

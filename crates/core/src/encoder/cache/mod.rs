@@ -11,13 +11,14 @@
 pub(super) mod arena;
 pub(super) mod key;
 pub(super) mod lookup;
+pub(super) mod packed;
 pub(super) mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::cache::table::{Bucket, MOST_BUCKETS, Table};
+use self::table::{Bucket, MOST_BUCKETS, Table};
 use crate::error::Result;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 

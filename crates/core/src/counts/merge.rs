@@ -1,0 +1,99 @@
+//! Adds counts, and takes columns from elsewhere.
+//!
+//! Cost: one hash operation for each entry, on all threads if there are many.
+
+use super::pretoken_counts::{PretokenCounts, SERIAL};
+use super::shared_table::{Batches, SharedTable};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::pretokens::key::PretokenKey;
+
+/// Pretokens that a thread adds before it takes more.
+const PRETOKENS_PER_JOB: usize = 1 << 16;
+
+impl PretokenCounts {
+    /// Counts out of columns that may come from anywhere: checked, equal pretokens summed, zero counts
+    /// dropped.
+    pub fn from_columns(
+        bytes: Vec<u8>,
+        ends: Vec<u64>,
+        counts: Vec<u64>,
+        n_bytes: u64,
+        n_documents: u64,
+        n_special_literals: u64,
+    ) -> Result<Self> {
+        if ends.len() != counts.len() {
+            return Err(Error::Counts(format!(
+                "counts: {} pretokens have {} counts; give one count to each pretoken",
+                ends.len(),
+                counts.len()
+            )));
+        }
+        if ends.last().copied().unwrap_or(0) != bytes.len() as u64 {
+            return Err(Error::Counts(format!(
+                "counts: the last pretoken ends at {}, but there are {} bytes; the two must agree",
+                ends.last().copied().unwrap_or(0),
+                bytes.len()
+            )));
+        }
+        let mut start = 0;
+        for (index, &end) in ends.iter().enumerate() {
+            if end <= start {
+                return Err(Error::Counts(format!(
+                    "counts: pretoken {index} ends at {end} and starts at {start}; ends must ascend and \
+                     no pretoken may be empty"
+                )));
+            }
+            start = end;
+        }
+        let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
+        sum(columns.counts.iter().copied())?;
+        // The canonical order shows that no pretoken stands twice.
+        let ascends = (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
+        if ascends && !columns.counts.contains(&0) {
+            return Ok(columns);
+        }
+        PretokenCounts::merge(&[&columns])
+    }
+
+    /// The sum: each pretoken once, with the sum of its counts; the totals are added too.
+    pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
+        // Counts are added modulo 2^64: where all of them together are less, none can wrap.
+        sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
+        let n_entries: usize = parts.iter().map(|part| part.len()).sum();
+        let threads = match n_entries {
+            0..SERIAL => 1,
+            _ => parallel::wanted(0),
+        };
+        let table = SharedTable::new(None)?;
+        let parts_of_columns = parts.iter().flat_map(|part| {
+            (0..part.len())
+                .step_by(PRETOKENS_PER_JOB)
+                .map(move |first| (part, first..part.len().min(first + PRETOKENS_PER_JOB)))
+        });
+        parallel::for_each(threads, parts_of_columns, |(part, indices)| {
+            let mut batches = Batches::new(&table)?;
+            for index in indices {
+                let (pretoken, count) = (part.pretoken(index), part.counts[index]);
+                match PretokenKey::of(pretoken) {
+                    Some(key) => batches.add(&table, key, count)?,
+                    None => table.add_long(table.hasher.hash_bytes(pretoken), pretoken, count)?,
+                }
+            }
+            batches.flush(&table)
+        })?;
+        let mut merged = table.into_counts(threads)?;
+        merged.n_bytes = sum(parts.iter().map(|part| part.n_bytes))?;
+        merged.n_documents = sum(parts.iter().map(|part| part.n_documents))?;
+        merged.n_special_literals = sum(parts.iter().map(|part| part.n_special_literals))?;
+        Ok(merged)
+    }
+}
+
+/// A sum that fits in 64 bits: more is an error, never a wrapped count.
+fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
+    let sum: u128 = counts.map(u128::from).sum();
+    u64::try_from(sum).map_err(|_| {
+        Error::Counts(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
+    })
+}

@@ -1,0 +1,63 @@
+//! A few ids in sixteen bytes, as an entry of the cache holds them.
+
+/// Most ids in an entry.
+pub(in crate::encoder) const INLINE_IDS: usize = 7;
+
+/// The ids of a pretoken in sixteen bytes, of which the last says how many.
+///
+/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. If the key says
+/// that they are in the arena the first two words are how many, and where.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(in crate::encoder) struct Packed([u8; 16]);
+
+impl Packed {
+    /// Packs `ids`, if so many fit.
+    pub(super) fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
+        let mut bytes = [0; 16];
+        let width = if is_narrow { 2 } else { 4 };
+        if ids.len() > if is_narrow { 7 } else { 4 } {
+            return None;
+        }
+        for (slot, id) in bytes.chunks_exact_mut(width).zip(ids) {
+            slot.copy_from_slice(&id.to_le_bytes()[..width]);
+        }
+        bytes[15] = ids.len() as u8;
+        Some(Packed(bytes))
+    }
+
+    /// Says where in the arena the ids are.
+    pub(in crate::encoder) fn spilled(n_ids: u32, begin: u32) -> Self {
+        let mut bytes = [0; 16];
+        for (slot, word) in bytes.chunks_exact_mut(4).zip([n_ids, begin]) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        Packed(bytes)
+    }
+
+    /// How many ids there are, if they are here.
+    #[inline(always)]
+    pub(in crate::encoder) fn len(&self) -> usize {
+        usize::from(self.0[15])
+    }
+
+    /// The ids of narrow ones, and one number more.
+    #[inline(always)]
+    pub(in crate::encoder) fn narrow(&self) -> [u16; 8] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n], [o, p]].map(u16::from_le_bytes)
+    }
+
+    /// The ids of wide ones.
+    #[inline(always)]
+    pub(in crate::encoder) fn wide(&self) -> [u32; 4] {
+        let [first, second, third, fourth] = self.words();
+        [first, second, third, fourth & 0x00ff_ffff]
+    }
+
+    #[inline(always)]
+    pub(in crate::encoder) fn words(&self) -> [u32; 4] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
+        [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
+    }
+}

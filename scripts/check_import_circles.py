@@ -1,0 +1,126 @@
+"""Finds import circles among the Rust modules of a crate: `python scripts/check_import_circles.py [FOLDER]`.
+
+A module depends on the modules that its `use` lines and paths (`crate::a::b`, `super::c`, `d::Item` of a child) name.
+`mod` lines and re-exports (`pub use child::Item`) are no dependencies; `#[cfg(test)]` modules are left out. Exit status 1
+if there is a circle.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from count_product_lines import without_tests
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    """Prints the circles of the core and of the Python module."""
+    folders = sys.argv[1:] or ["crates/core/src", "crates/python/src"]
+    n_circles = 0
+    for folder in folders:
+        found = circles(edges(_ROOT / folder))
+        n_circles += len(found)
+        for circle in found:
+            print(f"{folder}: {' <-> '.join(circle)}")
+    print(f"{n_circles} import circles")
+    return 1 if n_circles else 0
+
+
+def edges(folder: Path) -> dict[str, set[str]]:
+    """For each module (its path, `::` between) those that it depends on."""
+    sources = {}
+    for path in sorted(folder.rglob("*.rs")):
+        parts = list(path.relative_to(folder).with_suffix("").parts)
+        if parts[-1] in ("mod", "lib"):
+            parts.pop()
+        if "tests" not in parts:
+            sources["::".join(parts)] = "\n".join(without_tests(path.read_text(encoding="utf-8").splitlines()))
+    return {name: _dependencies(name, text, set(sources)) for name, text in sources.items()}
+
+
+def _dependencies(module: str, text: str, modules: set[str]) -> set[str]:
+    text = re.sub(r"//[^\n]*|pub\(in [^)]*\)", "", text)
+    text = re.sub(r"^\s*pub(?:\([^)]*\))? use [^;]*;", "", text, flags=re.M)
+    found = set()
+    own = module.split("::") if module else []
+    for use in re.findall(r"\buse ((?:crate|super|self)[^;]*|[a-z_]+::[^;]*);", text):
+        for path in _flat(use.replace("\n", " ")):
+            found.add(_resolved(path, own, modules))
+    for path in re.findall(r"\b((?:crate|super)(?:::[a-z_]\w*)+)", text):
+        found.add(_resolved(path, own, modules))
+    return {name for name in found if name is not None and name != module}
+
+
+def _flat(use: str) -> list[str]:
+    """The single paths of a use tree."""
+    use = use.strip()
+    brace = use.find("{")
+    if brace < 0:
+        return [use.split(" as ")[0].strip()]
+    head, inside = use[:brace], use[brace + 1 : use.rfind("}")]
+    parts, depth, last = [], 0, 0
+    for at, character in enumerate(inside + ","):
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth == 0:
+            parts.append(inside[last:at])
+            last = at + 1
+    return [path for part in parts if part.strip() for path in _flat(head + part.strip())]
+
+
+def _resolved(path: str, own: list[str], modules: set[str]) -> str | None:
+    """The module that a path names, or the one that holds the item it names."""
+    parts = path.split("::")
+    if parts[0] == "crate":
+        parts = parts[1:]
+    elif parts[0] == "super":
+        base = own
+        while parts and parts[0] == "super":
+            base, parts = base[:-1], parts[1:]
+        parts = base + parts
+    else:
+        parts = own + parts
+        if "::".join(parts[: len(own) + 1]) not in modules:
+            return None
+    for length in range(len(parts), 0, -1):
+        if "::".join(parts[:length]) in modules:
+            return "::".join(parts[:length])
+    return "" if "" in modules and parts else None
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one module (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in sorted(graph[name]):
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            component = []
+            while True:
+                component.append(stack.pop())
+                if component[-1] == name:
+                    break
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for name in sorted(graph):
+        if name not in index:
+            visit(name)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
