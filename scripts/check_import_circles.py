@@ -1,8 +1,8 @@
 """Finds import circles among the Rust modules of a crate: `python scripts/check_import_circles.py [FOLDER]`.
 
 A module depends on the modules that its `use` lines and paths (`crate::a::b`, `super::c`, `d::Item` of a child) name.
-`mod` lines and re-exports (`pub use child::Item`) are no dependencies; `#[cfg(test)]` modules are left out. Exit status 1
-if there is a circle.
+`mod` lines and re-exports (`pub use child::Item`) are no dependencies; `#[cfg(test)]` modules are left out. Exit
+status 1 if there is a circle.
 """
 
 from __future__ import annotations

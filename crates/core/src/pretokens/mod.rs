@@ -34,11 +34,8 @@ use crate::monitor::OnProgress;
 use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
+pub use scan::ENDS_PER_FILL;
 pub use unicode_tables::UNICODE_VERSION;
-
-/// The most ends that one call of [`Pretokenizer::fill`] gives. Only several patterns without a hand-written scanner may
-/// give more.
-pub const ENDS_PER_FILL: usize = 4096;
 
 /// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
 pub const MAX_PATTERNS: usize = 32;

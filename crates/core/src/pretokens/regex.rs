@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fancy_regex::{Input, Regex};
 
-use super::ENDS_PER_FILL;
 use super::linear_regex::LinearRegex;
+use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
 use crate::memory::{Room, TryReserve};
 use crate::monitor::OnProgress;

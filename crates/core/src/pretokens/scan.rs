@@ -2,12 +2,16 @@
 //!
 //! [`super::window`] turns 64 bytes into bit masks, [`Rules`] turns the masks into the starts of pretokens.
 
+use super::byte_block;
 use super::byte_block::Block;
 use super::runs::Text;
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
-use super::{ENDS_PER_FILL, byte_block};
 use crate::cpu::CpuTier;
 use crate::error::Result;
+
+/// The most ends that one call of [`Pretokenizer::fill`] gives. Only several patterns without a hand-written scanner may
+/// give more.
+pub const ENDS_PER_FILL: usize = 4096;
 use crate::memory::TryReserve;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson

@@ -4,8 +4,8 @@
 //! nothing outside of its segment. In a tokenizer.json this is a `Sequence` of `Split`s with the behavior `Isolated`.
 //! Cost: each pattern runs once over the text.
 
-use super::ENDS_PER_FILL;
 use super::regex::{RegexScanner, room};
+use super::scan::ENDS_PER_FILL;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{Merge, MergeOptions, TieBreak, WeightedPretokens};
+use super::options::{Merge, MergeOptions, TieBreak, WeightedPretokens};
 use crate::error::Result;
 use crate::monitor::{Monitor, Stage};
 

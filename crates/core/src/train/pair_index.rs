@@ -6,9 +6,9 @@
 
 use std::ops::{DerefMut, Range};
 
-use super::MergeOptions;
 use super::apply_merge::{MergeStep, ThreadState};
 use super::atomic_array::{AtomicArray, AtomicCell};
+use super::options::MergeOptions;
 use super::pair_queue::PairQueue;
 use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;

@@ -7,8 +7,8 @@
 //! An entry's rank holds the count and the tie in one integer. For [`TieBreak::BytesGreatest`] the tie is the first
 //! eight bytes of the left token; whole tokens are compared only when those are equal too.
 
+use super::options::{MergeOptions, TieBreak};
 use super::pair_table::pair_of;
-use super::{MergeOptions, TieBreak};
 use crate::error::Result;
 use crate::memory::TryReserve;
 

@@ -1,6 +1,6 @@
 //! Progress of training: the merges so far, reported about ten times a second.
 
-use super::{Merge, MergeOptions};
+use super::options::{Merge, MergeOptions};
 use crate::error::Result;
 use crate::monitor::{Monitor, Stage, Ticker};
 

@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use super::atomic_array::{AtomicArray, AtomicCell};
-use super::{MergeOptions, WeightedPretokens};
+use super::options::{MergeOptions, WeightedPretokens};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 

@@ -32,12 +32,12 @@
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
 use super::count_pairs;
+use super::options::{MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use super::workers::{PoolHandle, Task};
-use super::{MergeOptions, Shortage, Trained, Tuning};
 use crate::error::Result;
 use crate::memory::TryReserve;
 

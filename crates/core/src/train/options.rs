@@ -1,0 +1,93 @@
+//! What training takes and gives.
+
+/// The tie rule: which of several equally frequent pairs is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TieBreak {
+    /// The least (left id, right id), where the id of byte `b` is [`MergeOptions::byte_order`]`[b]`.
+    IdsLeast,
+    /// The greatest (left bytes, right bytes), compared as a tuple.
+    BytesGreatest,
+}
+
+/// The options of training.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    /// The most merges to learn.
+    pub n_merges: usize,
+    /// The tie rule.
+    pub tie_break: TieBreak,
+    /// `byte_order[b]` is the index of byte `b` among the ids of single bytes: a permutation.
+    pub byte_order: [u8; 256],
+    /// Pairs that occur less often are never merged; 0 means 1.
+    pub min_frequency: u64,
+    /// The most bytes of a merged token.
+    pub max_token_bytes: Option<usize>,
+    /// Bytes of memory that training may take, the pretokens included; checked before it starts.
+    pub max_memory: Option<u64>,
+    /// Threads to use; 0 means one for each processor.
+    pub threads: usize,
+}
+
+impl MergeOptions {
+    /// The inverse of [`MergeOptions::byte_order`]: the byte of each symbol below 256.
+    pub(super) fn byte_of_symbol(&self) -> [u8; 256] {
+        let mut bytes = [0; 256];
+        for (byte, &symbol) in (0..=255u8).zip(&self.byte_order) {
+            bytes[usize::from(symbol)] = byte;
+        }
+        bytes
+    }
+}
+
+/// A learned merge (left, right): symbols 0..=255 are byte values, symbol 256 + r is the result of merge r.
+pub type Merge = (u32, u32);
+
+/// Distinct pretokens with their counts, as columns: pretoken i is
+/// `bytes[ends[i - 1]..ends[i]]` (from 0 for the first) and occurs `counts[i]` times.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightedPretokens<'a> {
+    /// The bytes of all pretokens, one after the other.
+    pub bytes: &'a [u8],
+    /// The end of each in `bytes`.
+    pub ends: &'a [u64],
+    /// The count of each.
+    pub counts: &'a [u64],
+}
+
+impl WeightedPretokens<'_> {
+    /// Bytes of memory that the columns take.
+    pub(super) fn n_bytes(&self) -> u64 {
+        (size_of_val(self.bytes) + size_of_val(self.ends) + size_of_val(self.counts)) as u64
+    }
+}
+
+/// The result of training.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trained {
+    /// The merges in rank order.
+    pub merges: Vec<Merge>,
+    /// Why there are fewer than `n_merges`; `None` when there are not.
+    pub shortage: Option<Shortage>,
+}
+
+/// Why the remaining pairs may not be merged. With neither reason no pair is left: every pretoken is one token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortage {
+    /// Some short enough pair occurs less often than [`MergeOptions::min_frequency`].
+    pub has_rare: bool,
+    /// Some pair would make a token longer than [`MergeOptions::max_token_bytes`].
+    pub has_long: bool,
+}
+
+/// Settings that change the cost of training, never its result. Tests vary them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tuning {
+    /// Pairs that occur less often are left out at first.
+    pub threshold: u64,
+    /// Position lists of at least this length are shared between threads.
+    pub share_from: usize,
+    /// Whether new position lists may use the slots of merged pairs.
+    pub reuses_slots: bool,
+    /// The least width in bytes of a symbol and of a position.
+    pub widths: (u64, u64),
+}
