@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pairloom_core::corpus::{self, RecordErrors};
-use pairloom_core::encoder::{BlockOptions, Place};
+use pairloom_core::encoder::{BlockOptions, BlockSource};
 use pairloom_core::ids::Id;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -272,10 +272,10 @@ impl BlockEncoder {
         let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;
         let name = name.map(utf8).transpose()?.unwrap_or_default();
         let first = first.map(|first| count_argument("first", first)).transpose()?.unwrap_or(0);
-        let place = Place { name: &name, first };
+        let source = BlockSource { name: &name, first_document: first };
         match &mut *self.0.lock()? {
-            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, place),
-            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, place),
+            AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, source),
+            AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, source),
         }
     }
 
@@ -309,9 +309,9 @@ fn encoded<'py, I: Id + Item>(
     py: Python<'py>,
     encoder: &mut pairloom_core::encoder::BlockEncoder<I>,
     documents: &corpus::Documents,
-    place: Place<'_>,
+    source: BlockSource<'_>,
 ) -> PyResult<Encoded<'py>> {
-    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, place, monitor))?;
+    let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, source, monitor))?;
     let literals = rows(py, encoded.literals.into_flattened(), 3)?;
     Ok((lent(py, encoded.ids)?.into_any(), array(py, encoded.ends)?, literals))
 }

@@ -1,7 +1,7 @@
-//! Many texts at once, over all threads.
+//! Encodes many texts on all threads.
 //!
-//! Enters: texts. Leaves: all ids in one array with the offsets of each text, or one count a text. Threads
-//! take stretches of about [`GROUP_BYTES`]; what comes out does not depend on who takes which.
+//! A job is a group of texts of about [`GROUP_BYTES`]. Results are collected in the order of the texts, so they do not
+//! depend on threads.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
 use crate::text::Text;
 
-/// How much text a thread takes at a time.
+/// Bytes of text in a job.
 const GROUP_BYTES: usize = 1 << 17;
 
-/// The product of one stretch: the ids of its texts, if they are wanted, and how many each has.
+/// The result of a job: the ids of its texts, if they are wanted, and how many each text has.
 struct GroupResult<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
-    /// The text at hand in UTF-8, where it is not that already.
+    /// The current text in UTF-8, if it is stored otherwise.
     buffer: String,
 }
 
@@ -57,10 +57,8 @@ impl Encoder {
         Ok((all, offsets))
     }
 
-    /// Gives the ids of all texts to `take`, many texts at a time: their ids, one after the other, and how many each
-    /// text has.
-    ///
-    /// `take` is called in the order of the texts and by the calling thread, while others encode what follows.
+    /// Gives the ids of all texts to `take`, a group of texts at a time: their ids, one after the other, and how many
+    /// each text has. The calling thread calls `take`, in the order of the texts.
     pub fn encode_each<I: Id>(
         &self,
         texts: &[impl Text],
@@ -105,14 +103,14 @@ impl Encoder {
         Ok(counts)
     }
 
-    /// Runs `encode` over all texts and `join` over the pieces, in the order of the texts.
+    /// Calls `encode` for all texts, and `collect` for the groups in order.
     fn for_all<I: Id>(
         &self,
         texts: &[impl Text],
         threads: usize,
         monitor: &dyn Monitor,
         encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, OnProgress<'_>) -> Result<usize> + Sync,
-        mut join: impl FnMut(&mut GroupResult<I>) -> Result<()>,
+        mut collect: impl FnMut(&mut GroupResult<I>) -> Result<()>,
     ) -> Result<()> {
         let groups = groups(texts, GROUP_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
@@ -134,7 +132,7 @@ impl Encoder {
                 Ok(())
             })
         };
-        encode_jobs(groups.len(), threads, n_bytes, monitor, job, |result, _| join(result))
+        encode_jobs(groups.len(), threads, n_bytes, monitor, job, |result, _| collect(result))
     }
 }
 

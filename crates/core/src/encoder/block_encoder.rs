@@ -1,4 +1,7 @@
-//! Blocks of documents to ids.
+//! Encodes the documents of a corpus, block by block.
+//!
+//! A long document may be divided among blocks and texts, see [`Splitter`]. The encoder keeps what is open between two
+//! blocks: the text that is not final, and whether the next text begins a document.
 
 use std::sync::Arc;
 
@@ -8,10 +11,11 @@ use crate::corpus::{Buffer, BufferPool, Content};
 use crate::encoder::{Encoder, LiteralCounts, SpecialPolicy, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
+use crate::memory::TryReserve;
 use crate::monitor::Monitor;
 use crate::pretokens::safe_cuts::SafeCuts;
 
-/// What is put around documents, and what literals of special tokens in them are.
+/// Ids around documents, and what literals of special tokens in them become.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockOptions {
     /// The id put before each document.
@@ -20,19 +24,19 @@ pub struct BlockOptions {
     pub end_id: Option<u32>,
     /// What literals of special tokens become.
     pub specials: Specials,
-    /// Threads to use; 0 for all there are.
+    /// Threads to use; 0: one for each processor.
     pub threads: usize,
 }
 
-/// Encodes documents block after block.
+/// Encodes blocks of documents.
 pub struct BlockEncoder<I> {
     encoder: Arc<Encoder>,
     parts: Splitter,
     options: BlockOptions,
     buffers: BufferPool<Vec<I>>,
     /// Whether the next text begins a document.
-    at_begin: bool,
-    /// Bytes of the open document that were encoded.
+    at_document_start: bool,
+    /// Bytes of the open document that are encoded.
     n_open_bytes: usize,
 }
 
@@ -40,15 +44,15 @@ pub struct BlockEncoder<I> {
 pub struct Encoded<I: Id> {
     /// All ids, one document after the other.
     pub ids: Buffer<Vec<I>>,
-    /// Where documents end in `ids`; ids after the last end are of a document that goes on.
+    /// Where documents end in `ids`; ids after the last end belong to a document that goes on in the next block.
     pub ends: Vec<i64>,
-    /// (document, special token, how often): the literals that are plain text, in the order of the documents.
-    /// Documents are counted by the ends before them in the block.
+    /// (document, special token, count): literals that were encoded as text, in the order of the documents. A document's
+    /// number is how many documents end before it in the block.
     pub literals: Vec<[i64; 3]>,
 }
 
 impl<I: Id> BlockEncoder<I> {
-    /// At the beginning of a corpus.
+    /// For the start of a corpus. [`Error::Invalid`] if `begin_id` or `end_id` is not an id of the encoder.
     pub fn new(encoder: Arc<Encoder>, options: BlockOptions) -> Result<Self> {
         for (name, id) in [("begin_id", options.begin_id), ("end_id", options.end_id)] {
             if let Some(id) = id
@@ -68,28 +72,26 @@ impl<I: Id> BlockEncoder<I> {
             parts: Splitter::new(safe_cuts),
             options,
             buffers: BufferPool::default(),
-            at_begin: true,
+            at_document_start: true,
             n_open_bytes: 0,
         })
     }
 
-    /// The ids of the next block, but for those of text that may not be cut off yet.
-    ///
-    /// `place` says where the block's first document is, for messages.
+    /// The ids of the next block, except for text at its end that is not final. `source` is for messages.
     pub fn push(
         &mut self,
         documents: &Documents,
-        place: Place<'_>,
+        source: BlockSource<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Encoded<I>> {
-        let BlockEncoder { encoder, parts, options, buffers, at_begin, n_open_bytes } = self;
+        let BlockEncoder { encoder, parts, options, buffers, at_document_start, n_open_bytes } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
         parts.with(documents, |texts| {
-            // Hardly any block has more than three ids for four bytes; room that is not touched takes no memory.
+            // Hardly any block has more than three ids for four bytes; pages that are not touched take no memory.
             let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
-            let mut encoded = Encoded { ids, ends: Vec::new(), literals: Vec::new() };
-            encoded.ends.try_reserve_exact(documents.len()).map_err(Error::out_of_memory("offsets"))?;
+            let ends = Vec::with_room(documents.len(), "offsets")?;
+            let mut encoded = Encoded { ids, ends, literals: Vec::new() };
             let counts = LiteralCounts::new(encoder.specials(), specials == Specials::Error);
             let policy = match specials {
                 Specials::Recognise => SpecialPolicy::All,
@@ -102,11 +104,11 @@ impl<I: Id> BlockEncoder<I> {
                 let mut rest = ids;
                 for (&n_ids, &is_end) in counts.iter().zip(&mut is_end) {
                     let (ids, after) = rest.split_at(n_ids);
-                    if *at_begin {
+                    if *at_document_start {
                         all.extend(begin_id);
                     }
                     all.extend_from_slice(ids);
-                    *at_begin = is_end;
+                    *at_document_start = is_end;
                     if is_end {
                         all.extend(end_id);
                         ends.push(all.len() as i64);
@@ -117,19 +119,16 @@ impl<I: Id> BlockEncoder<I> {
             });
             let found = counts.into_sorted();
             if let Err(Error::DisallowedSpecial { token, offset }) = done {
-                // The first in the order of the texts is that of the error.
+                // The error is the first in the order of the texts.
                 let text = found.first().map_or(0, |count| count.text);
-                let document =
-                    place.first + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
+                let document = source.first_document
+                    + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
                 let offset = bytes_open_after(texts, text, *n_open_bytes) + offset;
-                let place = format!("{}: document {document}", place.name);
-                return Err(Error::LiteralInData { location: place, token, offset });
+                let location = format!("{}: document {document}", source.name);
+                return Err(Error::LiteralInData { location, token, offset });
             }
             done?;
-            encoded
-                .literals
-                .try_reserve_exact(found.len())
-                .map_err(Error::out_of_memory("special tokens"))?;
+            encoded.literals = Vec::with_room(found.len(), "special tokens")?;
             let (mut document, mut text) = (0, 0);
             for count in found {
                 document += texts.is_end[text..count.text].iter().filter(|&&is_end| is_end).count();
@@ -141,23 +140,23 @@ impl<I: Id> BlockEncoder<I> {
         })
     }
 
-    /// Forgets the document that is open: of its text nothing more will come.
+    /// Drops the open document: the rest of its text will not come.
     pub fn withdraw(&mut self) {
         self.parts.clear();
-        (self.at_begin, self.n_open_bytes) = (true, 0);
+        (self.at_document_start, self.n_open_bytes) = (true, 0);
     }
 }
 
-/// Where a block's first document is: the name of its file, and how many documents of that come before it.
+/// Where a block comes from.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct BlockSource<'a> {
     /// The name of the file.
     pub name: &'a str,
     /// Documents of the file before the block.
-    pub first: u64,
+    pub first_document: u64,
 }
 
-/// How many bytes of an open document lie before text number `n` of a block.
+/// Bytes of the document that text `n` of a block belongs to, before that text; `before` of them in earlier blocks.
 fn bytes_open_after(texts: &Texts<'_>, n: usize, before: usize) -> usize {
     let last_end = texts.is_end[..n].iter().rposition(|&is_end| is_end);
     let open = texts.texts[last_end.map_or(0, |at| at + 1)..n].iter().map(|text| text.len()).sum::<usize>();

@@ -22,9 +22,9 @@ use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
 
-/// Bytes of a part.
+/// Bytes of a part of a file.
 const PART_BYTES: u64 = 4 << 20;
-/// Bytes of the first block of a part: it may be all that is needed.
+/// Bytes of the first block of a part: the file may be small.
 const FIRST_BLOCK_BYTES: usize = 1 << 14;
 /// Bytes of later blocks: they stay in the second-level cache until they are encoded.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -46,7 +46,7 @@ struct FilePart<I> {
 }
 
 impl Encoder {
-    /// The ids of a file, which is UTF-8. `threads` of 0 are all there are.
+    /// The ids of a UTF-8 file. `threads` 0: one for each processor.
     pub fn encode_file<I: Id>(
         &self,
         path: &Path,
@@ -71,7 +71,7 @@ impl Encoder {
         self.check_width::<I>()?;
         let file = File::open(path).map_err(Error::io(path))?;
         let metadata = file.metadata().map_err(Error::io(path))?;
-        // A pipe, and a file that says it is empty (as in /proc), is read to its end.
+        // Pipes have no size, and files in /proc have size 0: they are read to their end as one part.
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
         let n_parts = match size {
             Some(n_bytes) if is_memoryless && threads != 1 => n_bytes.div_ceil(part_bytes),
@@ -115,7 +115,7 @@ impl Encoder {
     }
 }
 
-/// What all threads need to know.
+/// What the jobs share.
 struct FileScan<'a> {
     encoder: &'a Encoder,
     source: Source<'a>,
@@ -127,7 +127,7 @@ struct FileScan<'a> {
 }
 
 impl FileScan<'_> {
-    /// Encodes the part of this number, up to the next cut that there is. Empty if it begins at no cut.
+    /// Encodes part `number`, to the next cut. Empty if there is no cut where it begins: the part before it goes on.
     fn encode_part<I: Id>(
         &self,
         number: u64,
@@ -151,7 +151,7 @@ impl FileScan<'_> {
         Ok(())
     }
 
-    /// The cut of this number: the first is the file's begin, the last its end.
+    /// Cut `number`: 0 is the start of the file, `n_parts` its end.
     fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
         match number {
             0 => Ok(Some(0)),
@@ -192,7 +192,7 @@ impl FileScan<'_> {
                     return Ok(());
                 }
                 at += n_used as u64;
-                // If nothing was certain, look at twice as much: a long pretoken is scanned a few times, not often.
+                // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
                 n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES.min(n_bytes * 4) };
             }
         })

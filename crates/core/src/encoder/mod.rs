@@ -1,9 +1,13 @@
-//! Text to ids.
+//! Encodes text to ids.
 //!
-//! Enters: UTF-8 text. Leaves: ids, or only their number. The road of one text: special tokens cut it into
-//! documents, the pretokenizer cuts those into pretokens, and each pretoken is merged on its own: always the
-//! mergeable pair of lowest rank, leftmost first, until none is left ([`naive`] says it in ten lines).
-//! Nothing is merged twice: what was merged once, by whichever thread, is found again in a bounded cache.
+//! Special tokens divide a text into documents, the pretokenizer splits those into pretokens, and each pretoken is merged
+//! by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`] is the definition, in
+//! ten lines). A bounded cache keeps the ids of pretokens for all threads, so nearly every pretoken is looked up, not
+//! merged.
+//!
+//! - `worker.rs`: the special tokens and documents of one text, on one thread.
+//! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.
+//! - `batch.rs`, `file.rs`, `stream.rs`, `block_encoder.rs`: many texts, a file, text in parts, a corpus.
 
 mod batch;
 mod block_encoder;
@@ -37,14 +41,14 @@ use pool::Pool;
 use shared::Shared;
 use worker::Worker;
 
-pub use block_encoder::{BlockEncoder, BlockOptions, Encoded, Place};
+pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;
 
-/// What may be chosen about an encoder without changing its ids.
+/// Options that do not change the ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Most bytes of cache, for all threads; half as much again while a table of it is copied to the next.
+    /// Most bytes of the cache, which all threads share; up to 1.5 times that while its table is replaced.
     pub cache_bytes: usize,
     /// The instructions to use, which the processor must have.
     pub tier: CpuTier,
@@ -56,32 +60,31 @@ impl Default for EncoderOptions {
     }
 }
 
-/// Which special tokens a text may hold.
+/// What literals of special tokens in a text become.
 #[derive(Clone, Copy, Default)]
 pub enum SpecialPolicy<'a> {
-    /// All of the encoder's are recognised.
+    /// Ids, for all special tokens of the encoder.
     #[default]
     All,
-    /// None is recognised: their literals are plain text.
+    /// Ordinary text.
     None,
-    /// None is recognised; their literals are counted, or refused.
+    /// Ordinary text that is counted, or an error.
     Counted(&'a LiteralCounts<'a>),
-    /// Those of `allowed` are recognised; one of `disallowed` anywhere in the text is
-    /// [`Error::DisallowedSpecial`].
+    /// Ids, [`Error::DisallowedSpecial`], or ordinary text.
     Some {
-        /// What becomes an id.
+        /// Those that become ids.
         allowed: &'a SpecialTokens,
-        /// What is an error.
+        /// Those that are an error anywhere in the text.
         disallowed: &'a SpecialTokens,
     },
 }
 
 impl SpecialPolicy<'_> {
-    /// Fails where `text`, which has this number in its batch, holds a disallowed literal.
+    /// Fails if `text`, the one of this number in its batch, holds a disallowed literal.
     fn check(&self, number: usize, text: &str) -> Result<()> {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => Ok(()),
-            SpecialPolicy::Counted(counts) => counts.look(number, text),
+            SpecialPolicy::Counted(counts) => counts.count(number, text),
             SpecialPolicy::Some { disallowed, .. } => match disallowed.find(text.as_bytes(), 0) {
                 Some(found) => {
                     let token = disallowed.tokens()[found.index].0.clone();
@@ -93,7 +96,7 @@ impl SpecialPolicy<'_> {
     }
 }
 
-/// Turns text into ids. Immutable from outside: share one between threads.
+/// Encodes text. Threads share one.
 pub struct Encoder {
     shared: Shared,
     workers: Pool<Worker>,
@@ -126,24 +129,24 @@ impl Encoder {
         &self.shared.specials
     }
 
-    /// Whether the id is that of an ordinary or a special token.
+    /// Whether an ordinary or special token has this id.
     pub fn has_id(&self, id: u32) -> bool {
         self.shared.vocabulary.token(id).is_some()
             || self.shared.specials.tokens().iter().any(|&(_, special)| special == id)
     }
 
-    /// The largest id, of ordinary and special tokens, + 1.
+    /// The largest id of ordinary and special tokens, + 1.
     #[inline]
     pub fn n_ids(&self) -> usize {
         self.shared.specials.n_ids().max(self.shared.vocabulary.n_ids())
     }
 
-    /// Appends the ids of `text` to `out`. On an error what was appended is taken back.
+    /// Appends the ids of `text` to `out`; on an error `out` is unchanged.
     pub fn encode<I: Id>(&self, text: &str, specials: SpecialPolicy<'_>, out: &mut Vec<I>) -> Result<()> {
         self.encode_with_progress(text, specials, out, &mut |_| Ok(()))
     }
 
-    /// The same for a text so long that the caller may want to know how far it is, or to stop.
+    /// The same with a monitor, for long texts.
     pub fn encode_long<I: Id>(
         &self,
         text: &str,
@@ -175,7 +178,7 @@ impl Encoder {
         done
     }
 
-    /// How many ids [`encode`](Self::encode) would give; stops counting once there are `limit`.
+    /// The number of ids that [`encode`](Self::encode) gives; stops at `limit`.
     pub fn count(
         &self,
         text: &str,
@@ -211,7 +214,7 @@ impl Encoder {
         }
     }
 
-    /// Runs `work` with a worker of the pool, or a new one where all are busy.
+    /// Runs `work` with an idle worker, or a new one if all are busy.
     fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
         let mut worker = match self.workers.take() {
             Some(worker) => worker,
@@ -219,6 +222,7 @@ impl Encoder {
         };
         let done = work(&mut worker);
         self.workers.put(worker);
+        // While a worker refers to an old table of the cache, its memory stays in use.
         if self.shared.take_new_table() {
             self.workers.visit(|worker| worker.refresh(&self.shared.cache));
         }
@@ -226,9 +230,9 @@ impl Encoder {
     }
 }
 
-/// Runs jobs that encode `n_bytes` of text in all, on up to `threads` threads.
+/// Runs jobs that encode `n_bytes` of text in total, on up to `threads` threads, and collects their results in order.
 ///
-/// At most three results for each thread wait to be collected.
+/// At most three results a thread wait to be collected.
 fn encode_jobs<R: Send + Default>(
     n_jobs: usize,
     threads: usize,

@@ -1,47 +1,48 @@
-//! Where ids go: into an array, or only into a count.
+//! Receivers of ids: an array, or only a count.
 
 use std::ptr;
 
 use super::cache::arena::Stored;
 use super::cache::packed::{INLINE_IDS, Packed};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::Id;
+use crate::memory::TryReserve;
 
-/// Takes the ids of a text in order.
+/// Receives the ids of a text in order.
 ///
-/// In the loop over pretokens ids go through a cursor, which holds what changes in registers: `open` makes
-/// room, `put_entry` writes without asking, `close` gives the room back.
+/// The hot loop writes through a cursor, which the compiler keeps in registers: `open` reserves room for a whole batch,
+/// `put_entry` writes without a check of capacity, `close` sets the length.
 pub(super) trait Output {
-    /// Where the next id goes.
+    /// Where the next id is written.
     type Cursor: Copy;
 
     /// A cursor with room for the ids of `n` entries.
     fn open(&mut self, n: usize) -> Result<Self::Cursor>;
 
-    /// Takes the ids of an entry.
+    /// Writes the ids of a cache entry.
     ///
     /// # Safety
-    /// The cursor has room for one more entry, and the sink was not touched since it was opened.
+    /// The cursor has room for one more entry, and no other method of the output was called since it was opened.
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut Self::Cursor, ids: &Packed);
 
-    /// Keeps what was put.
+    /// Makes the ids written through the cursor part of the output.
     ///
     /// # Safety
-    /// The cursor is the last one opened, and the sink was not touched since.
+    /// The cursor is the last one opened, and no other method of the output was called since.
     unsafe fn close(&mut self, cursor: Self::Cursor);
 
-    /// Takes any number of ids.
+    /// Appends ids.
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()>;
 
-    /// Takes the ids of a record.
+    /// Appends the ids of a record of the cache.
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()>;
 
-    /// Takes one id.
+    /// Appends an id.
     fn put(&mut self, id: u32) -> Result<()> {
         self.extend([id].into_iter())
     }
 
-    /// Whether nothing more is wanted.
+    /// Whether no more ids are wanted.
     fn is_full(&self) -> bool {
         false
     }
@@ -55,20 +56,20 @@ impl<I: Id> Output for Ids<'_, I> {
 
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
-        self.0.try_reserve(n * INLINE_IDS + 1).map_err(Error::out_of_memory("ids"))?;
+        self.0.grow(n * INLINE_IDS + 1, "ids")?;
         // SAFETY: The length is within the capacity.
         Ok(unsafe { self.0.as_mut_ptr().add(self.0.len()) })
     }
 
     #[inline(always)]
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
-        // SAFETY: By the contract there is room for all that is written: `open` counts one more than an entry
-        // holds. Those that are kept are at most as many as an entry holds.
+        // SAFETY: Each call writes all slots of an entry, at most INLINE_IDS + 1, and keeps at most INLINE_IDS of them.
+        // `open` reserved INLINE_IDS for each entry and one more, so the last write fits too.
         unsafe {
             if !NARROW {
                 cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
             } else if size_of::<I>() == 2 && cfg!(target_endian = "little") {
-                // As they are, in one go.
+                // An entry holds the ids as they are: one copy of 16 bytes.
                 ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
             } else {
                 cursor
@@ -81,8 +82,8 @@ impl<I: Id> Output for Ids<'_, I> {
 
     #[inline(always)]
     unsafe fn close(&mut self, cursor: *mut I) {
-        // SAFETY: By the contract the cursor points into the spare room of this vector, and all before it
-        // was written.
+        // SAFETY: By the contract the cursor points into the spare capacity of this vector, and all ids before it were
+        // written.
         unsafe {
             let n = cursor.offset_from_unsigned(self.0.as_ptr());
             self.0.set_len(n);
@@ -90,7 +91,7 @@ impl<I: Id> Output for Ids<'_, I> {
     }
 
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
-        self.0.try_reserve(ids.len()).map_err(Error::out_of_memory("ids"))?;
+        self.0.grow(ids.len(), "ids")?;
         self.0.extend(ids.map(I::from_u32));
         Ok(())
     }
@@ -106,8 +107,8 @@ impl<I: Id> Output for Ids<'_, I> {
             Stored::Wide(ids) => return self.extend(ids.iter().map(|&id| u32::from_le_bytes(id))),
         };
         let n = bytes.len() / size_of::<I>();
-        self.0.try_reserve(n).map_err(Error::out_of_memory("ids"))?;
-        // SAFETY: There is room for n ids, and these are their bytes.
+        self.0.grow(n, "ids")?;
+        // SAFETY: There is room for n ids, and `bytes` are theirs: same width, same byte order.
         unsafe {
             ptr::copy_nonoverlapping(
                 bytes.as_ptr(),
@@ -120,7 +121,7 @@ impl<I: Id> Output for Ids<'_, I> {
     }
 }
 
-/// Counts the ids, up to a limit.
+/// Counts the ids; full at a limit.
 pub(super) struct Counter {
     pub(super) n: usize,
     pub(super) limit: usize,

@@ -1,17 +1,17 @@
-//! Workers that wait for work.
+//! Idle workers of an encoder.
 //!
-//! A caller takes one out and puts it back. The lock is only tried: a lock held across fork() costs the child the pool,
-//! never a deadlock. Memory is bounded by the workers that were ever busy at once, [`MAX_IDLE`] at most.
+//! A caller takes a worker out and puts it back. Only `try_lock` is used: a lock held across fork() costs the child the
+//! pool, never a deadlock. At most [`MAX_IDLE`] workers are kept.
 
 use std::sync::{Mutex, MutexGuard};
 
-/// Workers that are kept; more than that are dropped when their work is done.
+/// Workers that are kept; more are dropped when their work is done.
 const MAX_IDLE: usize = 64;
 
-/// How often the lock is tried: it is held for some nanoseconds.
+/// How often the lock is tried: others hold it for nanoseconds.
 const N_TRIES: usize = 100;
 
-/// Values that nobody uses.
+/// Values that nobody uses now.
 pub(super) struct Pool<T>(Mutex<Vec<Box<T>>>);
 
 impl<T> Pool<T> {
@@ -31,7 +31,7 @@ impl<T> Pool<T> {
         self.lock()?.pop()
     }
 
-    /// Puts a value in, or drops it where there is no room.
+    /// Puts a value in, or drops it if the pool is full or locked.
     #[inline]
     pub(super) fn put(&self, value: Box<T>) {
         if let Some(mut values) = self.lock()
@@ -41,7 +41,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Works on all values that nobody has taken out.
+    /// Calls `work` for all values in the pool.
     pub(super) fn visit(&self, mut work: impl FnMut(&mut T)) {
         if let Some(mut values) = self.lock() {
             values.iter_mut().for_each(|value| work(value));
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_kept_up_to_a_bound_and_visited() {
+    fn pool_keeps_values_up_to_a_bound_and_visits_them() {
         let pool = Pool::new();
         assert!(pool.take().is_none());
         for number in 0..MAX_IDLE + 3 {

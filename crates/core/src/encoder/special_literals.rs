@@ -1,7 +1,7 @@
-//! Literals of special tokens in data: what they become, and how many there are.
+//! Literals of special tokens in data.
 //!
-//! A literal such as `<|endoftext|>` inside a web page is data, not a command. Whoever encodes data chooses with
-//! [`Specials`] what such literals become; those that stay text are counted while the text is encoded.
+//! A literal such as `<|endoftext|>` in a web page is data, not markup. [`Specials`] chooses what such literals become;
+//! those that stay text are counted while the text is encoded.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,30 +9,30 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::special::SpecialTokens;
 
-/// What the literal of a special token is in a file, a stream or a corpus.
+/// What the literal of a special token in a file, a stream or a corpus becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Specials {
-    /// It becomes the id of the special token.
+    /// The id of the special token.
     #[default]
     Recognise,
-    /// It is text like any other.
+    /// Ordinary text.
     Ordinary,
-    /// It is [`Error::DisallowedSpecial`].
+    /// [`Error::DisallowedSpecial`].
     Error,
 }
 
-/// How often one special token's literal stands in one text.
+/// How often the literal of a special token occurs in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiteralCount {
     /// The number of the text in its batch.
     pub text: usize,
-    /// The special token's place in [`SpecialTokens::tokens`].
+    /// The index of the special token in [`SpecialTokens::tokens`].
     pub token: usize,
-    /// How often it stands there.
+    /// How often it occurs.
     pub n: u64,
 }
 
-/// Counts the literals in the texts of a batch, or refuses them; shared by the threads that encode the batch.
+/// Counts the literals in the texts of a batch, or makes the first an error. The threads of the batch share it.
 ///
 /// Literals are found as encoding finds them: longest first, left to right, without overlap. Cost: one pass of the
 /// matcher over the text, and a lock only for a text that holds a literal.
@@ -43,13 +43,13 @@ pub struct LiteralCounts<'a> {
 }
 
 impl<'a> LiteralCounts<'a> {
-    /// Nothing counted yet; with `is_error` the first literal is an error.
+    /// No counts yet. `is_error`: the first literal is an error.
     pub fn new(specials: &'a SpecialTokens, is_error: bool) -> Self {
         LiteralCounts { specials, is_error, found: Mutex::default() }
     }
 
-    /// Looks for literals in the text of this number.
-    pub(super) fn look(&self, number: usize, text: &str) -> Result<()> {
+    /// Counts the literals in the text of this number.
+    pub(super) fn count(&self, number: usize, text: &str) -> Result<()> {
         let mut counts: Vec<LiteralCount> = Vec::new();
         let mut from = 0;
         while let Some(found) = self.specials.find(text.as_bytes(), from) {
@@ -74,11 +74,10 @@ impl<'a> LiteralCounts<'a> {
 
     fn add(&self, counts: &[LiteralCount]) -> Result<()> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.try_extend(counts, "special token counts")?;
-        Ok(())
+        found.try_extend(counts, "special token counts")
     }
 
-    /// What was found, in the order of the texts.
+    /// The counts, in the order of the texts.
     pub fn into_sorted(self) -> Vec<LiteralCount> {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable();

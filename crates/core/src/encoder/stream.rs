@@ -1,9 +1,8 @@
-//! Text that comes in pieces, to ids, in memory bounded by the longest pretoken.
+//! Encodes a text that arrives in parts, in memory bounded by the longest pretoken.
 //!
-//! Enters: pieces of text, cut anywhere. Leaves: the ids of the joined text. What has come in is encoded as
-//! far as nothing that may still come can change it; the rest is held back: the last two pretokens, a run of
-//! white space at the end, and what may be the beginning of a special token. A pattern that looks behind
-//! or far ahead gives no such bound, and its text is held until the next special token or the end.
+//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what the rest of the text cannot
+//! change ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. A pattern that
+//! is not memoryless has no such bound: its text is held until the next special token or the end.
 
 use std::sync::Arc;
 
@@ -14,33 +13,32 @@ use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::{Monitor, report_progress};
 
-/// Encodes the concatenation of all it is given.
+/// Encodes a text given in parts.
 pub struct StreamEncoder {
     encoder: Arc<Encoder>,
     specials: Specials,
+    /// Text that is not encoded yet.
     held: String,
-    /// Bytes of text before `held`.
+    /// The offset of `held` in the whole text.
     n_taken: u64,
-    /// Do not look at `held` before it is this long: what is too long to be encoded yet is not scanned
-    /// again for every few bytes that come.
+    /// `held` is not scanned before it has this many bytes. It doubles, so a long pretoken that arrives in small parts is
+    /// scanned in linear time overall.
     pub(super) patience: usize,
     pub(super) is_memoryless: bool,
 }
 
 impl StreamEncoder {
-    /// A stream in which literals of special tokens are what `specials` says.
+    /// An empty stream. `specials`: what literals of special tokens become.
     pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
         let is_memoryless = encoder.shared.pretokenizer.is_memoryless();
         StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, is_memoryless }
     }
 
-    /// Takes more text; appends the ids that are certain by now to `out`.
-    ///
-    /// After an error neither the text nor `out` has changed.
+    /// Takes more text, and appends the ids that are final to `out`. On an error, nothing has changed.
     pub fn push<I: Id>(&mut self, text: &str, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let (n_held, n_out) = (self.held.len(), out.len());
-        self.held.try_reserve(text.len()).map_err(Error::out_of_memory("a stream's text"))?;
+        self.held.try_reserve(text.len()).map_err(Error::out_of_memory("the text of a stream"))?;
         self.held.push_str(text);
         if self.held.len() < self.patience {
             return Ok(());
@@ -60,7 +58,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Encodes what is held as far as it is certain, to its end if it is the last; gives its length.
+    /// Encodes the part of `held` that is final, all of it if it `is_last`; gives its length.
     fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
         let text = OpenText {
             text: &self.held,
@@ -77,7 +75,7 @@ impl StreamEncoder {
             .map_err(|error| error.in_data(String::new))
     }
 
-    /// Ends the text; appends all remaining ids to `out`. The stream is empty again afterwards.
+    /// Ends the text and appends its remaining ids to `out`. Afterwards the stream is empty and can be used again.
     pub fn finish<I: Id>(&mut self, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let n_out = out.len();
@@ -87,7 +85,7 @@ impl StreamEncoder {
         done.map(|_| ())
     }
 
-    /// How many bytes of text are held back now.
+    /// Bytes of text that are held back.
     pub fn n_held_bytes(&self) -> usize {
         self.held.len()
     }

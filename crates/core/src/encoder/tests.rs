@@ -1,4 +1,4 @@
-//! Every road against the definition, on random vocabularies and random texts.
+//! The encoder against its definition, on random vocabularies and random texts.
 
 mod random;
 
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::file::Division;
 use super::*;
-use crate::monitor::{Monitor, Silent, Stage};
+use crate::monitor::Silent;
 use crate::vocabulary::Tokens;
 use random::{Random, Setting, handmade};
 
@@ -14,7 +14,7 @@ const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 static PATTERNS: LazyLock<[&str; 3]> = LazyLock::new(|| [crate::pretokens::gpt2_pattern(), CL100K, O200K]);
 
-/// The definition: specials first, then pretokens, each merged naively.
+/// The definition: special tokens first, then pretokens, each merged by `merge::naive`.
 fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
     let mut ids = Vec::new();
     let mut at = 0;
@@ -72,7 +72,7 @@ fn encode_on_every_tier_equals_the_definition() {
 }
 
 #[test]
-fn long_pretokens_encode_as_defined() {
+fn encode_of_long_pretokens_equals_the_definition() {
     for (setting, mut random) in settings().take(20) {
         let encoder = setting.encoder(EncoderOptions::default());
         for n in [14, 15, 16, 17, 31, 32, 33, 47, 48, 49, 50, 100, 700] {
@@ -85,22 +85,22 @@ fn long_pretokens_encode_as_defined() {
 }
 
 #[test]
-fn all_ways_of_merging_agree() {
+fn merges_of_any_text_equal_the_definition() {
     for (setting, mut random) in settings() {
         let (vocabulary, mut scratch) = (setting.vocabulary(), merge::heap::HeapScratch::default());
         for n in [1, 2, 3, 10, 100, 1000] {
             let text = setting.text(&mut random, n);
-            let (mut by_heap, mut by_places) = (Vec::new(), Vec::new());
+            let (mut by_heap, mut by_rank_ids) = (Vec::new(), Vec::new());
             let heap = merge::heap::merge(&vocabulary, text.as_bytes(), &mut scratch, |id| {
                 by_heap.push(id);
                 Ok(())
             });
             let put = |id| {
-                by_places.push(id);
+                by_rank_ids.push(id);
                 Ok(())
             };
-            let places = merge::by_rank::merge(&vocabulary, text.as_bytes(), put, &mut |_| Ok(()));
-            assert_eq!((heap.is_ok(), &by_heap), (places.is_ok(), &by_places), "{text:?}");
+            let by_rank = merge::by_rank::merge(&vocabulary, text.as_bytes(), put, &mut |_| Ok(()));
+            assert_eq!((heap.is_ok(), &by_heap), (by_rank.is_ok(), &by_rank_ids), "{text:?}");
             if text.len() < 300 && !vocabulary.ignores_merges() && heap.is_ok() {
                 assert_eq!(
                     by_heap,
@@ -113,7 +113,7 @@ fn all_ways_of_merging_agree() {
 }
 
 #[test]
-fn all_ways_of_merging_agree_on_runs() {
+fn merges_of_runs_equal_the_definition() {
     // All strings of one letter, or two, as tokens in any order: many ways to make the same token.
     let mut random = Random(5);
     for _ in 0..2000 {
@@ -137,18 +137,18 @@ fn all_ways_of_merging_agree_on_runs() {
         }
         .unwrap();
         let text: Vec<u8> = (0..7 + random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
-        let (mut expected, mut by_places) = (Vec::new(), Vec::new());
+        let (mut expected, mut by_rank_ids) = (Vec::new(), Vec::new());
         merge::heap::merge(&vocabulary, &text, &mut merge::heap::HeapScratch::default(), |id| {
             expected.push(id);
             Ok(())
         })
         .unwrap();
         let put = |id| {
-            by_places.push(id);
+            by_rank_ids.push(id);
             Ok(())
         };
         merge::by_rank::merge(&vocabulary, &text, put, &mut |_| Ok(())).unwrap();
-        assert_eq!(by_places, expected, "{:?} {tokens:?}", text.escape_ascii().to_string());
+        assert_eq!(by_rank_ids, expected, "{:?} {tokens:?}", text.escape_ascii().to_string());
         if vocabulary.id_of(&text).is_none() {
             assert_eq!(expected, merge::naive::encode_pretoken(&vocabulary, &text).unwrap());
         }
@@ -156,11 +156,11 @@ fn all_ways_of_merging_agree_on_runs() {
 }
 
 #[test]
-fn huge_pretokens_take_no_quadratic_time() {
+fn merge_by_rank_takes_a_linear_number_of_steps() {
     let mut random = Random(7);
     // Learned merges of the alphabet of "a" and "b", among others.
     let encoder = Setting::new(&mut random, PATTERNS[0]).encoder(EncoderOptions::default());
-    let n = 300_000;
+    let n = 1_000_000;
     let letters = ["a", "b", "中", "文", "z"];
     let texts = [
         "a".repeat(n),
@@ -169,19 +169,37 @@ fn huge_pretokens_take_no_quadratic_time() {
         "中文".repeat(n / 6),
         (0..n).map(|_| random.pick(&letters)).collect(),
     ];
-    let begun = std::time::Instant::now();
     for text in &texts {
-        let mut ids = Vec::<u32>::new();
-        encoder.encode(text, SpecialPolicy::None, &mut ids).unwrap();
-        let n_bytes: usize = ids.iter().map(|&id| encoder.shared.vocabulary.token(id).unwrap().len()).sum();
+        let (mut n_bytes, mut n_calls) = (0, 0);
+        let put = |id| {
+            n_bytes += encoder.shared.vocabulary.token(id).unwrap().len();
+            Ok(())
+        };
+        let mut on_progress = |_| {
+            n_calls += 1;
+            Ok(())
+        };
+        merge::by_rank::merge(&encoder.shared.vocabulary, text.as_bytes(), put, &mut on_progress).unwrap();
         assert_eq!(n_bytes, text.len());
+        // At most a candidate for each byte, two for each merge, an id for each byte, and the ranks.
+        let max_steps = 4 * text.len() + encoder.shared.vocabulary.n_ranks();
+        assert!(n_calls > 0 && n_calls <= max_steps / merge::by_rank::STEPS_PER_CALL, "{n_calls} calls");
     }
-    // A quadratic way takes minutes.
-    assert!(begun.elapsed().as_secs() < 30);
 }
 
 #[test]
-fn batches_do_not_depend_on_threads() {
+fn huge_pretokens_keep_their_bytes() {
+    let encoder = Setting::new(&mut Random(7), PATTERNS[0]).encoder(EncoderOptions::default());
+    for text in ["a", "ab", " ", "中文"].map(|unit| unit.repeat(100_000)) {
+        let mut ids = Vec::<u32>::new();
+        encoder.encode(&text, SpecialPolicy::None, &mut ids).unwrap();
+        let n_bytes: usize = ids.iter().map(|&id| encoder.shared.vocabulary.token(id).unwrap().len()).sum();
+        assert_eq!(n_bytes, text.len());
+    }
+}
+
+#[test]
+fn encode_batch_gives_the_same_ids_for_any_number_of_threads() {
     for (setting, mut random) in settings().take(6) {
         let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, ..EncoderOptions::default() });
         let texts: Vec<String> = (0..random.below(40)).map(|_| setting.text(&mut random, 900)).collect();
@@ -203,7 +221,7 @@ fn batches_do_not_depend_on_threads() {
     }
 }
 
-/// What a file or a stream gave is what its whole text gives; `recognised` are its ids with special tokens.
+/// Checks what a file or a stream gave against its whole text; `recognised` are its ids with special tokens.
 fn check_specials(
     encoder: &Encoder,
     text: &str,
@@ -228,7 +246,7 @@ fn check_specials(
 }
 
 #[test]
-fn a_stream_of_any_specials_gives_the_whole() {
+fn stream_of_any_specials_equals_encode() {
     for (setting, mut random) in settings() {
         let encoder = Arc::new(setting.encoder(EncoderOptions::default()));
         let text = setting.text(&mut random, 60);
@@ -248,7 +266,7 @@ fn a_stream_of_any_specials_gives_the_whole() {
 }
 
 #[test]
-fn literals_of_a_batch_are_counted_or_refused() {
+fn encode_batch_counts_literals_or_rejects_them() {
     for (setting, mut random) in settings() {
         let encoder = setting.encoder(EncoderOptions::default());
         let texts: Vec<String> = (0..40).map(|_| setting.text(&mut random, 20)).collect();
@@ -287,13 +305,13 @@ fn literals_of_a_batch_are_counted_or_refused() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_gives_the_whole() {
+fn stream_cut_anywhere_equals_encode() {
     for (setting, mut random) in settings() {
         let encoder = Arc::new(setting.encoder(EncoderOptions::default()));
         let text = setting.text(&mut random, 60);
         let expected = encode(&encoder, &text);
-        let places: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
-        for &first in &places {
+        let offsets: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+        for &first in &offsets {
             for is_memoryless in [false, true] {
                 let mut ids = Vec::<u32>::new();
                 let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
@@ -307,7 +325,7 @@ fn a_stream_cut_anywhere_gives_the_whole() {
         let mut ids = Vec::<u32>::new();
         let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
         stream.is_memoryless = true;
-        for pair in places.windows(2) {
+        for pair in offsets.windows(2) {
             stream.patience = 0;
             stream.push(&text[pair[0]..pair[1]], &mut ids, &Silent).unwrap();
         }
@@ -317,7 +335,7 @@ fn a_stream_cut_anywhere_gives_the_whole() {
 }
 
 #[test]
-fn policies_decide_which_specials_are_seen() {
+fn count_recognises_the_specials_of_the_policy() {
     let mut random = Random(1);
     let setting = Setting::new(&mut random, PATTERNS[0]);
     let allowed = SpecialTokens::new(vec![("<|end|>".into(), 70_000)]).unwrap();
@@ -340,7 +358,7 @@ fn policies_decide_which_specials_are_seen() {
 }
 
 #[test]
-fn a_missing_byte_is_named_and_nothing_is_kept() {
+fn encode_of_a_missing_byte_names_it_and_leaves_out_unchanged() {
     let mut tokens = crate::vocabulary::Tokens::default();
     tokens.push(0, b"a").unwrap();
     tokens.push(1, b"b").unwrap();
@@ -359,7 +377,7 @@ fn a_missing_byte_is_named_and_nothing_is_kept() {
 }
 
 #[test]
-fn ids_that_do_not_fit_are_refused() {
+fn encode_rejects_ids_wider_than_the_output() {
     let mut random = Random(3);
     let setting = Setting::new(&mut random, PATTERNS[0]);
     let vocabulary = Arc::new(setting.vocabulary());
@@ -371,7 +389,7 @@ fn ids_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn the_textbook_example() {
+fn encode_of_the_textbook_example_gives_its_ids() {
     let list: [&[u8]; 11] = [b" ", b"a", b"c", b"e", b"h", b"t", b"th", b" c", b" a", b"the", b" at"];
     let mut tokens = crate::vocabulary::Tokens::default();
     for (id, token) in list.iter().enumerate() {
@@ -400,13 +418,13 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // A file that stays behind in the temporary folder does no harm.
+        // A file left in the temporary folder does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 #[test]
-fn a_file_cut_anywhere_gives_the_whole() {
+fn encode_file_cut_anywhere_equals_encode() {
     for (setting, mut random) in settings() {
         let encoder = setting.encoder(EncoderOptions { cache_bytes: 1 << 12, ..EncoderOptions::default() });
         let text = setting.text(&mut random, 200);
@@ -427,7 +445,7 @@ fn a_file_cut_anywhere_gives_the_whole() {
 }
 
 #[test]
-fn long_files_are_joined_where_the_pieces_meet() {
+fn encode_file_of_many_parts_equals_encode() {
     for (setting, mut random) in settings().step_by(3).take(4) {
         let encoder = setting.encoder(EncoderOptions::default());
         let mut text = String::new();
@@ -450,7 +468,7 @@ fn long_files_are_joined_where_the_pieces_meet() {
 }
 
 #[test]
-fn a_file_that_becomes_shorter_while_it_is_read_is_an_error() {
+fn encode_file_that_becomes_shorter_is_an_error() {
     use crate::budget::Budget;
     use crate::corpus::InputErrors;
     use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
@@ -469,7 +487,7 @@ fn a_file_that_becomes_shorter_while_it_is_read_is_an_error() {
 }
 
 #[test]
-fn the_first_malformed_byte_of_a_file_is_named() {
+fn encode_file_names_the_first_invalid_byte() {
     let mut random = Random(5);
     let setting = Setting::new(&mut random, PATTERNS[0]);
     let encoder = setting.encoder(EncoderOptions::default());
@@ -507,24 +525,15 @@ fn the_first_malformed_byte_of_a_file_is_named() {
 }
 
 #[test]
-fn a_monitor_stops_a_long_text() {
-    struct Impatient;
-    impl Monitor for Impatient {
-        fn report(&self, _stage: Stage, done: u64, total: u64) -> Result<()> {
-            assert!(0 < done && done <= total);
-            Err(Error::Invalid("enough".into()))
-        }
-    }
+fn encode_stopped_by_on_progress_leaves_out_unchanged() {
     let (setting, mut random) = settings().next().unwrap();
     let encoder = setting.encoder(EncoderOptions::default());
-    let some: String = (0..100).map(|_| setting.text(&mut random, 200)).collect();
-    // More than can be encoded between two reports.
-    let text = some.repeat((400 << 20) / some.len());
-    let mut ids = vec![7u32];
-    assert!(matches!(
-        encoder.encode_long(&text, SpecialPolicy::All, &mut ids, &Impatient),
-        Err(Error::Invalid(_))
-    ));
+    let text: String = (0..1000).map(|_| setting.text(&mut random, 200)).collect();
+    let (mut ids, mut n_done) = (vec![7u32], 0);
+    let stopped = encoder.encode_with_progress(&text, SpecialPolicy::All, &mut ids, &mut |n_bytes| {
+        n_done += n_bytes;
+        if n_done > text.len() / 2 { Err(Error::Invalid("enough".into())) } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(Error::Invalid(_))) && n_done < text.len(), "{n_done}");
     assert_eq!(ids, [7]);
-    assert!(encoder.count(&text, SpecialPolicy::All, None, &Impatient).is_err());
 }

@@ -1,4 +1,4 @@
-//! One thread's way from text to pretokens: special tokens, documents, and what is certain so far.
+//! Encodes one text on one thread: special tokens, documents, and how much of a text that goes on is final.
 
 use super::cache::Cache;
 use super::encode_loop::{PretokenEncoder, Pretokens};
@@ -10,27 +10,27 @@ use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
 use crate::special::SpecialTokens;
 
-/// A text of more bytes takes so long that `on_progress` is called within it.
-const LONG: usize = 1 << 20;
+/// In a longer document, `on_progress` is called before each scan.
+const LONG_BYTES: usize = 1 << 20;
 
-/// Buffers that are reused from text to text.
+/// The buffers of a thread, reused from text to text.
 pub(super) struct Worker {
     ends: Vec<usize>,
     pretoken_encoder: PretokenEncoder,
 }
 
-/// A text that may go on.
+/// A text that may go on after what is given.
 #[derive(Clone, Copy)]
 pub(super) struct OpenText<'a> {
-    /// What there is of it.
+    /// What is given.
     pub(super) text: &'a str,
-    /// Whether that is all.
+    /// Whether the text ends there.
     pub(super) is_last: bool,
-    /// Where the text begins in the file or the stream, for errors.
+    /// The offset of `text` in the file or the stream, for errors.
     pub(super) offset: u64,
-    /// Whether the pattern lets a document be encoded before all of it is there.
+    /// Whether a document may be encoded before its end is known.
     pub(super) is_memoryless: bool,
-    /// What literals of special tokens in it are.
+    /// What literals of special tokens become.
     pub(super) specials: Specials,
 }
 
@@ -45,7 +45,7 @@ impl Worker {
         self.pretoken_encoder.refresh(cache);
     }
 
-    /// Encodes a whole text, recognising `specials`.
+    /// Encodes a whole text; the literals of `specials` become ids.
     #[inline]
     pub(super) fn encode<S: Output>(
         &mut self,
@@ -90,10 +90,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Encodes the beginning of a text as far as nothing that may follow can change it; gives its length.
+    /// Encodes the part of a text that the rest cannot change; gives its length in bytes.
     ///
-    /// Held back are the last two pretokens, white space at the end, and what may begin a special token; with
-    /// `is_memoryless` false, all that follows the last special token.
+    /// Held back are the last [`N_UNSETTLED`] pretokens, trailing white space, and bytes that may begin a special token;
+    /// unless `is_memoryless`, everything after the last special token.
     pub(super) fn encode_open_text<S: Output>(
         &mut self,
         shared: &Shared,
@@ -107,7 +107,7 @@ impl Worker {
             Specials::Recognise | Specials::Error => Some(&shared.specials),
         };
         let longest = specials.map_or(0, SpecialTokens::longest);
-        // A special token that starts before `visible` is seen in full, whichever is the longest there.
+        // Whatever special token starts before `visible` ends in `text`, so the longest one is found.
         let visible = match longest {
             1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
@@ -138,7 +138,7 @@ impl Worker {
         Ok(done)
     }
 
-    /// The same for a document of the text, or what there is of it.
+    /// The same for a document, or the part of it that is given.
     fn encode_open_document<S: Output>(
         &mut self,
         shared: &Shared,
@@ -147,16 +147,17 @@ impl Worker {
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
         let OpenText { text, is_last, .. } = open;
+        // Never end in white space: it is split differently before a word and at the end of a document.
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);
         while scanned < text.len() {
-            if text.len() > LONG {
+            if text.len() > LONG_BYTES {
                 on_progress(0)?;
             }
             shared.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
             let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
-            // Of what may change, some is scanned again: the last pretoken before the next ones, so that there
-            // are always two, and all at the text's end.
+            // At the end of the text the last two pretokens are held back. Before it, the last one is scanned again by the
+            // next fill, so that the final fill gives two to hold back.
             let n_held = match is_last {
                 true => 0,
                 false if end < text.len() => 1.min(n_ends.saturating_sub(1)),

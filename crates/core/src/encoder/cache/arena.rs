@@ -1,8 +1,8 @@
-//! What does not fit the entries of a table: many ids, and the bytes of long pretokens.
+//! Append-only memory for what does not fit into the entries of a table: many ids, and the bytes of long pretokens.
 //!
-//! Bytes, one record after the other: the pretoken, where its key does not hold it, then its ids, in two bytes each
-//! where they fit. A record is written once, by one thread; who was told of it, by the entry that refers to it,
-//! may read it for as long as the arena lives. A full arena takes no more.
+//! A record is the pretoken, if its key does not hold it, followed by its ids in two or four bytes each. One thread writes
+//! a record, before the entry that refers to it is published; nobody changes it afterwards, so whoever read the entry may
+//! read the record as long as the arena lives. A full arena takes no more records.
 
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +14,16 @@ use crate::error::{Error, Result};
 use crate::pages;
 use crate::prefetch::prefetch;
 
-/// Records within a bound of memory.
+/// Records in a bounded mapping.
 pub(in crate::encoder) struct Arena {
     memory: MmapRaw,
-    /// Bytes that were given out; more than there are once it is full.
+    /// Bytes that were asked for; more than the mapping has once it is full.
     n_given: AtomicUsize,
     is_narrow: bool,
 }
 
 impl Arena {
-    /// An empty arena of `n_bytes`, of which no page is in use yet.
+    /// An empty arena of `n_bytes`; pages take memory when they are first written.
     pub(in crate::encoder) fn new(n_bytes: usize, is_narrow: bool) -> Result<Self> {
         let memory = pages::map(n_bytes.min(u32::MAX as usize))
             .map_err(Error::out_of_memory("the records of the cache of pretokens"))?;
@@ -34,44 +34,45 @@ impl Arena {
         if self.is_narrow { 2 } else { 4 }
     }
 
-    /// Whether there was no room for some record.
+    /// Whether a record found no room.
     pub(in crate::encoder) fn is_full(&self) -> bool {
         self.n_given.load(Ordering::Relaxed) > self.memory.len()
     }
 
-    /// Writes a record of `ids`, after `own`; says where, or nothing where there is no room.
+    /// Writes a record of `own` (the pretoken, or nothing) and `ids`; gives its location, `None` if there is no room.
     pub(in crate::encoder) fn store(&self, own: &[u8], ids: &[u32]) -> Option<Packed> {
         let (begin, record) = self.room(own.len() + ids.len() * self.id_bytes())?;
-        let (place_of_own, place_of_ids) = record.split_at_mut(own.len());
-        place_of_own.copy_from_slice(own);
-        for (slot, id) in place_of_ids.chunks_exact_mut(self.id_bytes()).zip(ids) {
+        let (own_bytes, id_bytes) = record.split_at_mut(own.len());
+        own_bytes.copy_from_slice(own);
+        for (slot, id) in id_bytes.chunks_exact_mut(self.id_bytes()).zip(ids) {
             slot.copy_from_slice(&id.to_le_bytes()[..slot.len()]);
         }
         Some(Packed::spilled(ids.len() as u32, begin))
     }
 
-    /// Copies the record at `slot` in another arena, `n_own` bytes of which are the pretoken; says as `store` does.
+    /// Copies the record at `location` in the arena `from`, which begins with `n_own` bytes of the pretoken.
     ///
     /// # Safety
-    /// `slot` is from a published entry whose record is in `from`, with so many bytes of the pretoken; ids are as wide there.
+    /// `location` is from a published entry whose record is in `from` and begins with `n_own` bytes of the pretoken. Both
+    /// arenas have the same `is_narrow`.
     pub(in crate::encoder) unsafe fn copy(
         &self,
         from: &Arena,
-        slot: &Packed,
+        location: &Packed,
         n_own: usize,
     ) -> Option<Packed> {
         // SAFETY: By the contract.
-        let original = unsafe { from.record(slot, n_own) };
+        let original = unsafe { from.record(location, n_own) };
         let (begin, record) = self.room(original.len())?;
         record.copy_from_slice(original);
-        let [n_ids, ..] = slot.words();
+        let [n_ids, ..] = location.words();
         Some(Packed::spilled(n_ids, begin))
     }
 
-    /// A stretch of `n_bytes` for the caller alone to write, and where it begins.
+    /// `n_bytes` that only the caller may write, and their offset.
     #[allow(clippy::mut_from_ref)]
     fn room(&self, n_bytes: usize) -> Option<(u32, &mut [u8])> {
-        // Asked first, so that the number does not run over in the end.
+        // Keeps `n_given` from overflowing: once it is past the end, it no longer grows.
         if self.is_full() {
             return None;
         }
@@ -79,29 +80,29 @@ impl Arena {
         if begin + n_bytes > self.memory.len() {
             return None;
         }
-        // SAFETY: The stretch is within the mapping and was given to this call alone: nobody has a reference to it before
-        // an entry is published that refers to it, and nobody writes to it again.
+        // SAFETY: The bytes are within the mapping, and `fetch_add` gave them to this call only. Nobody reads them before an
+        // entry that refers to them is published, and nobody writes them after that.
         let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
         Some((begin as u32, room))
     }
 
-    /// Starts loading the record at `slot`.
+    /// Prefetches the record at `location`.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch(&self, slot: &Packed) {
-        let [_, begin, ..] = slot.words();
+    pub(in crate::encoder) fn prefetch(&self, location: &Packed) {
+        let [_, begin, ..] = location.words();
         prefetch(self.memory.as_ptr().wrapping_add(begin as usize));
     }
 
-    /// The ids of the record at `slot`, if it begins with `own`.
+    /// The ids of the record at `location`, if it begins with `own`.
     ///
     /// # Safety
-    /// `slot` is from a published entry whose record is in this arena, and its key is as long as `own`, or holds
-    /// the pretoken if that is empty.
+    /// `location` is from a published entry whose record is in this arena and begins with a pretoken of `own.len()` bytes;
+    /// with none if its key holds the pretoken.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn load(&self, slot: &Packed, own: &[u8]) -> Option<Stored<'_>> {
+    pub(in crate::encoder) unsafe fn load(&self, location: &Packed, own: &[u8]) -> Option<Stored<'_>> {
         // SAFETY: By the contract.
-        let (begin, ids) = unsafe { self.record(slot, own.len()) }.split_at(own.len());
-        if !is_same(begin, own) {
+        let (stored, ids) = unsafe { self.record(location, own.len()) }.split_at(own.len());
+        if !is_same(stored, own) {
             return None;
         }
         Some(match self.is_narrow {
@@ -110,33 +111,34 @@ impl Arena {
         })
     }
 
-    /// The bytes of the record at `slot`, `n_own` of which are the pretoken.
+    /// The bytes of the record at `location`, which begins with `n_own` bytes of the pretoken.
     ///
     /// # Safety
     /// As for [`load`](Self::load).
     #[inline(always)]
-    unsafe fn record(&self, slot: &Packed, n_own: usize) -> &[u8] {
-        let [n_ids, begin, ..] = slot.words();
+    unsafe fn record(&self, location: &Packed, n_own: usize) -> &[u8] {
+        let [n_ids, begin, ..] = location.words();
         let n_bytes = n_own + n_ids as usize * self.id_bytes();
-        // SAFETY: By the contract this is a record, written before its entry was published, and not written again.
+        // SAFETY: By the contract these bytes are a record: within the mapping, written before its entry was published, and
+        // never again.
         unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) }
     }
 
-    /// How many bytes of memory it may come to hold.
+    /// The size of the mapping.
     #[cfg(test)]
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         self.memory.len()
     }
 }
 
-/// Ids as a record has them.
+/// The ids of a record.
 pub(in crate::encoder) enum Stored<'a> {
     Narrow(&'a [[u8; 2]]),
     Wide(&'a [[u8; 4]]),
 }
 
 impl Stored<'_> {
-    /// How many they are.
+    /// How many there are.
     pub(in crate::encoder) fn len(&self) -> usize {
         match self {
             Stored::Narrow(ids) => ids.len(),
@@ -145,7 +147,7 @@ impl Stored<'_> {
     }
 }
 
-/// Whether two stretches of equal length are equal; inline, since pretokens are but a few steps long.
+/// Whether two slices of equal length are equal. Faster than a call of `memcmp` for the lengths of pretokens.
 #[inline(always)]
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     match (a.last_chunk::<16>(), b.last_chunk::<16>()) {

@@ -1,12 +1,16 @@
-//! What pretokens have been merged into, within a bound of memory, for all workers of an encoder.
+//! A bounded cache from pretokens to ids, shared by all threads of an encoder.
 //!
-//! All workers read and write one [`Table`]. It starts small and is replaced by one of twice the size while it fills
-//! up, so that short work stays within the nearer caches of the processor; at its largest it is replaced by one of
-//! an eighth of the size, which forgets most, once too much was refused. Who finds that it must be replaced copies it,
-//! while the others already use the new one, and look in the old one for what they miss. Where memory is
-//! refused the cache stays as it is: it never fails, it only forgets.
+//! All threads read and write one [`Table`] without locks. It is replaced as it fills:
+//! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of twice the
+//!   size as long as the bound allows.
+//! - At its largest size, once many entries found no room, it is replaced by one of an eighth of the size. An
+//!   entry survives one such copy at most, see [`Table::copy_to`].
 //!
-//! Nobody waits for a lock: a child process in which one was left locked does without what it protects.
+//! The thread that finds a replacement due publishes the new table and then copies the old one to it. Meanwhile the
+//! others use the new table, and look up in the old one what they miss.
+//!
+//! The cache never fails: if memory is refused, it stays as it is. Only `try_lock` is used: a lock held across fork() costs
+//! the child the shared table, never a deadlock.
 
 pub(super) mod arena;
 pub(super) mod key;
@@ -22,47 +26,48 @@ use self::table::{Bucket, MOST_BUCKETS, Table};
 use crate::error::Result;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
+/// Buckets of the first table.
 const FIRST_BUCKETS: usize = 1 << 9;
 
-/// The generation of what was never published.
+/// The generation of a table that was never published.
 const NO_GENERATION: u64 = u64::MAX;
 
-/// Pretokens to ids.
+/// Maps pretokens to ids.
 pub(in crate::encoder) struct Cache {
     pub(in crate::encoder) hasher: KeyHasher,
     bounds: Bounds,
     newest: Mutex<TableHandle>,
-    /// That of the newest.
+    /// The generation of `newest`, so that threads see without the lock whether theirs is older.
     generation: AtomicU64,
 }
 
-/// What all tables keep to.
+/// The bounds of all tables.
 struct Bounds {
-    /// Whether ids are below 65,536, and packed in two bytes.
+    /// Whether ids are below 65,536 and take two bytes.
     is_narrow: bool,
-    /// Of the largest table.
-    most_buckets: usize,
-    /// Bytes of its arena.
-    most_arena: usize,
+    /// Buckets of the largest table.
+    max_buckets: usize,
+    /// Bytes of the arena of the largest table.
+    max_arena: usize,
 }
 
 impl Bounds {
     fn new(n_bytes: usize, n_ids: usize) -> Self {
-        // The table's share is rounded down, the arena has the rest.
+        // Seven eighths for buckets, rounded down to a power of two; the arena has the rest.
         let fitting = (n_bytes / 8 * 7 / size_of::<Bucket>()).max(1);
-        let most_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
-        let most_arena = n_bytes.saturating_sub(most_buckets * size_of::<Bucket>());
-        Bounds { is_narrow: n_ids <= 1 << 16, most_buckets, most_arena }
+        let max_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
+        let max_arena = n_bytes.saturating_sub(max_buckets * size_of::<Bucket>());
+        Bounds { is_narrow: n_ids <= 1 << 16, max_buckets, max_arena }
     }
 
-    /// An empty table of so many buckets, or as many as there may be, with its share of the arena.
+    /// An empty table of `n_buckets`, or the largest, with an arena in proportion.
     fn table(&self, n_buckets: usize) -> Result<Table> {
-        let n_buckets = n_buckets.min(self.most_buckets);
-        Table::new(n_buckets, self.most_arena / (self.most_buckets / n_buckets), self.is_narrow)
+        let n_buckets = n_buckets.min(self.max_buckets);
+        Table::new(n_buckets, self.max_arena / (self.max_buckets / n_buckets), self.is_narrow)
     }
 }
 
-/// What a worker knows of the cache.
+/// The table that a thread uses.
 #[derive(Clone)]
 pub(in crate::encoder) struct TableHandle {
     pub(in crate::encoder) table: Arc<Table>,
@@ -72,12 +77,12 @@ pub(in crate::encoder) struct TableHandle {
 }
 
 impl TableHandle {
-    /// An empty table.
+    /// An empty table of the first size.
     fn empty(bounds: &Bounds, generation: u64) -> Result<Self> {
         Ok(TableHandle { table: Arc::new(bounds.table(FIRST_BUCKETS)?), before: None, generation })
     }
 
-    /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
+    /// Appends the ids of `pretoken` to `ids` if they are cached; `key` and `slot` are those of `pretoken`.
     pub(in crate::encoder) fn append_ids(
         &self,
         key: PretokenKey,
@@ -98,42 +103,42 @@ impl TableHandle {
 }
 
 impl Cache {
-    /// An empty cache of at most `n_bytes`, and half as much again while a table is copied, for ids below `n_ids`.
+    /// An empty cache for ids below `n_ids`, of at most `n_bytes`, and 1.5 times that while a table is copied.
     pub(in crate::encoder) fn new(n_bytes: usize, n_ids: usize, hasher: KeyHasher) -> Result<Self> {
         let bounds = Bounds::new(n_bytes, n_ids);
         let newest = Mutex::new(TableHandle::empty(&bounds, 0)?);
         Ok(Cache { hasher, bounds, newest, generation: AtomicU64::new(0) })
     }
 
-    /// Whether ids are below 65,536, and packed in two bytes.
+    /// Whether ids are below 65,536 and take two bytes.
     #[inline(always)]
     pub(in crate::encoder) fn is_narrow(&self) -> bool {
         self.bounds.is_narrow
     }
 
-    /// What is known; nothing where another thread is just at it.
+    /// The newest table; an empty one if the lock is taken.
     pub(in crate::encoder) fn handle(&self) -> Result<TableHandle> {
         match self.newest.try_lock() {
             Ok(newest) => Ok(newest.clone()),
-            // Of a generation that never comes: the worker looks for the newest soon.
+            // A generation that is never current, so the next `refresh` tries again.
             Err(_) => TableHandle::empty(&self.bounds, NO_GENERATION),
         }
     }
 
-    /// Brings a worker to the newest table.
+    /// Moves a thread to the newest table.
     #[inline]
     pub(in crate::encoder) fn refresh(&self, handle: &mut TableHandle) {
         if self.generation.load(Ordering::Relaxed) != handle.generation
             && let Ok(newest) = self.newest.try_lock()
         {
-            let now = newest.clone();
-            // Before anything is forgotten, which may be a table: giving its memory back takes time.
+            let current = newest.clone();
+            // Unlock first: the assignment may drop the last handle of a table, and unmapping it takes time.
             drop(newest);
-            *handle = now;
+            *handle = current;
         }
     }
 
-    /// Remembers the ids of `pretoken`, whose key and place these are; says whether there is a new table now.
+    /// Stores the ids of `pretoken`, whose `key` and `slot` these are. Gives whether the table was replaced.
     pub(in crate::encoder) fn insert(
         &self,
         handle: &mut TableHandle,
@@ -144,29 +149,30 @@ impl Cache {
     ) -> bool {
         let table = &handle.table;
         table.insert(key, slot, pretoken, ids);
-        let is_largest = table.n_buckets() == self.bounds.most_buckets;
+        let is_largest = table.n_buckets() == self.bounds.max_buckets;
         let is_due = if is_largest { table.should_shrink() } else { table.should_grow() };
         is_due && table.begin_copy() && self.replace(handle)
     }
 
-    /// Replaces a worker's table, if there is memory for it, and the newest one.
-    ///
-    /// All may use the new table while the old one is copied to it.
+    /// Replaces the table by a larger or smaller one, unless memory is refused. The caller has won
+    /// [`Table::begin_copy`] of the old table.
     #[cold]
     fn replace(&self, handle: &mut TableHandle) -> bool {
         let n_buckets = handle.table.n_buckets();
-        let is_largest = n_buckets == self.bounds.most_buckets;
+        let is_largest = n_buckets == self.bounds.max_buckets;
         let Ok(replacement) =
             self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 2 })
         else {
             return false;
         };
+        // Nobody replaces the new table before the old one is copied to it.
         replacement.begin_copy();
         let old = std::mem::replace(&mut handle.table, Arc::new(replacement));
         handle.before = Some(Arc::clone(&old));
         let is_shared = self.publish(handle, &old);
         if !is_shared {
-            // This worker goes on alone until it finds the lock free; the table is for another to replace.
+            // The lock is taken: this thread uses its new table alone until `refresh` succeeds, and another thread may
+            // replace the shared one.
             old.end_copy();
         }
         old.copy_to(&handle.table, self.hasher);
@@ -175,23 +181,24 @@ impl Cache {
             let table = Arc::clone(&handle.table);
             self.publish(handle, &table);
         }
-        // Only now, or what comes after it might be published before it.
+        // After the second `publish`: otherwise the table that replaces this one could be published before it.
         handle.table.end_copy();
         true
     }
 
-    /// Makes what a worker knows the newest, if `table` is that until now and the lock is free; says whether it did.
+    /// Makes `handle` the newest if `table` is the newest now and the lock is free; gives whether it did.
     fn publish(&self, handle: &mut TableHandle, table: &Arc<Table>) -> bool {
         handle.generation = NO_GENERATION;
-        // Whoever is at it is done in no time, unless it was lost in a fork.
+        // The lock is held for nanoseconds, unless it was held across a fork.
         for _ in 0..1000 {
             if let Ok(mut newest) = self.newest.try_lock() {
                 let is_newest = Arc::ptr_eq(&newest.table, table);
                 if is_newest {
                     handle.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
-                    let forgotten = std::mem::replace(&mut *newest, handle.clone());
+                    let old = std::mem::replace(&mut *newest, handle.clone());
+                    // Unlock first, as in `refresh`.
                     drop(newest);
-                    drop(forgotten);
+                    drop(old);
                 }
                 return is_newest;
             }
@@ -206,7 +213,7 @@ mod tests {
     use super::*;
     use crate::cpu::CpuTier;
 
-    /// A worker of a cache, and what it does with pretokens.
+    /// A thread that uses a cache.
     struct User<'a> {
         cache: &'a Cache,
         handle: TableHandle,
@@ -231,7 +238,7 @@ mod tests {
         }
     }
 
-    /// A pretoken and ids that depend on `i` in every byte, of many lengths.
+    /// A pretoken and its ids, of many lengths; all bytes depend on `i`.
     fn example(i: usize, n_ids: usize) -> (Vec<u8>, Vec<u32>) {
         let n_bytes = 1 + i * 7 % 60;
         let mut pretoken = i.to_le_bytes().repeat(8);
@@ -250,7 +257,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_was_inserted_is_found_or_forgotten_but_never_wrong() {
+    fn cache_finds_inserted_pretokens_or_evicts_them() {
         for (n_bytes, n_ids) in SIZES {
             let cache = Cache::new(n_bytes, n_ids, KeyHasher::new(CpuTier::best())).unwrap();
             let mut user = User::new(&cache);
@@ -267,14 +274,14 @@ mod tests {
                 }
             }
             assert!(n_bytes < 1 << 24 || n_found > n / 100 * 98, "{n_found} of {n} found with {n_bytes}");
-            // However small, it goes on learning.
+            // A small cache goes on taking new pretokens.
             assert!(n_bytes < 5000 || n_recent > n / 100, "{n_recent} with {n_bytes}");
             assert!(user.handle.table.n_bytes() <= n_bytes.max(64) + 1);
         }
     }
 
     #[test]
-    fn many_threads_find_what_others_inserted_and_never_wrong() {
+    fn cache_shared_by_threads_gives_right_ids() {
         for (n_bytes, n_ids) in SIZES {
             let cache = Cache::new(n_bytes, n_ids, KeyHasher::new(CpuTier::best())).unwrap();
             let (n_threads, n) = if cfg!(miri) { (2, 60) } else { (4, 30_000) };
@@ -284,7 +291,7 @@ mod tests {
                     scope.spawn(move || {
                         let mut user = User::new(cache);
                         for i in 0..n {
-                            // Each inserts every other, and looks for all.
+                            // Each thread inserts every second pretoken and looks up all.
                             let (pretoken, ids) = example(i, n_ids);
                             if (i + number) % 2 == 0 {
                                 user.insert(&pretoken, &ids);
@@ -295,7 +302,7 @@ mod tests {
                     });
                 }
             });
-            // What was refused while a table was copied by a thread that had to wait for a processor is there now.
+            // Pretokens that found no room while a thread that copied a table had no processor are inserted now.
             let mut users = [User::new(&cache), User::new(&cache)];
             for i in 0..n {
                 let (pretoken, ids) = example(i, n_ids);
@@ -307,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_hashes_of_long_pretokens_are_told_apart() {
+    fn cache_tells_long_pretokens_of_equal_hash_apart() {
         let cache = Cache::new(1 << 16, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut handle = cache.handle().unwrap();
         let (a, b) = ([b'a'; 20], [b'b'; 20]);
@@ -321,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_lock() {
+    fn cache_with_a_held_lock_gives_right_ids() {
         let cache = Cache::new(1 << 20, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut user = User::new(&cache);
         let _locked = cache.newest.lock().unwrap();
@@ -339,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_growing_once_a_lock_is_free_again() {
+    fn cache_grows_after_a_lock_was_held() {
         let n_bytes = 1 << 22;
         let cache = Cache::new(n_bytes, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let mut user = User::new(&cache);
@@ -360,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_knows_alone_does_not_become_the_newest() {
+    fn cache_does_not_publish_the_table_of_a_thread_without_the_lock() {
         let cache = Cache::new(1 << 22, 256, KeyHasher::new(CpuTier::best())).unwrap();
         let lock = cache.newest.lock().unwrap();
         let mut alone = cache.handle().unwrap();

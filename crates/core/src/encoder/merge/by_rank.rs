@@ -1,9 +1,9 @@
-//! Merging a very long pretoken: candidates in lists by rank.
+//! Merges a very long pretoken: candidate pairs in a list for each rank, a bucket queue.
 //!
-//! Enters: bytes of any number. Leaves: their ids, as from [`heap`](super::heap). Ranks are taken in ascending
-//! order, the places of a rank from left to right, so that memory is walked through, not jumped about in. A merge
-//! seldom makes a pair whose rank is not still to come; where it does, that pair waits in a small heap and is merged
-//! as soon as it is the least. n log n in time, about ten bytes of memory for a byte of text.
+//! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where the
+//! heap of [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of that
+//! rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time n log n in the
+//! worst case; about ten bytes of memory for a byte of text, and a list for each rank of the vocabulary.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,10 +15,10 @@ use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::vocabulary::Vocabulary;
 
-/// Steps between two calls of a pulse: some milliseconds.
-const STEPS_PER_TICK: usize = 1 << 16;
+/// Steps between two calls of `on_progress`: some milliseconds. A step is a candidate, a rank or an id.
+pub(in crate::encoder) const STEPS_PER_CALL: usize = 1 << 16;
 
-/// Gives the ids of `pretoken` to `put`.
+/// Calls `put` for each id of `pretoken`, in order.
 pub(in crate::encoder) fn merge(
     vocabulary: &Vocabulary,
     pretoken: &[u8],
@@ -28,18 +28,21 @@ pub(in crate::encoder) fn merge(
     let mut n_steps = 0;
     let mut step = || {
         n_steps += 1;
-        if n_steps % STEPS_PER_TICK == 0 { on_progress(0) } else { Ok(()) }
+        if n_steps % STEPS_PER_CALL == 0 { on_progress(0) } else { Ok(()) }
     };
+    // The offsets of the candidates of each rank.
     let mut later: Vec<Vec<u32>> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
     later.resize_with(vocabulary.n_ranks(), Vec::new);
     let mut spans = Spans::new(vocabulary, pretoken, |rank, at| {
         step()?;
         later[rank as usize].try_push(at, WHAT)
     })?;
+    // Candidates whose rank is not later than the current one.
     let mut at_once: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for rank in 0..later.len() as u32 {
         step()?;
         let mut positions = std::mem::take(&mut later[rank as usize]);
+        // Offsets are appended from left to right within a rank, but by several ranks.
         if !positions.is_sorted() {
             positions.sort_unstable();
         }

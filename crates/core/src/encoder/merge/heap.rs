@@ -19,7 +19,7 @@ pub(in crate::encoder) struct HeapScratch {
     candidates: Vec<Reverse<u64>>,
 }
 
-/// Gives the ids of `pretoken` to `put`.
+/// Calls `put` for each id of `pretoken`, in order.
 pub(in crate::encoder) fn merge(
     vocabulary: &Vocabulary,
     pretoken: &[u8],

@@ -1,12 +1,15 @@
-//! Merging one pretoken: always the mergeable pair of lowest rank, leftmost first, until none is left.
+//! Merging one pretoken: always the pair of lowest rank, leftmost first, until no pair merges.
 //!
-//! [`naive`] is the definition. Three engines give the same ids, each for the lengths where it is the fastest:
+//! [`naive`] is the definition. Three implementations give the same ids, each used for the lengths where it is fastest:
 //!
-//! | engine | pretokens | cost |
+//! | module | pretokens | time and memory |
 //! |---|---|---|
-//! | [`short`] | up to 48 bytes | n passes over n ranks that stay in registers and the first-level cache |
-//! | [`heap`] | up to 32 KB | n log n, a binary heap of candidate pairs |
-//! | [`by_rank`] | longer | n log n, candidate pairs in lists by rank, memory accessed in order |
+//! | [`short`] | up to 48 bytes | n scans over n ranks in registers and the first-level cache |
+//! | [`heap`] | up to 32 KB | n log n; a binary heap of candidate pairs |
+//! | [`by_rank`] | longer | n log n; candidate pairs in a list for each rank, memory read in order |
+//!
+//! A pretoken that no token of the vocabulary reaches across is split there before
+//! ([`Vocabulary::parts`](crate::vocabulary::Vocabulary::parts)).
 
 pub(super) mod by_rank;
 pub(super) mod heap;

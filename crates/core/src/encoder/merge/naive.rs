@@ -1,11 +1,11 @@
-//! The definition of encoding one pretoken: merge the pair of lowest rank, leftmost first, until none is left.
+//! The definition of merging a pretoken: the pair of lowest rank, leftmost first, until no pair merges.
 //!
-//! So simple that it is unlikely to be incorrect; the oracle of the engine's tests.
+//! Too simple to be wrong; the tests compare the other implementations with it.
 
 use crate::error::{Error, Result};
 use crate::vocabulary::Vocabulary;
 
-/// The ids of one pretoken, in time quadratic in its length.
+/// The ids of a pretoken, in quadratic time.
 pub fn encode_pretoken(vocabulary: &Vocabulary, pretoken: &[u8]) -> Result<Vec<u32>> {
     if vocabulary.ignores_merges()
         && let Some(id) = vocabulary.id_of(pretoken)

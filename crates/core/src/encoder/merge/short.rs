@@ -1,29 +1,30 @@
-//! Merging a short pretoken: look through all pairs for the lowest rank, merge, repeat.
+//! Merges a short pretoken: scan all pairs for the lowest rank, merge it, repeat.
 //!
-//! Enters: at most [`MOST_BYTES`] bytes. Leaves: their ids. A symbol stays at the place of its first byte and a
-//! bit says whether it is still there, so that nothing moves and the neighbours are two bit scans away. A
-//! pair is its rank and its place in one word: the least word is the lowest rank, leftmost. Quadratic, but at
-//! these lengths cheaper than any queue.
+//! A symbol stays at the offset of its first byte, and a bit mask holds the offsets where symbols are, so nothing is moved
+//! and a neighbour is one bit scan away. A pair is its rank and its offset in one word, so the least word is the pair of
+//! lowest rank, leftmost. Quadratic, but at most 48 bytes long this is faster than any queue. tiktoken's
+//! `_byte_pair_merge` works the same way.
 
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
 
 /// The longest pretoken that is merged this way.
 pub(in crate::encoder) const MOST_BYTES: usize = 48;
 
-/// Bits of a pair that hold its place.
+/// Bits of a pair that hold its offset.
 const POSITION_BITS: u32 = 6;
 const _: () = assert!(MOST_BYTES < 1 << POSITION_BITS && MAX_RANKS <= 1 << (32 - POSITION_BITS));
 
-/// Pairs that are looked through together.
+/// Pairs that are compared at once.
 const LANES: usize = 8;
 
-/// The buffers of [`merge`]: of use while it runs, and then its result.
+/// The buffers of [`merge`].
 pub(in crate::encoder) struct ShortScratch {
-    /// The symbol at each place.
+    /// The symbol at each offset.
     ids: [u32; MOST_BYTES + LANES],
-    /// The pair that begins at each place; [`NONE`] where none merges.
+    /// The pair that begins at each offset; [`NONE`] if it does not merge.
     pairs: [u32; MOST_BYTES + LANES],
 }
 
@@ -48,7 +49,7 @@ pub(in crate::encoder) fn merge(
     merge_portable(vocabulary, pretoken, scratch, out)
 }
 
-/// The same, compiled for a processor that takes the least of eight words at once: a fifth of the instructions.
+/// The same, compiled for AVX2, which takes the minimum of eight words at once: a fifth of the instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 fn merge_avx2(
@@ -77,12 +78,12 @@ fn merge_portable(
     for (position, (pair, bytes)) in (0..).zip(pairs.iter_mut().zip(pretoken.windows(2))) {
         *pair = at_position(vocabulary.byte_pair_rank(bytes[0], bytes[1]), position);
     }
-    // Nothing begins at the last place, nor at those that only fill up the last group.
+    // No pair begins at the last offset, nor at those that fill up the last group of lanes.
     for pair in pairs.iter_mut().skip(n.saturating_sub(1)).take(LANES) {
         *pair = NONE;
     }
-    // Bit i: there is a symbol at place i.
-    let mut there = (1u64 << n) - 1;
+    // Bit i: a symbol begins at offset i.
+    let mut starts = (1u64 << n) - 1;
     loop {
         let least = least(&pairs[..n.next_multiple_of(LANES).min(pairs.len())]);
         if least == NONE {
@@ -90,33 +91,33 @@ fn merge_portable(
         }
         let position = (least & ((1 << POSITION_BITS) - 1)) as usize;
         let merged_id = vocabulary.merged_id(least >> POSITION_BITS);
-        let right = next(there, position);
-        there &= !(1 << right);
+        let right = next(starts, position);
+        starts &= !(1 << right);
         ids[position] = merged_id;
         pairs[right] = NONE;
-        let after = next(there, position);
+        let after = next(starts, position);
         pairs[position] = match after {
             64 => NONE,
             after => at_position(vocabulary.pair_rank(merged_id, ids[after]), position as u32),
         };
-        let before = there & ((1 << position) - 1);
+        let before = starts & ((1 << position) - 1);
         if before != 0 {
             let before = 63 - before.leading_zeros() as usize;
             pairs[before] = at_position(vocabulary.pair_rank(ids[before], merged_id), before as u32);
         }
     }
-    out.try_reserve(n).map_err(Error::out_of_memory("ids"))?;
-    while there != 0 {
-        out.push(ids[there.trailing_zeros() as usize]);
-        there &= there - 1;
+    out.grow(n, "ids")?;
+    while starts != 0 {
+        out.push(ids[starts.trailing_zeros() as usize]);
+        starts &= starts - 1;
     }
     Ok(())
 }
 
-/// The place of the symbol after the one at `position`, or 64.
+/// The offset of the symbol after the one at `position`; 64 if there is none.
 #[inline(always)]
-fn next(there: u64, position: usize) -> usize {
-    (there & (u64::MAX << position << 1)).trailing_zeros() as usize
+fn next(starts: u64, position: usize) -> usize {
+    (starts & (u64::MAX << position << 1)).trailing_zeros() as usize
 }
 
 #[inline(always)]

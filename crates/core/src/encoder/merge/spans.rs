@@ -1,13 +1,16 @@
-//! The symbols of a very long pretoken while it is merged, in four bytes for each byte of it.
+//! The symbols of a very long pretoken while it is merged, in four bytes for each byte of the pretoken.
 //!
-//! A symbol that covers the bytes `at..end` has its id in slot `at`; if it is longer than a byte, slot `end - 1` holds
-//! its length with the mark [`NOT_A_START`]. So the symbol that follows begins at `at` plus the length of its token, and
-//! the one before is found from slot `at - 1`. Slots between the two are never read, but by candidates that were
-//! overtaken: all of them where a symbol once began have the mark. The rank of a pair is looked up anew when its turn
-//! comes, which costs less than the memory to keep it.
+//! For a symbol of the bytes `at..end`, slot `at` holds its id. If it is longer than a byte, slot `end - 1` holds its length
+//! and the mark [`NOT_A_START`]. So the next symbol begins at `at` plus the length of the token, and the one before is found
+//! from slot `at - 1`.
+//!
+//! Invariant: each slot where a symbol once began, and no longer does, has the mark; a stale candidate finds it there.
+//! Other slots inside of a symbol are never read. The rank of a pair is not stored: looking it up again costs less than
+//! the memory.
 
 use super::symbols::WHAT;
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
 
@@ -21,7 +24,7 @@ pub(super) struct Spans<'v> {
 }
 
 impl<'v> Spans<'v> {
-    /// A symbol for each byte; gives all candidates (rank, offset) to `add`, from left to right.
+    /// A symbol for each byte; calls `add(rank, offset)` for each pair that merges, from left to right.
     pub(super) fn new(
         vocabulary: &'v Vocabulary,
         pretoken: &[u8],
@@ -33,7 +36,7 @@ impl<'v> Spans<'v> {
         }
         let mut slots = Vec::new();
         pages::reserve(&mut slots, pretoken.len());
-        slots.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+        slots.grow(pretoken.len(), WHAT)?;
         for (at, &byte) in (0..n).zip(pretoken) {
             slots.push(vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?);
             let following = pretoken.get(at as usize + 1);
@@ -45,7 +48,7 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
-    /// Merges the pair of rank `rank` at `at`, unless it was overtaken; gives the candidates that arise to `add`.
+    /// Merges the pair at `at` if its rank is still `rank`, and calls `add` for the pairs that this creates.
     #[inline(always)]
     pub(super) fn merge(
         &mut self,
@@ -85,7 +88,7 @@ impl<'v> Spans<'v> {
         Ok(())
     }
 
-    /// Gives the ids to `put`.
+    /// Calls `put` for each id, in order.
     pub(super) fn put_all(&self, mut put: impl FnMut(u32) -> Result<()>) -> Result<()> {
         let mut at = 0;
         while let Some(&id) = self.slots.get(at as usize) {
@@ -96,7 +99,7 @@ impl<'v> Spans<'v> {
     }
 }
 
-/// The length of a token; merges make tokens of just the bytes of both parts.
+/// The length of a token in bytes. A merged token has just the bytes of its parts, so this is the length of its symbol.
 fn n_bytes(vocabulary: &Vocabulary, id: u32) -> u32 {
     vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
 }

@@ -1,21 +1,21 @@
-//! The symbols of a long pretoken while it is merged: a linked list over the places of its bytes.
+//! The symbols of a long pretoken while it is merged: a doubly linked list in an array, indexed by byte offset.
 //!
-//! Which pair is merged next [`heap`](super::heap) and [`places`](super::by_rank) say; both number pairs as candidates, the
-//! rank and the place in one u64, so that the least is the lowest rank, leftmost. A candidate that was overtaken by
-//! a merge beside it is recognised when its turn comes, because the pair at its place has another rank by then.
+//! Each symbol stores the rank of the pair that it begins. A candidate that a merge beside it has made stale is recognised
+//! when its turn comes: the rank at its offset is another one by then.
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// What is being done, for messages.
+/// For error messages.
 pub(super) const WHAT: &str = "the merging of a long pretoken";
 
-/// A symbol; it is gone when the one before it does not lead to it.
+/// A symbol. One that was merged into its left neighbour stays in the array, with no rank and out of the list.
 #[derive(Clone, Copy)]
 struct Symbol {
     id: u32,
-    /// Of the pair with the symbol that follows, or [`NONE`].
+    /// The rank of the pair with the next symbol, or [`NONE`].
     rank: u32,
     previous: u32,
     next: u32,
@@ -26,7 +26,7 @@ struct Symbol {
 pub(super) struct Symbols(Vec<Symbol>);
 
 impl Symbols {
-    /// Starts anew: a symbol for each byte; gives all candidates to `add`, from left to right.
+    /// Starts over: a symbol for each byte; calls `add(rank, offset)` for each pair that merges, from left to right.
     pub(super) fn fill(
         &mut self,
         vocabulary: &Vocabulary,
@@ -35,9 +35,9 @@ impl Symbols {
     ) -> Result<()> {
         let n = u32::try_from(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
         self.0.clear();
-        // Merging goes back and forth in them.
+        // Huge pages: the heap's order of merges reads the array at random.
         pages::reserve(&mut self.0, pretoken.len());
-        self.0.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+        self.0.grow(pretoken.len(), WHAT)?;
         for (at, &byte) in (0..n).zip(pretoken) {
             let id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
             let following = pretoken.get(at as usize + 1);
@@ -50,7 +50,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Merges the pair of a candidate, unless it was overtaken; gives the candidates that arise to `add`.
+    /// Merges the pair of a candidate unless it is stale, and calls `add` for the pairs that this creates.
     #[inline(always)]
     pub(super) fn merge(
         &mut self,
@@ -64,7 +64,7 @@ impl Symbols {
         if symbol.rank != rank {
             return Ok(());
         }
-        // Both symbols of the pair become one at the left's place; the right one is gone.
+        // The merged symbol takes the offset of the left one; the right one leaves the list.
         let right = symbols[symbol.next as usize];
         symbols[symbol.next as usize].rank = NONE;
         let id = vocabulary.merged_id(rank);
@@ -86,7 +86,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Gives the ids to `put`.
+    /// Calls `put` for each id, in order.
     pub(super) fn put_all(&self, mut put: impl FnMut(u32) -> Result<()>) -> Result<()> {
         let mut at = 0;
         while let Some(symbol) = self.0.get(at as usize) {
@@ -97,7 +97,7 @@ impl Symbols {
     }
 }
 
-/// The number of a candidate.
+/// A candidate as a number: the least is the pair of lowest rank, leftmost.
 pub(super) fn candidate(rank: u32, at: u32) -> u64 {
     u64::from(rank) << 32 | u64::from(at)
 }

@@ -1,4 +1,4 @@
-//! Random vocabularies, special tokens and texts that provoke merges, cuts and near misses.
+//! Random vocabularies, special tokens and texts, with many merges, cuts and near misses.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl Setting {
             // Tokens of any kind, many of them out of reach of merges; ids have gaps.
             let mut id = 256;
             for _ in 0..random.below(120) {
-                let pieces = 1 + random.below(4);
-                let text: String = (0..pieces).map(|_| random.pick(&alphabet)).collect();
+                let parts = 1 + random.below(4);
+                let text: String = (0..parts).map(|_| random.pick(&alphabet)).collect();
                 let cut = random.below(text.len());
                 let bytes = if random.below(3) == 0 { &text.as_bytes()[cut..] } else { text.as_bytes() };
                 if tokens.iter().all(|(_, token)| token != bytes) {
@@ -98,10 +98,10 @@ impl Setting {
         Encoder::new(Arc::new(self.vocabulary()), pretokenizer, specials, options).unwrap()
     }
 
-    /// Text of up to `most` pieces, special tokens and parts of them among them.
-    pub(super) fn text(&self, random: &mut Random, most: usize) -> String {
+    /// Text of up to `max` parts, among them special tokens and beginnings of them.
+    pub(super) fn text(&self, random: &mut Random, max: usize) -> String {
         let mut text = String::new();
-        for _ in 0..random.below(most + 1) {
+        for _ in 0..random.below(max + 1) {
             match random.below(40) {
                 0 => text += "<|end|>",
                 1 => text += &"<|end|><|end|>"[..random.below(15)],
