@@ -18,7 +18,7 @@ use crate::errors::{exception, type_name};
 #[inline]
 pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> Characters<'a> {
     if let Some(text) = ascii(text) {
-        return Characters::utf8(text);
+        return Characters::Utf8(text);
     }
     let object = text.as_ptr();
     // SAFETY: `text` is a live str object, which never changes; its data are as many units as it has characters, of
@@ -26,9 +26,9 @@ pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> Characters<'a> {
     unsafe {
         let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
         match ffi::PyUnicode_KIND(object) {
-            ffi::PyUnicode_1BYTE_KIND => Characters::latin1(std::slice::from_raw_parts(data.cast::<u8>(), n)),
-            ffi::PyUnicode_2BYTE_KIND => Characters::ucs2(std::slice::from_raw_parts(data.cast::<u16>(), n)),
-            _ => Characters::ucs4(std::slice::from_raw_parts(data.cast::<u32>(), n)),
+            ffi::PyUnicode_1BYTE_KIND => Characters::Latin1(std::slice::from_raw_parts(data.cast::<u8>(), n)),
+            ffi::PyUnicode_2BYTE_KIND => Characters::Ucs2(std::slice::from_raw_parts(data.cast::<u16>(), n)),
+            _ => Characters::Ucs4(std::slice::from_raw_parts(data.cast::<u32>(), n)),
         }
     }
 }

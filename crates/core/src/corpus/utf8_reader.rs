@@ -276,8 +276,7 @@ impl<'a> Utf8Reader<'a> {
                 replaced.push(Replaced { raw_end, text_end: decoded.len() });
             }
         }
-        let n_text = decoded.len();
-        Ok(n_text)
+        Ok(decoded.len())
     }
 
     /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.

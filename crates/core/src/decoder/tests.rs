@@ -18,7 +18,7 @@ fn decoder() -> Arc<Decoder> {
 }
 
 #[test]
-fn ids_far_apart_are_decoded_as_near_ones_are() {
+fn decoder_with_sparse_ids_decodes_all() {
     let mut tokens = Tokens::default();
     tokens.push(1, b"a").unwrap();
     tokens.push(9_000_000, b"a token of many bytes").unwrap();
@@ -35,7 +35,7 @@ fn ids_far_apart_are_decoded_as_near_ones_are() {
 }
 
 #[test]
-fn ids_of_every_length_and_type_become_their_bytes() {
+fn decode_of_tokens_of_any_length_and_id_type_returns_their_bytes() {
     let decoder = decoder();
     let mut ids: Vec<u32> = (0..256).collect();
     ids.extend((302..340).chain([500, 501, 302]));
@@ -56,7 +56,7 @@ fn ids_of_every_length_and_type_become_their_bytes() {
 }
 
 #[test]
-fn unknown_ids_are_named_and_nothing_is_kept() {
+fn decode_of_unknown_ids_fails_and_keeps_the_output() {
     let decoder = decoder();
     let mut out = b"before".to_vec();
     for unknown in [301, 502, -1, i64::MAX, i64::MIN] {
@@ -71,7 +71,7 @@ fn unknown_ids_are_named_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_stream_gives_what_the_whole_gives() {
+fn stream_of_any_ids_returns_the_text_of_the_whole() {
     let decoder = decoder();
     let text = "aé€😀<|end|>é".as_bytes();
     let broken = [&text[..9], b"\xff\xe2\x82A\xf0\x9f", &text[6..], b"\xf0\x9f\x98"].concat();
@@ -92,7 +92,7 @@ fn a_stream_gives_what_the_whole_gives() {
 }
 
 #[test]
-fn a_strict_stream_fails_where_the_text_breaks() {
+fn stream_with_strict_errors_fails_at_the_offset() {
     let decoder = decoder();
     let mut stream = decoder.stream(DecodeErrors::Strict);
     assert_eq!(stream.push(b'a').unwrap(), "a");

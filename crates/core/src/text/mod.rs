@@ -1,7 +1,7 @@
-//! Text as callers hold it: UTF-8, or characters of one, two or four bytes each, as Python keeps them.
+//! Text as callers hold it: UTF-8, or characters of one, two or four bytes each, as CPython stores a str.
 //!
-//! Enters: either. Leaves: UTF-8, in a buffer that the caller uses again from text to text, so that it stays in the
-//! nearer caches ([`to_utf8`]); and characters of a wanted width from UTF-8 ([`from_utf8`]).
+//! [`Text::utf8`] converts to UTF-8 in a buffer that is reused from text to text, so that it stays in the cache.
+//! [`from_utf8()`] converts back to characters of the wanted width.
 
 mod from_utf8;
 mod to_utf8;
@@ -15,17 +15,17 @@ use to_utf8::{AHEAD_BYTES, to_utf8};
 use crate::error::Result;
 use crate::prefetch::prefetch;
 
-/// What can be read as UTF-8.
+/// A text that can be read as UTF-8.
 pub trait Text: Sync {
-    /// The text, in `buffer` where it is not UTF-8 as it lies.
+    /// The text as UTF-8, converted into `buffer` unless it is UTF-8 already.
     ///
-    /// Errors: [`Error::NotCharacters`]; [`Error::OutOfMemory`] where `buffer` has no room.
+    /// Errors: [`Error::NotCharacters`](crate::Error::NotCharacters); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str>;
 
-    /// About how many bytes it has: right to a small factor.
+    /// The size in bytes, exact to a small factor.
     fn n_bytes(&self) -> usize;
 
-    /// Starts loading the text's beginning.
+    /// Prefetches the beginning of the text.
     fn prefetch(&self);
 }
 
@@ -44,73 +44,51 @@ impl Text for &str {
     }
 }
 
-/// Characters of equal width, or UTF-8.
+/// UTF-8, or characters of equal width.
 #[derive(Clone, Copy)]
-pub struct Characters<'a>(Units<'a>);
-
-#[derive(Clone, Copy)]
-enum Units<'a> {
+pub enum Characters<'a> {
+    /// UTF-8.
     Utf8(&'a str),
-    One(&'a [u8]),
-    Two(&'a [u16]),
-    Four(&'a [u32]),
-}
-
-impl<'a> Characters<'a> {
-    /// UTF-8 as it lies.
-    #[inline]
-    pub fn utf8(text: &'a str) -> Self {
-        Characters(Units::Utf8(text))
-    }
-
-    /// The first 256 characters of Unicode, a byte each.
-    pub fn latin1(characters: &'a [u8]) -> Self {
-        Characters(Units::One(characters))
-    }
-
-    /// Characters of two bytes.
-    pub fn ucs2(characters: &'a [u16]) -> Self {
-        Characters(Units::Two(characters))
-    }
-
-    /// Characters of four bytes.
-    pub fn ucs4(characters: &'a [u32]) -> Self {
-        Characters(Units::Four(characters))
-    }
+    /// Code points below 256, a byte each.
+    Latin1(&'a [u8]),
+    /// Code points of two bytes.
+    Ucs2(&'a [u16]),
+    /// Code points of four bytes.
+    Ucs4(&'a [u32]),
 }
 
 impl Text for Characters<'_> {
     #[inline]
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str> {
-        match self.0 {
-            Units::Utf8(text) => return Ok(text),
-            Units::One(units) => to_utf8(units, buffer)?,
-            Units::Two(units) => to_utf8(units, buffer)?,
-            Units::Four(units) => to_utf8(units, buffer)?,
+        match *self {
+            Characters::Utf8(text) => return Ok(text),
+            Characters::Latin1(units) => to_utf8(units, buffer)?,
+            Characters::Ucs2(units) => to_utf8(units, buffer)?,
+            Characters::Ucs4(units) => to_utf8(units, buffer)?,
         }
         Ok(buffer)
     }
 
     fn n_bytes(&self) -> usize {
-        match self.0 {
-            Units::Utf8(text) => text.len(),
-            Units::One(units) => units.len(),
-            Units::Two(units) => units.len() * 2,
-            Units::Four(units) => units.len() * 4,
+        match *self {
+            Characters::Utf8(text) => text.len(),
+            Characters::Latin1(units) => units.len(),
+            Characters::Ucs2(units) => units.len() * 2,
+            Characters::Ucs4(units) => units.len() * 4,
         }
     }
 
     fn prefetch(&self) {
-        match self.0 {
-            Units::Utf8(text) => text.prefetch(),
-            Units::One(units) => prefetch_first(units, AHEAD_BYTES),
-            Units::Two(units) => prefetch_first(units, AHEAD_BYTES),
-            Units::Four(units) => prefetch_first(units, AHEAD_BYTES),
+        match *self {
+            Characters::Utf8(text) => text.prefetch(),
+            Characters::Latin1(units) => prefetch_first(units, AHEAD_BYTES),
+            Characters::Ucs2(units) => prefetch_first(units, AHEAD_BYTES),
+            Characters::Ucs4(units) => prefetch_first(units, AHEAD_BYTES),
         }
     }
 }
 
-/// Starts loading the first `n_bytes` of `units`: what lies behind them the processor foresees, not where texts begin.
+/// Prefetches the first `n_bytes` of `units`. The processor prefetches the rest, but cannot foresee where texts begin.
 fn prefetch_first<U>(units: &[U], n_bytes: usize) {
     const LINE_BYTES: usize = 64;
     let n_units = units.len().min(n_bytes / size_of::<U>());
@@ -131,70 +109,70 @@ mod tests {
     }
 
     #[test]
-    fn every_character_in_every_width() {
+    fn utf8_of_every_character_in_every_width_is_exact() {
         let all: Vec<char> = (0..=char::MAX as u32).filter_map(char::from_u32).collect();
-        // Mixed, so that characters of all lengths meet at all places of a step.
+        // Mixed, so that characters of all lengths meet at all positions of a vector.
         for stride in [1, 7919, 65_537] {
             let n = all.len();
             let mixed: Vec<char> = (0..n).map(|i| all[i * stride % n]).collect();
             let four: Vec<u32> = mixed.iter().map(|&c| c as u32).collect();
-            assert_eq!(utf8(Characters::ucs4(&four)), mixed.iter().collect::<String>());
+            assert_eq!(utf8(Characters::Ucs4(&four)), mixed.iter().collect::<String>());
             let two: Vec<u16> = four.iter().filter_map(|&c| u16::try_from(c).ok()).collect();
             let expected: String = mixed.iter().filter(|&&c| (c as u32) < 1 << 16).collect();
-            assert_eq!(utf8(Characters::ucs2(&two)), expected);
+            assert_eq!(utf8(Characters::Ucs2(&two)), expected);
             let one: Vec<u8> = two.iter().filter_map(|&c| u8::try_from(c).ok()).collect();
             let expected: String = one.iter().map(|&c| char::from(c)).collect();
-            assert_eq!(utf8(Characters::latin1(&one)), expected);
+            assert_eq!(utf8(Characters::Latin1(&one)), expected);
         }
     }
 
-    fn spelled_out<U: Unit>(text: &str) -> Vec<u32> {
+    fn converted<U: Unit>(text: &str) -> Vec<u32> {
         let (n_characters, largest) = measure(text);
         assert!(text.chars().all(|character| u32::from(character) <= largest));
         let mut units = vec![MaybeUninit::new(U::default()); n_characters];
         from_utf8(text, &mut units);
-        // SAFETY: They were initialised when they were made.
+        // SAFETY: `vec!` initialised all of them.
         units.into_iter().map(|unit| unsafe { unit.assume_init() }.into()).collect()
     }
 
     #[test]
-    fn every_character_back_in_every_width() {
+    fn from_utf8_of_every_character_in_every_width_is_exact() {
         for stride in [1, 7919, 65_537] {
             let all: Vec<char> = (0..=char::MAX as u32).filter_map(char::from_u32).collect();
             let n = all.len();
             let mixed: Vec<char> = (0..n).map(|i| all[i * stride % n]).collect();
-            for (most, what) in [(0x7f, 1), (0xff, 1), (0xffff, 2), (0x0010_ffff, 4)] {
-                let text: String = mixed.iter().filter(|&&character| character as u32 <= most).collect();
+            for (largest, width) in [(0x7f, 1), (0xff, 1), (0xffff, 2), (0x0010_ffff, 4)] {
+                let text: String = mixed.iter().filter(|&&character| character as u32 <= largest).collect();
                 let expected: Vec<u32> = text.chars().map(u32::from).collect();
-                assert_eq!(measure(&text), (expected.len(), most));
-                let found = match what {
-                    1 => spelled_out::<u8>(&text),
-                    2 => spelled_out::<u16>(&text),
-                    _ => spelled_out::<u32>(&text),
+                assert_eq!(measure(&text), (expected.len(), largest));
+                let found = match width {
+                    1 => converted::<u8>(&text),
+                    2 => converted::<u16>(&text),
+                    _ => converted::<u32>(&text),
                 };
-                assert!(found == expected, "{most:x}");
+                assert!(found == expected, "{largest:x}");
             }
         }
     }
 
     #[test]
-    fn every_length_back() {
+    fn from_utf8_of_every_length_is_exact() {
         let text = "abcdefghij é߿ࠀ中￿x klmnopqrstuvwxyz 𐀀😀z 0123456789".repeat(6);
         for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
             let expected: Vec<u32> = text[..at].chars().map(u32::from).collect();
-            assert_eq!(spelled_out::<u32>(&text[..at]), expected);
+            assert_eq!(converted::<u32>(&text[..at]), expected);
             let expected: Vec<u32> = text[at..].chars().map(u32::from).collect();
-            assert_eq!(spelled_out::<u32>(&text[at..]), expected);
+            assert_eq!(converted::<u32>(&text[at..]), expected);
         }
     }
 
     #[test]
-    fn every_length_and_the_portable_way() {
+    fn utf8_of_every_length_equals_the_portable_conversion() {
         let text = "a\0é߿ࠀ中￿x𐀀😀z".repeat(6);
         let characters: Vec<u32> = text.chars().map(u32::from).collect();
         for n in 0..characters.len() {
             let expected: String = text.chars().take(n).collect();
-            assert_eq!(utf8(Characters::ucs4(&characters[..n])), expected);
+            assert_eq!(utf8(Characters::Ucs4(&characters[..n])), expected);
             let mut portable = Vec::new();
             to_utf8_portable(&characters[..n], &mut portable).unwrap();
             assert_eq!(portable, expected.as_bytes());
@@ -202,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_character_is_refused() {
+    fn utf8_of_surrogates_and_large_numbers_fails() {
         let refused = |text: Characters<'_>| {
             let mut buffer = "x".to_owned();
             let is_refused = matches!(text.utf8(&mut buffer), Err(Error::NotCharacters));
@@ -212,13 +190,13 @@ mod tests {
             for n_before in [0, 1, 15, 16, 40] {
                 let two = [vec![0x61; n_before], vec![unit, 0x61]].concat();
                 let four: Vec<u32> = two.iter().copied().map(u32::from).collect();
-                assert!(refused(Characters::ucs2(&two)));
-                assert!(refused(Characters::ucs4(&four)));
+                assert!(refused(Characters::Ucs2(&two)));
+                assert!(refused(Characters::Ucs4(&four)));
                 assert!(to_utf8_portable(&two, &mut Vec::new()).is_err());
             }
         }
-        assert!(refused(Characters::ucs4(&[0x0011_0000])));
-        assert!(refused(Characters::ucs4(&[u32::MAX])));
-        assert!(!refused(Characters::ucs2(&[0xd7ff, 0xe000])));
+        assert!(refused(Characters::Ucs4(&[0x0011_0000])));
+        assert!(refused(Characters::Ucs4(&[u32::MAX])));
+        assert!(!refused(Characters::Ucs2(&[0xd7ff, 0xe000])));
     }
 }

@@ -1,4 +1,4 @@
-//! Characters by their numbers, in one, two or four bytes each.
+//! Code points of one, two or four bytes, and their AVX-512 loads and stores.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -7,37 +7,37 @@ use std::arch::x86_64::{
 #[cfg(target_arch = "x86_64")]
 use std::convert::identity;
 
-/// The most bytes that sixteen characters may fill.
+/// Bytes of a vector: the most bytes of UTF-8 of sixteen characters.
 pub(super) const STEP_BYTES: usize = 64;
 
-/// A character's number in some width.
+/// A code point in some width.
 pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
-    /// Most bytes of UTF-8 that one can take.
-    const MOST_BYTES: usize;
+    /// The most bytes of UTF-8 of a code point in this width.
+    const MAX_BYTES: usize;
 
-    /// The numbers of the first 16 of `units` whose bit in `there` is set, 0 for the others.
+    /// Loads those of 16 units whose bit in `mask` is set; the others become 0.
     ///
     /// # Safety
-    /// The processor has AVX-512 with BW and VL; the units whose bits are set can be read.
+    /// The processor has AVX-512 F, BW and VL; the units whose bits are set can be read.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
-    unsafe fn load(units: *const Self, there: u16) -> x86_64::__m512i;
+    unsafe fn load(units: *const Self, mask: u16) -> x86_64::__m512i;
 
-    /// The number, which fits.
+    /// Converts a code point, which must fit.
     #[doc(hidden)]
     fn of(number: u32) -> Self;
 
-    /// Writes 16 numbers, which fit.
+    /// Stores 16 code points, which must fit.
     ///
     /// # Safety
-    /// The processor has AVX-512; 16 units can be written.
+    /// The processor has AVX-512 F; 16 units can be written.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
     unsafe fn store(numbers: x86_64::__m512i, units: *mut Self);
 }
 
 mod private {
-    /// Only integers of this module's choice are units.
+    /// Keeps other crates from implementing `Unit`.
     pub trait Sealed {}
 
     impl Sealed for u8 {}
@@ -46,15 +46,15 @@ mod private {
 }
 
 macro_rules! unit {
-    ($integer:ty, $most_bytes:literal, $load:ident, $widen:ident, $narrow:ident, $store:ident) => {
+    ($integer:ty, $max_bytes:literal, $load:ident, $widen:ident, $narrow:ident, $store:ident) => {
         impl Unit for $integer {
-            const MOST_BYTES: usize = $most_bytes;
+            const MAX_BYTES: usize = $max_bytes;
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-            unsafe fn load(units: *const Self, there: u16) -> x86_64::__m512i {
-                // SAFETY: a masked load touches only what the mask names, which the caller promises.
-                $widen(unsafe { x86_64::$load(there, units.cast()) })
+            unsafe fn load(units: *const Self, mask: u16) -> x86_64::__m512i {
+                // SAFETY: a masked load reads only the units in the mask, which the caller vouches for.
+                $widen(unsafe { x86_64::$load(mask, units.cast()) })
             }
 
             #[inline(always)]
@@ -65,7 +65,7 @@ macro_rules! unit {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f")]
             unsafe fn store(numbers: x86_64::__m512i, units: *mut Self) {
-                // SAFETY: the caller promises the room.
+                // SAFETY: the caller vouches for room for 16 units.
                 unsafe { x86_64::$store(units.cast(), $narrow(numbers)) };
             }
         }

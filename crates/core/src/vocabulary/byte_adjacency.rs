@@ -1,13 +1,13 @@
-//! Where no merge can reach across.
+//! Which bytes are adjacent in some token: elsewhere a pretoken may be split before merging.
 //!
-//! Two bytes that are neighbours in no token stay apart whatever is merged around them, so a pretoken may be
-//! cut between them and each part merged on its own. In text without spaces between words (Chinese,
-//! Japanese, Thai) a vocabulary trained on other languages leaves parts of a character or two.
+//! Two bytes that are adjacent in no token stay in different tokens whatever is merged around them, so the parts on both
+//! sides can be merged independently. In text without spaces (Chinese, Japanese, Thai) and with a vocabulary trained on
+//! other languages, the parts are a character or two long.
 
-/// The pairs of bytes that are neighbours in some token.
+/// The set of pairs of bytes that are adjacent in some token.
 #[derive(Debug)]
 pub(super) struct ByteAdjacency {
-    /// One bit for each second byte, a row for each first.
+    /// A row for each first byte with a bit for each second byte.
     rows: Box<[[u64; 4]; 256]>,
 }
 
@@ -18,7 +18,7 @@ impl Default for ByteAdjacency {
 }
 
 impl ByteAdjacency {
-    /// Notes the neighbours within a token.
+    /// Adds the pairs of a token.
     pub(super) fn add(&mut self, token: &[u8]) {
         for pair in token.windows(2) {
             self.rows[usize::from(pair[0])][usize::from(pair[1] >> 6)] |= 1 << (pair[1] & 63);
@@ -26,13 +26,13 @@ impl ByteAdjacency {
     }
 
     #[inline(always)]
-    fn across(&self, first: u8, second: u8) -> bool {
+    fn is_adjacent(&self, first: u8, second: u8) -> bool {
         self.rows[usize::from(first)][usize::from(second >> 6)] >> (second & 63) & 1 != 0
     }
 
-    /// SafeCuts `pretoken` wherever no token reaches across.
+    /// Splits `pretoken` between all bytes that are not adjacent in any token.
     #[inline]
     pub(super) fn parts<'a>(&'a self, pretoken: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        pretoken.chunk_by(|&first, &second| self.across(first, second))
+        pretoken.chunk_by(|&first, &second| self.is_adjacent(first, second))
     }
 }

@@ -1,16 +1,16 @@
-//! Merges that follow from the ranks of whole tokens, as in `.tiktoken` files.
+//! The merges of a vocabulary whose ids are ranks, as in `.tiktoken` files.
 //!
-//! Such a file lists no merges. Two neighbours merge when their joined bytes are a token, and that token's
-//! id is the rank, for every way of cutting the token in two, not only for the one it was once learned by.
+//! Such a file lists no merges. Two adjacent tokens merge when their joined bytes are a token, at that token's rank: for
+//! every way to split the token in two, not only the one that training found.
 
 use super::{Vocabulary, rank_merges};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// What is reserved; named in [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
 const MERGES: &str = "a table of merges";
 
-/// Every pair of tokens that joins into a token, and that token: left id, right id, made id.
+/// Every pair of tokens whose joined bytes are a token: left id, right id, merged id.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let mut found = Vec::new();
     for (id, token) in vocabulary.tokens() {
@@ -24,7 +24,7 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     Ok(found)
 }
 
-/// For each token that merging can reach: the two tokens it is made of, and the token ([`rank_merges`]).
+/// One merge for each token that merging can make ([`rank_merges`]): left id, right id, merged id.
 pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let mut ids = Vec::with_room(vocabulary.n_tokens(), MERGES)?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(vocabulary.n_tokens(), MERGES)?);
@@ -33,12 +33,12 @@ pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>>
         bytes.try_extend(token, MERGES)?;
         ends.push(bytes.len() as u64);
     }
-    // Tokens come in the order of their ids, which are their ranks.
+    // Tokens are in the order of their ids, which are their ranks.
     let mut merges = rank_merges::pairs(&bytes, &ends)?.rows;
     for merge in &mut merges {
         *merge = merge.map(|token| ids[token as usize]);
     }
-    // A token that holds a byte without a token of its own cannot be reached from bytes.
+    // A token with a byte that is no token cannot be made from bytes.
     let has_bytes = |id: u32| {
         vocabulary
             .token(id)

@@ -1,42 +1,42 @@
-//! Which neighbours merge, and at which rank: the table behind every merge step.
+//! The table of merges: (left id, right id) -> rank. Every step of encoding looks pairs up here.
 //!
-//! Most lookups find nothing, and what they cost is the distance of the memory they touch and the branches
-//! that cannot be foretold. So an entry is eight bytes: left id, right id and rank share a word, each in as many
-//! bits as this vocabulary needs; and a bucket is a cache line of eight entries that are compared all at once,
-//! at most three quarters full. GPT-2's 50,000 merges take half a megabyte and stay near a core.
+//! Most lookups find nothing, and they cost cache misses and mispredicted branches. So an entry is eight bytes: left id,
+//! right id and rank packed in one word, each in as many bits as this vocabulary needs. A bucket is one cache line of
+//! eight entries, which are compared without branches; buckets are at most three quarters full on average. The 50,000
+//! merges of GPT-2 take half a megabyte and stay in the second-level cache.
 //!
-//! Pairs of single bytes, where every merging starts, have a dense table of their own.
+//! Pairs of single bytes, with which every merging starts, have a table of their own, indexed by both bytes.
 //!
-//! The hash is seeded anew for every table: no model file can be made in advance whose pairs fall on one bucket,
-//! which would take every lookup through all of them. Nothing of the seed shows in a result.
+//! The hash is seeded at random for every table, so that no model file can be made whose pairs all collide, which would
+//! make every lookup linear. Results do not depend on the seed.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 
-/// In place of an id or a rank: there is none.
+/// Stands for no id or no rank.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Entries of a bucket.
-const LANES: usize = 8;
+const BUCKET_ENTRIES: usize = 8;
 
 const EMPTY: u64 = u64::MAX;
 
-/// Entries in the order in which they came, [`EMPTY`] after them; where all are taken the next bucket goes on.
+/// Entries in insertion order, then [`EMPTY`]. If the bucket is full, probing continues in the next bucket.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Bucket([u64; LANES]);
+struct Bucket([u64; BUCKET_ENTRIES]);
 
 /// Pairs of ids to ranks.
 #[derive(Debug)]
 pub(super) struct MergeTable {
-    /// A power of two of them, with more room than there are pairs.
+    /// Their number is a power of two; some are always empty, which ends the probing.
     buckets: Vec<Bucket>,
-    /// Bits of an id: left id, right id and rank stand in an entry from the high bits down.
+    /// Bits of an id. From the high bits down an entry holds left id, right id and rank.
     id_bits: u32,
     rank_bits: u32,
-    /// What a key is mixed with and multiplied by to find its bucket; the second is odd.
+    /// A key is XORed with the first and multiplied by the second, which is odd.
     seeds: [u64; 2],
     /// Ranks by `left byte * 256 + right byte`.
     by_bytes: Vec<u32>,
@@ -46,7 +46,7 @@ impl MergeTable {
     /// An empty table for ids below `n_ids`, ranks below `n_ranks` and `n_pairs` pairs.
     pub(super) fn new(n_ids: usize, n_ranks: usize, n_pairs: usize) -> Result<Self> {
         const WHAT: &str = "a table of merges";
-        // The number of all ones is left out: it is that of an empty entry.
+        // `n` itself must fit too, so no id or rank is all ones, and no entry equals `EMPTY`.
         let bits = |n: usize| usize::BITS - n.leading_zeros();
         let (id_bits, rank_bits) = (bits(n_ids), bits(n_ranks));
         if 2 * id_bits + rank_bits > 64 {
@@ -54,21 +54,21 @@ impl MergeTable {
                 "ids up to {n_ids} with {n_ranks} ranks are more than the merge table can hold; use smaller ids"
             )));
         }
-        let n_buckets = n_pairs.div_ceil(LANES * 3 / 4).next_power_of_two();
+        let n_buckets = n_pairs.div_ceil(BUCKET_ENTRIES * 3 / 4).next_power_of_two();
         let mut buckets = Vec::with_room(n_buckets, WHAT)?;
-        buckets.resize(n_buckets, Bucket([EMPTY; LANES]));
+        buckets.resize(n_buckets, Bucket([EMPTY; BUCKET_ENTRIES]));
         let by_bytes = filled(1 << 16, NONE, WHAT)?;
         let state = RandomState::new();
         let seeds = [state.hash_one(0u8), state.hash_one(1u8) | 1];
         Ok(MergeTable { buckets, id_bits, rank_bits, seeds, by_bytes })
     }
 
-    /// Adds a pair unless it is there; the caller stays within what it gave to `new`.
+    /// Adds a pair unless it is there, within the limits given to `new`.
     pub(super) fn insert(&mut self, left: u32, right: u32, rank: u32) {
         let key = self.key(left, right);
-        let mut home = self.home(key);
+        let mut bucket = self.first_bucket(key);
         loop {
-            for entry in &mut self.buckets[home].0 {
+            for entry in &mut self.buckets[bucket].0 {
                 if *entry == EMPTY {
                     *entry = key << self.rank_bits | u64::from(rank);
                     return;
@@ -77,7 +77,7 @@ impl MergeTable {
                     return;
                 }
             }
-            home = (home + 1) & (self.buckets.len() - 1);
+            bucket = (bucket + 1) & (self.buckets.len() - 1);
         }
     }
 
@@ -93,10 +93,10 @@ impl MergeTable {
     #[inline(always)]
     pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
         let key = self.key(left, right);
-        let mut home = self.home(key);
+        let mut bucket = self.first_bucket(key);
         loop {
-            let entries = &self.buckets[home & (self.buckets.len() - 1)].0;
-            // One more than the rank, so that nothing found is 0.
+            let entries = &self.buckets[bucket & (self.buckets.len() - 1)].0;
+            // The rank plus one, so that 0 means not found. A pair is in at most one entry, so OR selects it.
             let found = entries.iter().fold(0, |found, &entry| {
                 let rank = entry & ((1 << self.rank_bits) - 1);
                 found | if entry >> self.rank_bits == key { rank + 1 } else { 0 }
@@ -104,10 +104,10 @@ impl MergeTable {
             if found != 0 {
                 return found as u32 - 1;
             }
-            if entries[LANES - 1] == EMPTY {
+            if entries[BUCKET_ENTRIES - 1] == EMPTY {
                 return NONE;
             }
-            home += 1;
+            bucket += 1;
         }
     }
 
@@ -122,9 +122,9 @@ impl MergeTable {
         u64::from(left) << self.id_bits | u64::from(right)
     }
 
-    /// The bucket where a pair belongs.
+    /// The bucket where probing for a key begins.
     #[inline(always)]
-    fn home(&self, key: u64) -> usize {
+    fn first_bucket(&self, key: u64) -> usize {
         let product = u128::from(key ^ self.seeds[0]) * u128::from(self.seeds[1]);
         (product as u64 ^ (product >> 64) as u64) as usize & (self.buckets.len() - 1)
     }

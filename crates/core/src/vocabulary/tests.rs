@@ -9,7 +9,7 @@ fn tokens(list: &[(u32, &[u8])]) -> Tokens {
 }
 
 #[test]
-fn tokens_are_found_by_id_and_by_bytes() {
+fn vocabulary_finds_tokens_by_id_and_by_bytes() {
     let vocabulary =
         Vocabulary::from_merges(tokens(&[(7, b"ab"), (2, b"a"), (3, b"b")]), vec![[2, 3, 7]], false).unwrap();
     assert_eq!((vocabulary.n_ids(), vocabulary.n_tokens()), (8, 3));
@@ -26,7 +26,7 @@ fn tokens_are_found_by_id_and_by_bytes() {
 }
 
 #[test]
-fn no_tokens_at_all_is_a_vocabulary() {
+fn vocabulary_without_tokens_is_valid() {
     let vocabulary = Vocabulary::from_ranks(Tokens::default()).unwrap();
     assert_eq!(vocabulary.n_ids(), 0);
     assert_eq!(vocabulary.id_of(b""), None);
@@ -34,7 +34,7 @@ fn no_tokens_at_all_is_a_vocabulary() {
 }
 
 #[test]
-fn ranks_merge_every_split_and_give_one_pair_a_token() {
+fn vocabulary_from_ranks_merges_every_split_and_lists_one_pair_a_token() {
     let vocabulary = Vocabulary::from_ranks(tokens(&[
         (0, b"a"),
         (1, b"b"),
@@ -48,12 +48,12 @@ fn ranks_merge_every_split_and_give_one_pair_a_token() {
     .unwrap();
     assert_eq!(vocabulary.pair(3, 2), Some((5, 5)));
     assert_eq!(vocabulary.pair(0, 4), Some((5, 5)));
-    // "xyz" is out of reach: its bytes are no tokens.
+    // "xyz" cannot be made: its bytes are no tokens.
     assert_eq!(vocabulary.merges().unwrap(), [[0, 1, 3], [1, 2, 4], [3, 2, 5], [2, 3, 6]]);
 }
 
 #[test]
-fn of_a_pair_listed_twice_the_first_counts() {
+fn from_merges_with_a_repeated_pair_uses_the_first() {
     let list = [(0, &b"a"[..]), (1, b"b"), (2, b"ab"), (3, b"ab")];
     let vocabulary = Vocabulary::from_merges(tokens(&list), vec![[0, 1, 3], [0, 1, 2]], false).unwrap();
     assert_eq!(vocabulary.pair(0, 1), Some((0, 3)));
@@ -62,7 +62,7 @@ fn of_a_pair_listed_twice_the_first_counts() {
 }
 
 #[test]
-fn what_is_no_vocabulary_is_refused() {
+fn vocabulary_of_invalid_tokens_or_merges_fails() {
     assert!(Vocabulary::from_ranks(tokens(&[(0, b"a"), (0, b"b")])).is_err());
     assert!(Vocabulary::from_ranks(tokens(&[(0, b"a"), (1, b"a")])).is_err());
     assert!(Vocabulary::from_ranks(tokens(&[(1 << 24, b"a")])).is_err());
@@ -71,13 +71,13 @@ fn what_is_no_vocabulary_is_refused() {
 }
 
 #[test]
-fn ids_far_apart_are_found_as_near_ones_are() {
+fn vocabulary_with_sparse_ids_finds_all_tokens() {
     let far = MAX_IDS as u32 - 1;
     let list = [(3, &b"a"[..]), (70_000, b"b"), (2_000_000, b"ab"), (far, b"abb")];
     let merges = vec![[3, 70_000, 2_000_000], [2_000_000, 70_000, far]];
     let vocabulary = Vocabulary::from_merges(tokens(&list), merges, false).unwrap();
     assert_eq!((vocabulary.n_ids(), vocabulary.n_tokens()), (MAX_IDS, 4));
-    assert!(vocabulary.slots.near.len() <= LEAST_DENSE_IDS);
+    assert!(vocabulary.spans.dense.len() <= MIN_DENSE_IDS);
     assert_eq!(vocabulary.tokens().collect::<Vec<_>>(), list);
     for (id, token) in list {
         assert_eq!((vocabulary.token(id), vocabulary.id_of(token)), (Some(token), Some(id)));
@@ -88,7 +88,7 @@ fn ids_far_apart_are_found_as_near_ones_are() {
 }
 
 #[test]
-fn many_pairs_are_all_found() {
+fn merge_table_with_many_pairs_finds_them_all() {
     let mut all = Tokens::default();
     for byte in 0..=255u8 {
         all.push(u32::from(byte), &[byte]).unwrap();
