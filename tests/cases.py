@@ -127,7 +127,7 @@ class ReplacementCase(Case):
 
     ids: list[int]
     pair: tuple[int, int]
-    made: int
+    merged_id: int
     result: list[int]
 
 
@@ -154,7 +154,7 @@ class TrainingCase(Case):
 
 @dataclass(frozen=True)
 class ModelCase(Case):
-    """A model to encode and decode with: vocab without special tokens, merges as (left, right, made)."""
+    """A model to encode and decode with: vocab without special tokens, merges as (left, right, merged_id)."""
 
     vocab: dict[int, bytes]
     merges: list[tuple[int, int, int]]
@@ -225,7 +225,7 @@ def best_pair_cases() -> list[BestPairCase]:
 def replacement_cases() -> list[ReplacementCase]:
     """The replacements of steps.json."""
     return [
-        ReplacementCase(case["name"], case["ids"], _pair(case["pair"]), case["made"], case["result"])
+        ReplacementCase(case["name"], case["ids"], _pair(case["pair"]), case["merged_id"], case["result"])
         for case in _read("steps.json")["replacements"]
     ]
 
@@ -243,13 +243,13 @@ def model(name: str) -> ModelCase | None:
     if "files" in found:
         vocab_file, merges_file = found["files"]
         return _gpt2_model(name, vocab_file, merges_file, special_tokens)
-    merges = [(left, right, made) for left, right, made in found["merges"]]
+    merges = [(left, right, merged_id) for left, right, merged_id in found["merges"]]
     if "vocab" in found:
         vocab = _tokens(found["vocab"])
     else:
         vocab = {byte: bytes([byte]) for byte in range(256)}
-        for left, right, made in merges:
-            vocab[made] = vocab[left] + vocab[right]
+        for left, right, merged_id in merges:
+            vocab[merged_id] = vocab[left] + vocab[right]
     return ModelCase(name, vocab, merges, special_tokens, found.get("pattern", "gpt2"))
 
 

@@ -20,8 +20,8 @@ TEMPLATE = canonical_json({"type": "BertProcessing", "sep": ["</s>", 400], "cls"
 
 
 def model(**fields: Any) -> Model:
-    made = Model.from_tokens(TOKENS, MERGES, special_tokens={"</s>": 400, "<s>": 401}, pattern="a")
-    return replace(made, **fields)
+    example = Model.from_tokens(TOKENS, MERGES, special_tokens={"</s>": 400, "<s>": 401}, pattern="a")
+    return replace(example, **fields)
 
 
 ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -72,8 +72,8 @@ def test_model_with_a_broken_promise_is_refused(what: str) -> None:
 
 
 def test_a_special_token_may_share_the_id_of_its_own_bytes() -> None:
-    made = model(special_tokens={"ab": 300, "a": 97})
-    assert made.special_tokens == {"ab": 300, "a": 97}
+    example = model(special_tokens={"ab": 300, "a": 97})
+    assert example.special_tokens == {"ab": 300, "a": 97}
 
 
 @pytest.mark.parametrize("tokens", [{-1: b"a"}, {LARGEST_ID + 1: b"a"}, {2**40: b"a"}])
@@ -85,28 +85,28 @@ def test_from_tokens_with_an_id_out_of_range_is_a_value_error(tokens: dict[int, 
 def test_nothing_of_a_model_can_be_written_to() -> None:
     ids = np.array([*range(256), 300, 301], dtype=np.uint32)
     specials = {"</s>": 400}
-    made = model(token_ids=ids, special_tokens=specials)
-    # Nor through what it was made from.
+    example = model(token_ids=ids, special_tokens=specials)
+    # Nor through what it was built from.
     ids[0] = 99
     specials["<s>"] = 97
-    assert made.token_ids[0] == 0 and made.special_tokens == {"</s>": 400}
-    for array in (made.token_ids, made.token_ends, made.merges):
+    assert example.token_ids[0] == 0 and example.special_tokens == {"</s>": 400}
+    for array in (example.token_ids, example.token_ends, example.merges):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
     with pytest.raises(TypeError):
-        made.special_tokens["x"] = 5  # type: ignore[index]
+        example.special_tokens["x"] = 5  # type: ignore[index]
     with pytest.raises(AttributeError):
-        made.pattern = "b"  # type: ignore[misc]
-    view: Any = made.merges.view()
+        example.pattern = "b"  # type: ignore[misc]
+    view: Any = example.merges.view()
     with pytest.raises(ValueError, match="WRITEABLE"):
         view.flags.writeable = True
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda example: pickle.loads(pickle.dumps(example))])
 def test_a_copy_is_equal_and_read_only_too(duplicate: Callable[[Model], Model]) -> None:
-    made = model(post_processor=TEMPLATE, plain_specials={"<s>"})
-    again = duplicate(made)
-    assert again == made and hash(again) == hash(made)
+    example = model(post_processor=TEMPLATE, plain_specials={"<s>"})
+    again = duplicate(example)
+    assert again == example and hash(again) == hash(example)
     assert not again.merges.flags.writeable
     assert again != model(plain_specials={"<s>"})
 

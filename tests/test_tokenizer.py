@@ -218,9 +218,9 @@ def test_special_tokens_by_the_thousand_and_of_any_length() -> None:
     # Each of them is a token that a merge makes, too.
     pairs = [(bytes([left]), bytes([right])) for left in range(100, 220) for right in range(33, 127)]
     vocab |= {1000 + rank: left + right for rank, (left, right) in enumerate(pairs)}
-    made = [left + right for left, right in pairs if left < b"\x80"]
-    both = Tokenizer(vocab, pairs, [token.decode() for token in made])
-    assert both.encode(made[-1].decode()) == both.encode_ordinary(made[-1].decode())
+    joined = [left + right for left, right in pairs if left < b"\x80"]
+    both = Tokenizer(vocab, pairs, [token.decode() for token in joined])
+    assert both.encode(joined[-1].decode()) == both.encode_ordinary(joined[-1].decode())
     long = Tokenizer({i: bytes([i]) for i in range(256)}, [], ["x" * 60_000, "x" * 59_999 + "y"])
     assert long.encode("x" * 60_000) == [256]
     assert long.encode("x" * 59_999 + "y") == [257]
@@ -437,7 +437,7 @@ def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
 
 @pytest.mark.parametrize("alphabet", ["ab", "ab é", "abé 東", "abé 東😀"])
 def test_long_texts_come_back_in_every_width(alphabet: str) -> None:
-    # Above a megabyte a str is made by the core, not by Python.
+    # Above a megabyte a str is joined by the core, not by Python.
     text = "".join(random.Random(1).choices(alphabet, k=1_500_000))
     ids = AB.encode_to_numpy(text)
     decoded = AB.decode(ids)

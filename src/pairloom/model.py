@@ -1,8 +1,7 @@
-"""Model: everything that makes two tokenizers equal, as columns.
+"""Model: everything that defines a tokenizer, as columns. Models are equal exactly if the tokenizers are.
 
-A Model is made by file formats, by training and by callers, and the core builds its encoder from it. It cannot be
-changed, and a Model that exists is valid: `Model.__post_init__` checks all of it, in a few milliseconds for 100,000
-tokens.
+File formats, training and callers build Models, and the core builds its encoder from one. A Model is immutable, and
+`Model.__post_init__` checks all of it, in a few milliseconds for 100,000 tokens.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Model:
     token_ids: uint32 [n], strictly ascending; gaps are allowed.
     token_bytes: all tokens one after the other, each at least a byte and no two equal; token_ends: uint64 [n], where
     each ends in it.
-    merges: uint32 [m, 3], rows (left id, right id, made id) in rank order; empty under rule "ranks".
+    merges: uint32 [m, 3], rows (left id, right id, merged id) in rank order; empty under rule "ranks".
     rule: "pairs" merges exactly the pairs of `merges`; "ranks" merges any pair whose joined bytes are a token, the
     least id first (what tiktoken does).
     ignore_merges: a pretoken that is a token becomes that token without merging (tiktoken always; HuggingFace's
@@ -82,7 +81,7 @@ class Model:
         if type(self.token_bytes) is not bytes:
             raise TypeError(f"token_bytes must be bytes, not {type(self.token_bytes).__name__}")
         if self.merges.shape[1] != 3:
-            raise TypeError(f"merges must have 3 columns (left, right, made), not {self.merges.shape[1]}")
+            raise TypeError(f"merges must have 3 columns (left, right, merged), not {self.merges.shape[1]}")
         check_choice("rule", self.rule, get_args(MergeRule))
         check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
         check_bool("ignore_merges", self.ignore_merges)
@@ -126,7 +125,7 @@ class Model:
         plain_specials: Iterable[str] = (),
         post_processor: str | None = None,
     ) -> Model:
-        """Builds the columns from a map id -> bytes and merges as id triples (left, right, made)."""
+        """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
         if not isinstance(tokens, Mapping):
             raise TypeError(f"tokens must be a dict from int to bytes, not {type(tokens).__name__}")
         for token_id, token in tokens.items():
@@ -229,13 +228,13 @@ def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.
 
 
 def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:
-    """The rows (left, right, made) as an array; TypeError or ValueError where they are no such rows."""
+    """The rows (left, right, merged) as an array; TypeError or ValueError where they are no such rows."""
     try:
         rows = np.asarray(merges)
         if rows.size == 0:
             return np.zeros((0, 3), np.uint32)
         if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
-            raise TypeError(f"merges must be rows of three ids (left, right, made) from 0 to {LARGEST_ID}")
+            raise TypeError(f"merges must be rows of three ids (left, right, merged) from 0 to {LARGEST_ID}")
         if int(rows.min()) < 0 or int(rows.max()) > LARGEST_ID:
             raise ValueError(f"merges hold an id outside 0 to {LARGEST_ID}")
     except (OverflowError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""Text to pretokens, for a look at what a pattern does.
+"""`pretokenize`: the pretokens of a text, to see what a pattern does.
 
-Training and encoding split text in the core without making Python objects; this is the same splitter.
+Training and encoding use the same splitter in the core, without Python objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tokenizer: the facade over training, encoding, decoding and files.
+"""Tokenizer: the public interface to training, encoding, decoding and files.
 
-A tokenizer is immutable and safe to use from many threads at once. It holds a `Model` (what it is) and the core's
-encoder built from it (how it works).
+A tokenizer is immutable and can be used from many threads at once. It holds a `Model` (its definition) and the core's
+encoder built from it.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ class Tokenizer:
         """
         if not isinstance(model, Model):
             raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
-        made = cls.__new__(cls)
+        tokenizer = cls.__new__(cls)
         try:
-            made._hold(model, config)
+            tokenizer._hold(model, config)
         except (FormatError, PatternError) as error:
             if name is None:
                 raise
             raise type(error)(f"{name}: {error}") from None
-        return made
+        return tokenizer
 
     # Training ---------------------------------------------------------------------------------------------------
 
@@ -611,9 +611,9 @@ class Tokenizer:
         Unless set that is 96 MiB, most of which only text of great variety fills; half as much again for the moment in
         which the cache is renewed. It changes speed, never ids.
         """
-        made = Tokenizer.__new__(Tokenizer)
-        made._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))
-        return made
+        tokenizer = Tokenizer.__new__(Tokenizer)
+        tokenizer._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))
+        return tokenizer
 
     def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
         """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.

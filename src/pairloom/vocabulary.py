@@ -1,6 +1,6 @@
-"""Work on vocabularies: made by hand, cut to a smaller size, given more special tokens.
+"""Builds and changes vocabularies: from bytes, truncated to a smaller size, with more special tokens.
 
-Each function gives a new Model; nothing is changed in place.
+Each function returns a new Model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def from_bytes(
     check_choice("decode_errors", decode_errors, ("strict", "replace", "ignore"))
     tokens = _checked_vocab(vocab)
     specials = assign_special_ids(tokens, special_tokens or {})
-    made_bytes = {left + right for left, right in _checked_merges(merges)}
+    merged_bytes = {left + right for left, right in _checked_merges(merges)}
     n_ids_of = Counter(tokens.values())
     ordinary = dict(tokens)
     for text, token_id in specials.items():
@@ -47,7 +47,7 @@ def from_bytes(
                 f" {shown(tokens[token_id])}"
             )
         # A byte, or what a merge makes, stays an ordinary token unless another id has the same bytes.
-        is_needed = len(data) == 1 or data in made_bytes
+        is_needed = len(data) == 1 or data in merged_bytes
         if not is_needed or n_ids_of[data] > (token_id in tokens):
             ordinary.pop(token_id, None)
     id_of: dict[bytes, int] = {}
@@ -129,9 +129,9 @@ def truncated(
     check_int("vocab_size", vocab_size)
     if model.rule != "pairs":
         raise ValueError("only a tokenizer of explicit merges can be truncated; this one is defined by ranks")
-    made = model.merges[:, 2]
-    if len(made) and not np.array_equal(made, np.arange(made[0], made[0] + len(made), dtype=np.uint32)):
-        raise ValueError("only a tokenizer whose merges made ascending ids one by one can be truncated")
+    merged_ids = model.merges[:, 2]
+    if not np.all(np.diff(merged_ids.astype(np.int64)) == 1):
+        raise ValueError("only a tokenizer whose merges make consecutive ids can be truncated")
     specials = model.special_tokens
     n_specials = len(specials)
     if specials_counted is not None:
@@ -145,20 +145,20 @@ def truncated(
             " specials_counted=False (as 'bpetite' has it)"
         )
     tokens = model.tokens()
-    n_base = len(tokens) - len(made)
+    n_base = len(tokens) - len(merged_ids)
     least = n_base + (n_specials if specials_counted else 0)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
-    n_merges = min(vocab_size - least, len(made))
-    n_removed = len(made) - n_merges
-    first_free = int(made[-1]) + 1 if len(made) else max(tokens, default=-1) + 1
+    n_merges = min(vocab_size - least, len(merged_ids))
+    n_removed = len(merged_ids) - n_merges
+    first_free = int(merged_ids[-1]) + 1 if len(merged_ids) else max(tokens, default=-1) + 1
     after = {text for text, i in specials.items() if i >= first_free}
     if n_removed and after and model.post_processor is not None:
         raise ValueError(
             "the post-processor names special tokens by ids, which truncation would change; truncate"
             " tokenizer.without_post_processor()"
         )
-    for token_id in made[n_merges:].tolist():
+    for token_id in merged_ids[n_merges:].tolist():
         del tokens[token_id]
     return Model.from_tokens(
         tokens,

@@ -1,4 +1,4 @@
-"""Comparison: the first place where two tokenizers differ, against a plain search; `pairloom compare`."""
+"""Comparison: the first index where two tokenizers differ, against a plain search; `pairloom compare`."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def test_places_are_those_of_a_plain_search(seed: int) -> None:
         (found.ids, found.n_differing_ids, ids),
         (found.cuts, found.n_differing_cuts, ends),
     ):
-        places = [first_different(a, b) for a, b in zip(*columns)]
-        assert n_differing == sum(place is not None for place in places)
-        at = next((n for n, place in enumerate(places) if place is not None), None)
+        indices = [first_different(a, b) for a, b in zip(*columns)]
+        assert n_differing == sum(index is not None for index in indices)
+        at = next((n for n, index in enumerate(indices) if index is not None), None)
         assert (kind is None) == (at is None)
         if kind is None or at is None:
             continue
-        place = places[at]
-        assert place is not None
+        index = indices[at]
+        assert index is not None
         assert kind.document == f"document {at}"
-        assert kind.byte_offset == [0, *ends[0][at]][place]
+        assert kind.byte_offset == [0, *ends[0][at]][index]
         for window, each in zip(kind.windows, ids):
-            assert window.ids == each[at][max(place - 3, 0) : place + 5]
-            assert window.ids[window.at :] == each[at][place : place + 5]
+            assert window.ids == each[at][max(index - 3, 0) : index + 5]
+            assert window.ids[window.at :] == each[at][index : index + 5]
 
 
 def test_the_same_tokenizer_through_three_libraries() -> None:

@@ -26,23 +26,23 @@ def merged(token: bytes, model: Model) -> list[int] | None:
     """The definition: the pair of lowest rank, the leftmost of them, until none is left; None where a byte is none."""
     tokens = model.tokens()
     id_of = {bytes_: token_id for token_id, bytes_ in tokens.items()}
-    ranked = {(left, right): (rank, made) for rank, (left, right, made) in enumerate(model.merges.tolist())}
+    ranked = {(left, right): (rank, merged_id) for rank, (left, right, merged_id) in enumerate(model.merges.tolist())}
     if any(bytes((byte,)) not in id_of for byte in token):
         return None
     ids = [id_of[bytes((byte,))] for byte in token]
     while True:
         found = []
-        for place, (left, right) in enumerate(pairwise(ids)):
+        for position, (left, right) in enumerate(pairwise(ids)):
             if model.rule == "ranks":
-                made = id_of.get(tokens[left] + tokens[right])
-                found += [] if made is None else [(made, place, made)]
+                merged_id = id_of.get(tokens[left] + tokens[right])
+                found += [] if merged_id is None else [(merged_id, position, merged_id)]
             elif (left, right) in ranked:
-                rank, made = ranked[left, right]
-                found.append((rank, place, made))
+                rank, merged_id = ranked[left, right]
+                found.append((rank, position, merged_id))
         if not found:
             return ids
-        _, place, made = min(found)
-        ids[place : place + 2] = [made]
+        _, position, merged_id = min(found)
+        ids[position : position + 2] = [merged_id]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,4 +1,4 @@
-"""Counts files: what is saved is what is loaded, and what is damaged is refused with the place."""
+"""Counts files: what is saved is what is loaded, and what is damaged is refused with the offset."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_damage_is_refused(counts: PretokenCounts, tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(CountsError, match=str(path)):
             PretokenCounts.load(path)
-    for place in range(0, len(whole), 3):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+    for offset in range(0, len(whole), 3):
+        path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 0x15]) + whole[offset + 1 :])
         with pytest.raises(CountsError, match=str(path)):
             PretokenCounts.load(path)
 
@@ -140,20 +140,20 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
         columns = {"pretoken": pyarrow.array(pretokens, pyarrow.binary()), "count": pyarrow.array(numbers)}
         pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
 
-    made = {key: value for key, value in ours.schema.metadata.items() if key.startswith(b"pairloom.")}
-    write([b"a", b"b"], [1, 2], made)
+    metadata = {key: value for key, value in ours.schema.metadata.items() if key.startswith(b"pairloom.")}
+    write([b"a", b"b"], [1, 2], metadata)
     assert list(PretokenCounts.load(path).items()) == [(b"a", 1), (b"b", 2)]
-    for pretokens, numbers, metadata, message in (
-        ([b"b", b"a"], [1, 2], made, "row 1"),
-        ([b"a", b"a"], [1, 2], made, "row 1"),
-        ([b"", b"a"], [1, 2], made, "row 0"),
-        ([None, b"a"], [1, 2], made, "nulls"),
-        ([b"a", b"b"], [1, 0], made, "row 1: a count of 0"),
-        ([b"a", b"b"], [1, -5], made, "row 1"),
+    for pretokens, numbers, keys, message in (
+        ([b"b", b"a"], [1, 2], metadata, "row 1"),
+        ([b"a", b"a"], [1, 2], metadata, "row 1"),
+        ([b"", b"a"], [1, 2], metadata, "row 0"),
+        ([None, b"a"], [1, 2], metadata, "nulls"),
+        ([b"a", b"b"], [1, 0], metadata, "row 1: a count of 0"),
+        ([b"a", b"b"], [1, -5], metadata, "row 1"),
         ([b"a", b"b"], [1, 2], None, "lack 'pattern'"),
-        ([b"a", b"b"], [1, 2], {**made, b"pairloom.n_bytes": b'"x"'}, "n_bytes"),
+        ([b"a", b"b"], [1, 2], {**metadata, b"pairloom.n_bytes": b'"x"'}, "n_bytes"),
     ):
-        write(pretokens, numbers, metadata)  # type: ignore[arg-type]
+        write(pretokens, numbers, keys)  # type: ignore[arg-type]
         with pytest.raises(CountsError, match=message):
             PretokenCounts.load(path)
     pyarrow.parquet.write_table(pyarrow.table({"pretoken": ["a"], "count": [1]}), path)

@@ -15,9 +15,9 @@ def trained(pairs: list[tuple[int, int]], **fields: object) -> Model:
     """The model of the "bpetite" profile with these merges."""
     tokens = {byte: bytes((byte,)) for byte in range(256)}
     rows = []
-    for made, (left, right) in enumerate(pairs, start=256):
-        tokens[made] = tokens[left] + tokens[right]
-        rows.append((left, right, made))
+    for merged_id, (left, right) in enumerate(pairs, start=256):
+        tokens[merged_id] = tokens[left] + tokens[right]
+        rows.append((left, right, merged_id))
     model = Model.from_tokens(
         tokens, rows, special_tokens={ENDOFTEXT: len(tokens)}, pattern=GPT2, decode_errors="strict"
     )
@@ -54,7 +54,7 @@ def random_model(seed: int) -> Model:
     specials = {text: next(free) for text in rng.sample([ENDOFTEXT, "é😀", '"\\', "\x00", "ab", " "], rng.randrange(5))}
     return Model.from_tokens(
         tokens,
-        [] if ranks else [(left, right, made) for (left, right), made in order],
+        [] if ranks else [(left, right, merged_id) for (left, right), merged_id in order],
         rule="ranks" if ranks else "pairs",
         ignore_merges=rng.random() < 0.5,
         special_tokens=specials,

@@ -81,12 +81,14 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
         if type(pair) is not list or len(pair) != 2:
             raise FormatError(f"{where} must be [left id, right id], not {shown(pair)}")
         left, right = (take_id(part, where) for part in pair)
-        made = 256 + rank
-        if left >= made or right >= made:
-            raise FormatError(f"{where} refers forward to id {max(left, right)}; it may use ids below {made}")
-        if tokens[left] + tokens[right] != tokens[made]:
-            raise FormatError(f"{name}: vocab['{made}'] is not the bytes of merges[{rank}]; one of them is damaged")
-        rows.append((left, right, made))
+        merged_id = 256 + rank
+        if left >= merged_id or right >= merged_id:
+            raise FormatError(f"{where} refers forward to id {max(left, right)}; it may use ids below {merged_id}")
+        if tokens[left] + tokens[right] != tokens[merged_id]:
+            raise FormatError(
+                f"{name}: vocab['{merged_id}'] is not the bytes of merges[{rank}]; one of them is damaged"
+            )
+        rows.append((left, right, merged_id))
     specials = take(file, "special_tokens", dict, name)
     if (
         set(specials) != {schema1.SPECIAL}
@@ -131,27 +133,27 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         raise FormatError(f"{name}: merges holds {len(flat)} numbers; it takes two for each merge")
     made_ids = _expand(take(file, "made_ids", list, name), len(flat) // 2, f"{name}: made_ids")
     rows: Rows = []
-    for rank, made in enumerate(made_ids):
+    for rank, merged_id in enumerate(made_ids):
         left, right = (take_id(flat[2 * rank + side], f"{name}: merges[{2 * rank + side}]") for side in (0, 1))
-        if made not in tokens:
+        if merged_id not in tokens:
             for part in (left, right):
                 if part not in tokens:
                     raise FormatError(
                         f"{name}: merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
                     )
-            tokens[made] = tokens[left] + tokens[right]
-            if len(tokens[made]) > schema2.LONGEST_DERIVED:
+            tokens[merged_id] = tokens[left] + tokens[right]
+            if len(tokens[merged_id]) > schema2.LONGEST_DERIVED:
                 raise FormatError(
-                    f"{name}: merge {rank} makes a token of {len(tokens[made])} bytes;"
+                    f"{name}: merge {rank} makes a token of {len(tokens[merged_id])} bytes;"
                     f" tokens above {schema2.LONGEST_DERIVED} bytes must be listed"
                 )
-        rows.append((left, right, made))
-    for rank, (left, right, made) in enumerate(rows):
+        rows.append((left, right, merged_id))
+    for rank, (left, right, merged_id) in enumerate(rows):
         for part in (left, right):
             if part not in tokens:
                 raise FormatError(f"{name}: merge {rank} uses id {part}, which is no token")
-        if tokens[left] + tokens[right] != tokens[made]:
-            raise FormatError(f"{name}: the bytes of id {made} are not those of the parts of merge {rank}")
+        if tokens[left] + tokens[right] != tokens[merged_id]:
+            raise FormatError(f"{name}: the bytes of id {merged_id} are not those of the parts of merge {rank}")
     _check_distinct(tokens, rows, name)
     specials = take(file, "special_tokens", dict, name)
     _check_specials(specials, tokens, name)

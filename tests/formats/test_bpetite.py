@@ -90,17 +90,17 @@ def test_an_artifact_in_any_layout_of_json_loads(tmp_path: Path) -> None:
 
 def test_a_learned_token_may_have_the_bytes_of_the_special_token(tmp_path: Path) -> None:
     merges: list[tuple[int, int]] = []
-    made = 256
+    merged_id = 256
     left = ord(SPECIAL[0])
     for character in SPECIAL[1:]:
         merges.append((left, ord(character)))
-        left, made = made, made + 1
+        left, merged_id = merged_id, merged_id + 1
     data = canonical(artifact(merges))
     path = tmp_path / "model.json"
     path.write_bytes(data)
     loaded = Tokenizer.load(path)
-    assert loaded.encode(SPECIAL) == [made]
-    assert loaded.decode([made - 1]) == SPECIAL
+    assert loaded.encode(SPECIAL) == [merged_id]
+    assert loaded.decode([merged_id - 1]) == SPECIAL
     loaded.save(path, overwrite=True)
     assert path.read_bytes() == data
 

@@ -55,15 +55,15 @@ def test_the_published_texts_are_those_of_the_library() -> None:
 
 @pytest.mark.parametrize("pattern", [RUSTBPE, GPT2_FIRST, LLAMA3, r"\S+|\s+", *(p for p in PATTERNS.values())])
 def test_any_other_text_stays_as_it_is_on_both_bridges_and_in_all_files(pattern: Any, tmp_path: Path) -> None:
-    made = model(pattern)
-    formats.save(made, tmp_path / "native", format="pairloom")
-    assert formats.load(tmp_path / "native") == made
+    named = model(pattern)
+    formats.save(named, tmp_path / "native", format="pairloom")
+    assert formats.load(tmp_path / "native") == named
     pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
     pytest.importorskip("tokenizers", reason="goes by way of tokenizers")
     if isinstance(pattern, str):
-        assert tiktoken.from_tiktoken(tiktoken.to_tiktoken(made)) == made
-    theirs = huggingface.to_huggingface(made)
-    assert huggingface.from_huggingface(theirs) == made
+        assert tiktoken.from_tiktoken(tiktoken.to_tiktoken(named)) == named
+    theirs = huggingface.to_huggingface(named)
+    assert huggingface.from_huggingface(theirs) == named
     assert huggingface.from_huggingface(theirs).pattern == pattern
 
 

@@ -103,11 +103,11 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
     """A vocabulary over three letters, its ranks mostly but not always such as training gives."""
     tokens = [b"a", b"b", b"c"]
     for _ in range(rng.randrange(12)):
-        made = rng.choice(tokens) + rng.choice(tokens)
+        token = rng.choice(tokens) + rng.choice(tokens)
         if rng.random() < 0.1:
-            made = bytes(rng.choice(b"abc") for _ in range(rng.randrange(2, 5)))
-        if made not in tokens:
-            tokens.append(made)
+            token = bytes(rng.choice(b"abc") for _ in range(rng.randrange(2, 5)))
+        if token not in tokens:
+            tokens.append(token)
     if rng.random() < 0.3:
         rng.shuffle(tokens)
     return {token: rank for rank, token in enumerate(tokens)}

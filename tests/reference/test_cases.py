@@ -42,7 +42,7 @@ def test_best_pairs(case: cases.BestPairCase) -> None:
 
 @pytest.mark.parametrize("case", cases.replacement_cases(), ids=str)
 def test_replacements(case: cases.ReplacementCase) -> None:
-    assert naive.apply_merge(case.ids, case.pair, case.made) == case.result
+    assert naive.apply_merge(case.ids, case.pair, case.merged_id) == case.result
 
 
 def train(case: cases.TrainingCase) -> Model:
@@ -66,7 +66,9 @@ def test_training(case: cases.TrainingCase) -> None:
     assert {token_id: model.vocab[token_id] for token_id in case.tokens} == case.tokens
     assert len(model.vocab) + len(model.special_tokens) == case.n_tokens
     assert sorted([*model.vocab, *model.special_tokens.values()]) == list(range(case.n_tokens))
-    assert all(model.vocab[made] == model.vocab[left] + model.vocab[right] for left, right, made in model.merges)
+    assert all(
+        model.vocab[merged_id] == model.vocab[left] + model.vocab[right] for left, right, merged_id in model.merges
+    )
 
 
 @cache

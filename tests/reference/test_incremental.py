@@ -78,8 +78,8 @@ def test_equals_the_naive_trainer(seed: int) -> None:
         before = [list(word) for word in trainer.words]
         pair = trainer.get_best_pair()
         assert pair == (merge.left, merge.right), f"step {step}"
-        assert trainer.merge_pair(pair) == merge.made
-        assert trainer.words == [apply_merge(word, pair, merge.made) for word in before]
+        assert trainer.merge_pair(pair) == merge.merged_id
+        assert trainer.words == [apply_merge(word, pair, merge.merged_id) for word in before]
         assert_maps_are_true(trainer)
     assert trainer.merges == wanted
     assert len(wanted) == 30 or trainer.get_best_pair() is None

@@ -34,8 +34,8 @@ def random_model(seed: int, n_merges: int = 40) -> tuple[Model, list[str]]:
 def encode_by_rank(pretoken: bytes, model: Model) -> list[int]:
     """One full pass from left to right for each merge, in rank order."""
     ids = [model.id_of_byte[byte] for byte in pretoken]
-    for left, right, made in model.merges:
-        ids = apply_merge(ids, (left, right), made)
+    for left, right, merged_id in model.merges:
+        ids = apply_merge(ids, (left, right), merged_id)
     return ids
 
 

@@ -98,8 +98,8 @@ def test_folders_of_earlier_versions_are_resumed(tokenizer: Tokenizer, tmp_path:
     whole = {path.name: path.read_bytes() for path in out.glob("shard-*")}
     totals = manifest_of(out)["totals"]
     as_before(out, complete=True)
-    made = tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
-    assert made.was_complete and made.n_tokens == totals["tokens"] and made.n_bytes == totals["bytes"]
+    result = tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
+    assert result.was_complete and result.n_tokens == totals["tokens"] and result.n_bytes == totals["bytes"]
     (tmp_path / "b.jsonl").write_text(json_lines(["more"]))
     inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     with pytest.raises(ResumeError, match="earlier version"):

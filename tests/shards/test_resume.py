@@ -66,10 +66,10 @@ def test_three_damaged_files_of_300_are_repaired_removed_and_skipped(
     with pytest.raises(CorpusError, match=r"part-240"):
         run()
     with pytest.warns(UserWarning, match=r"1 files that cannot be read were left out.*\n.*part-240"):
-        made = run(skip_bad_files=True)
-    assert made.skipped_files == [str(corpus / "part-240.jsonl.gz")]
+        result = run(skip_bad_files=True)
+    assert result.skipped_files == [str(corpus / "part-240.jsonl.gz")]
     (skipped,) = manifest_of(out)["skipped_files"]
-    assert skipped["path"] == made.skipped_files[0] and "break off" in skipped["reason"]
+    assert skipped["path"] == result.skipped_files[0] and "break off" in skipped["reason"]
     with pytest.warns(UserWarning, match="1 files"):
         run(tmp_path / "whole", skip_bad_files=True)
     assert contents(out) == contents(tmp_path / "whole")
@@ -83,8 +83,8 @@ def test_three_damaged_files_of_300_are_repaired_removed_and_skipped(
         run()
     assert len(documents_of(out)) == 300 * 6 + skipped["documents"]
     with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards are written again"):
-        made = run(rewrite=True)
-    assert made.skipped_files == [] and len(documents_of(out)) == 301 * 6
+        result = run(rewrite=True)
+    assert result.skipped_files == [] and len(documents_of(out)) == 301 * 6
     run(tmp_path / "all")
     assert contents(out) == contents(tmp_path / "all")
 
@@ -100,8 +100,8 @@ def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     paths[2].write_bytes(lines_of(2, 10) + b"{broken\n")
     with pytest.raises(CorpusError, match="line 11"):
         tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=100)
-    place = manifest_of(tmp_path / "out")["next"]
-    assert place["source"] == 2 and 0 < place["documents"] <= 10
+    resume_point = manifest_of(tmp_path / "out")["next"]
+    assert resume_point["source"] == 2 and 0 < resume_point["documents"] <= 10
     return paths, tmp_path / "out"
 
 
@@ -242,9 +242,9 @@ def test_damaged_plain_text_is_left_out_from_the_document_with_the_damage_on(
         for format in ("npy", "parquet"):
             out = tmp_path / f"{skip}-{format}"
             with pytest.warns(UserWarning, match="left out"):
-                made = tokenize_files(tokenizer, corpus, out, shard_tokens=2000, format=format, eot=True)
+                result = tokenize_files(tokenizer, corpus, out, shard_tokens=2000, format=format, eot=True)
             assert documents_of(out) == [[*tokenizer.encode(text), end] for text in found]
-            assert made.n_bytes == sum(len(text.encode()) for text in found)
+            assert result.n_bytes == sum(len(text.encode()) for text in found)
         # What counted the text before the damage has become known keeps it.
         n_cut_short = 0 if suffix == ".bz2" else 1
         with pytest.warns(UserWarning, match="left out"):
@@ -265,11 +265,11 @@ def test_files_of_every_kind_are_skipped_when_that_is_asked_for(tokenizer: Token
     corpus = Corpus(sorted(tmp_path.iterdir()), separator="|", skip_bad_files=True)
     (tmp_path / "g.txt").unlink()
     with pytest.warns(UserWarning, match="6 files that cannot be read were left out"):
-        made = tokenize_files(tokenizer, corpus, tmp_path / "out")
+        result = tokenize_files(tokenizer, corpus, tmp_path / "out")
     assert documents_of(tmp_path / "out") == [tokenizer.encode(text) for text in ("good", "also good", "one", "last")]
     kept = {Path(file["path"]).name: file["documents"] for file in manifest_of(tmp_path / "out")["skipped_files"]}
     assert kept == {"a.parquet": 0, "b.parquet.gz": 0, "c.arrow": 0, "d.txt": 2, "e.jsonl": 1, "g.txt": 0}
-    assert len(made.skipped_files) == 6
+    assert len(result.skipped_files) == 6
 
 
 def test_skipped_files_are_the_same_however_often_a_run_is_broken_off(

@@ -33,10 +33,10 @@ def run(tokenizer: Tokenizer, texts: list[str], out: Path, **options: Any) -> li
 
 def test_literals_in_documents_are_plain_text_and_are_counted(tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"5 literals of special tokens.*'<s>' 2.*specials=\"recognise\""):
-        made = tokenize_files(tokenizer, Corpus.of_texts(TEXTS), tmp_path / "out")
+        result = tokenize_files(tokenizer, Corpus.of_texts(TEXTS), tmp_path / "out")
     assert documents_of(tmp_path / "out") == [tokenizer.encode_ordinary(text) for text in TEXTS]
-    assert made.special_literals == {"<s>": 2, "</s>": 2, "<pad>": 1}
-    assert manifest_of(tmp_path / "out")["totals"]["special_literals"] == made.special_literals
+    assert result.special_literals == {"<s>": 2, "</s>": 2, "<pad>": 1}
+    assert manifest_of(tmp_path / "out")["totals"]["special_literals"] == result.special_literals
 
 
 def test_literals_in_documents_can_be_recognised_or_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -47,9 +47,9 @@ def expected(tokenizer: Tokenizer, eot: bool = False) -> list[list[int]]:
 def test_every_format_holds_the_ids(
     tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, format: str, eot: bool
 ) -> None:
-    made = tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
+    result = tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
     assert documents_of(tmp_path / "out") == expected(tokenizer, eot)
-    assert made.n_documents == len(DOCUMENTS) and len(made.files) > 2
+    assert result.n_documents == len(DOCUMENTS) and len(result.files) > 2
     shards = manifest_of(tmp_path / "out")["shards"]
     assert all(shard["tokens"] >= 300 for shard in shards[:-1])
     longest = max(map(len, expected(tokenizer, eot)))
@@ -168,8 +168,8 @@ def test_a_broken_run_goes_on_to_the_same_bytes(
         with pytest.warns(UserWarning, match="records"):
             tokenize_files(tokenizer, inputs, out, resume=True, **options)
         assert contents(out) == whole
-        made = tokenize_files(tokenizer, inputs, out, resume=True, **options)
-        assert made.was_complete and contents(out) == whole
+        result = tokenize_files(tokenizer, inputs, out, resume=True, **options)
+        assert result.was_complete and contents(out) == whole
 
 
 def plug(folder: Path, after: int) -> Any:

@@ -84,8 +84,8 @@ def _count(path: Path, model: Path, out: Path) -> str:
 def _tokenize(path: Path, model: Path, out: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = tokenize_files(model, _corpus(path), out, overwrite=True, shard_tokens=10_000_000, threads=2)
-    return f"{made.n_documents:,} documents"
+        result = tokenize_files(model, _corpus(path), out, overwrite=True, shard_tokens=10_000_000, threads=2)
+    return f"{result.n_documents:,} documents"
 
 
 _DEEDS: dict[str, Callable[[Path, Path, Path], str]] = {"read": _read, "count": _count, "tokenize": _tokenize}

@@ -1,1 +1,1 @@
-"""What several parts of the package need and callers do not."""
+"""Helpers that several modules share and callers do not import."""

@@ -1,4 +1,8 @@
-"""Checks of what callers pass: a wrong type or value is named, with the remedy, before any work starts."""
+"""Validation of arguments, before any work starts.
+
+Each check raises TypeError or ValueError with a message that names the argument, the value and the remedy. Values come
+from callers and may be hostile: a `__len__` may lie, a `__repr__` may raise.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Files and folders that appear whole or not at all.
+"""Atomic writes: a file or folder appears under its name whole, or not at all.
 
-Enters: a path and bytes. Leaves: the file on the disk, under its name only once every byte of it is safe. Method: a
-temporary file in the same directory, fsync, then a hard link (which fails where a file has appeared meanwhile) or, to
-overwrite, a rename; then fsync of the directory.
+Method: write a temporary file in the same directory, fsync it, then hard-link it to its name (which fails if the name
+exists by now) or, to overwrite, rename it; then fsync the directory.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Reads, works and writes at the same time: `ReadAhead` and `WriteBehind` run an iterator or a function in a thread.
+"""Background I/O: `ReadAhead` runs an iterator in a thread, `WriteBehind` a function.
 
-Items keep their order, and exceptions come out where the items would have. A thread lives no longer than the `with`
-block, but for an interruption: Ctrl-C waits a moment for it and goes on. Where no thread can be started, the caller
-does the work.
+So reading, work and writing overlap. Items keep their order, and an exception is raised where its item would have been
+returned. The thread ends with the `with` block; only Ctrl-C stops waiting for it after a moment. If no thread can be
+started, the caller does the work.
 
-`threading.Thread.start` waits for ever for a thread that dies of a lack of memory before it runs (the new thread never
-sets the event that is waited for). So threads are started by `_thread` here, and whoever waits for one looks whether it
-still lives.
+Threads are started with `_thread`, not `threading.Thread.start`: that waits forever for a new thread that runs out of
+memory before it sets its start event. For the same reason every wait here checks that the other thread is still alive.
 """
 
 from __future__ import annotations

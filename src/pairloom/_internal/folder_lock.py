@@ -1,7 +1,7 @@
-"""A lock on a folder, so that two runs never write into it at once.
+"""An exclusive lock on a folder, so that two runs never write into it at the same time.
 
-The lock is the operating system's (`flock` on the folder itself): it leaves no file behind, and ends with the process
-that holds it, however that ends.
+It is `flock` on the folder itself: it leaves no file behind, and the system releases it when the process ends, however
+it ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Libraries that only some need: imported when they are needed, or an ImportError that says how to get them."""
+"""Optional dependencies: imported on first use, or an ImportError that says which extra to install."""
 
 from __future__ import annotations
 

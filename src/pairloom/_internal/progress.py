@@ -1,7 +1,7 @@
-"""Progress of long work: a bar on a terminal, whole lines elsewhere, a callable, or nothing.
+"""Progress reports of long calls: a tqdm bar on a terminal, lines elsewhere, a callable, or nothing.
 
 The core and the loops over corpora report (stage, done, total) about ten times a second. Each stage starts at done=0
-and ends at done=total, or where it stopped early.
+and ends at done=total, or earlier if it stops early.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Warnings that point at the caller's line, however deep inside pairloom they arise."""
+"""Warnings attributed to the caller's line, however deep inside the package they are raised."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Where two tokenizers first differ, and by how much.
+"""Compares two tokenizers: how many documents differ, and where the first difference is.
 
-Enters: two `Side`s (a tokenizer of pairloom, tiktoken or tokenizers each) and named documents. Leaves: a Comparison.
-Two notions of difference: the ids, which say whether one can stand in for the other; and the cuts, the places where
-tokens end, which are comparable across vocabularies that number their tokens differently. Cost: both encodings of each
-document, one document in memory at a time.
+A side is a tokenizer of pairloom, tiktoken or tokenizers. Two things are compared: ids, which decide whether one
+tokenizer can replace the other, and token boundaries, which can be compared between vocabularies with different ids.
+Cost: each document is encoded by both sides; one document is in memory at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Difference:
-    """A place: the document's name, the byte where the first differing tokens begin, the text around, both sides."""
+    """The first difference: document, byte offset of the differing tokens, the text around it, both sides."""
 
     document: str
     byte_offset: int
@@ -74,7 +73,7 @@ class Comparison:
     """Both sides over all documents; pairs are (first side, second side).
 
     n_differing_ids, n_differing_cuts: documents. n_altered: documents whose tokens do not spell the text (a normaliser,
-    an unknown token). ids, cuts: the first place of each kind, None where there is none.
+    an unknown token). ids, cuts: the first difference of each kind, None if there is none.
     """
 
     names: tuple[str, str]
@@ -122,14 +121,14 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
             n_altered[which] += not whole[which]
         # Offsets are those of a side whose tokens spell the text, where there is one.
         spelt = 0 if whole[0] or not whole[1] else 1
-        place = _first_different(ids[0], ids[1])
-        if place is not None:
+        index = _first_different(ids[0], ids[1])
+        if index is not None:
             n_differing_ids += 1
-            first_ids = first_ids or _difference(name, data, sides, ids, ends[spelt], place)
-        place = _first_different(ends[0], ends[1])
-        if place is not None:
+            first_ids = first_ids or _difference(name, data, sides, ids, ends[spelt], index)
+        index = _first_different(ends[0], ends[1])
+        if index is not None:
             n_differing_cuts += 1
-            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[spelt], place)
+            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[spelt], index)
     return Comparison(
         names=(first.name, second.name),
         n_documents=n_documents,
@@ -144,7 +143,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
 
 
 def _first_different(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int | None:
-    """The first place at which the arrays differ; the shorter one's end where it begins the other; None if equal."""
+    """The first index at which the arrays differ; the shorter one's end where it begins the other; None if equal."""
     shorter = min(len(left), len(right))
     unequal = np.flatnonzero(left[:shorter] != right[:shorter])
     if len(unequal):
@@ -158,13 +157,13 @@ def _difference(
     sides: tuple[Side, Side],
     ids: list[npt.NDArray[Any]],
     ends: npt.NDArray[np.int64],
-    place: int,
+    index: int,
 ) -> Difference:
-    offset = int(ends[place - 1]) if place else 0
-    start = max(place - _WINDOW_BEFORE, 0)
-    around = [found[start : place + _WINDOW_AFTER].tolist() for found in ids]
+    offset = int(ends[index - 1]) if index else 0
+    start = max(index - _WINDOW_BEFORE, 0)
+    around = [found[start : index + _WINDOW_AFTER].tolist() for found in ids]
     first, second = (
-        Window(near, [side.token(token_id) for token_id in near], place - start)
+        Window(near, [side.token(token_id) for token_id in near], index - start)
         for side, near in zip(sides, around, strict=True)
     )
     return Difference(
@@ -179,7 +178,8 @@ def _difference(
 def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
     """(name, text) of each document: the file, and where it holds several, the document's number from 1 on.
 
-    One document is in memory at a time. Warns when records were left out. Raises OSError, CorpusError (file and place).
+    One document is in memory at a time. Warns when records were left out. Raises OSError, and CorpusError naming the
+    file and the location.
     """
     if not isinstance(corpus, Corpus):
         raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")

@@ -1,7 +1,6 @@
-"""Plots of corpus statistics, with the extra [plot].
+"""Plots of corpus statistics; needs the extra [plot].
 
-Enters: CorpusStats and the compression of truncations. Leaves: an image file, atomically, in the format of its suffix;
-the same figures give the same bytes.
+The image is written atomically, in the format of its suffix. Equal statistics give equal bytes.
 """
 
 from __future__ import annotations
@@ -73,13 +72,13 @@ def _draw_compression(axes: Any, sizes: Sequence[tuple[int, float]]) -> None:
 def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
     lengths = np.minimum(stats.token_bytes, _LONGEST_SHOWN)
     assigned = stats.token_bytes > 0
-    places = np.arange(_LONGEST_SHOWN + 1)
+    token_lengths = np.arange(_LONGEST_SHOWN + 1)
     for name, weights, shift in (
         ("of the vocabulary", assigned, -0.2),
         ("of the corpus", stats.token_counts, 0.2),
     ):
         total = max(int(weights.sum()), 1)
-        share = np.bincount(lengths, weights=weights, minlength=len(places)) / total
-        axes.bar(places[1:] + shift, share[1:], width=0.4, label=f"share {name}'s tokens")
+        share = np.bincount(lengths, weights=weights, minlength=len(token_lengths)) / total
+        axes.bar(token_lengths[1:] + shift, share[1:], width=0.4, label=f"share {name}'s tokens")
     axes.set_xlabel(f"bytes of a token ({_LONGEST_SHOWN}: or more)")
     axes.legend()

@@ -1,7 +1,6 @@
-"""Tokens as people see them: on one line, escaped, or as a text in colour.
+"""Renders tokens for people: escaped on one line, or a text with each token in colour.
 
-Enters: bytes, or a tokenizer and a text. Leaves: str that is safe to print: control characters, which a terminal would
-obey, and bytes that are no whole character come out as escapes.
+The output is safe to print: control characters and bytes that are not valid UTF-8 are escaped.
 """
 
 from __future__ import annotations

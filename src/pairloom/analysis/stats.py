@@ -1,8 +1,7 @@
-"""How well a tokenizer fits a corpus: compression, use of the vocabulary, balance, speed.
+"""Corpus statistics of a tokenizer: compression, vocabulary use, Renyi efficiency, speed.
 
-Enters: a Tokenizer and a corpus. Leaves: CorpusStats; for plots, the compression of its truncations. Memory does not
-grow with the corpus: its blocks are encoded on all threads, ids counted and forgotten. Source of the Renyi efficiency:
-Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
+Memory does not grow with the corpus: blocks are encoded on all threads and only counts of ids are kept.
+Source of the Renyi efficiency: Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The command line: results on stdout, everything for people on stderr.
+"""The command line. Results go to stdout; messages, warnings and progress go to stderr.
 
-Exit status 0, 1 (failed), 2 (wrong usage), 3 (`--strict`, and some of the input was left out), or 128 + the number of
-the signal that ended the command.
+Exit status: 0, 1 (failed), 2 (wrong usage), 3 (`--strict`, and some input was left out), or 128 + the number of the
+signal that ended the command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commands: what each may be given, and what becomes of their errors."""
+"""The parser of all commands, and the exit status and message for each kind of error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pairloom compare`: where two tokenizers first differ on a text, and by how much."""
+"""`pairloom compare`: how many documents two tokenizers encode differently, and where they first differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pairloom.analysis.compare import (
 from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
-from pairloom.cli.models import add_unsaid_arguments, load_at
+from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "show where two tokenizers first differ, and by how much in tokens and bytes per token"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="given twice: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the"
         " libraries tiktoken and tokenizers",
     )
-    add_unsaid_arguments(group)
+    add_format_arguments(group)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_corpus_options(parser)
     parser.set_defaults(wrong_usage=parser.error)
@@ -90,16 +90,16 @@ def _report(comparison: Comparison) -> str:
     if comparison.ids is None:
         lines.append("the ids are the same")
     else:
-        lines += _place("first different ids", comparison.ids)
+        lines += _difference_lines("first different ids", comparison.ids)
     if comparison.cuts is None:
         if comparison.ids is not None:
             lines.append("the text is cut at the same places: only the numbering differs")
     elif comparison.cuts != comparison.ids:
-        lines += _place("first different cut", comparison.cuts)
+        lines += _difference_lines("first different cut", comparison.cuts)
     return "\n".join(lines) + "\n"
 
 
-def _place(what: str, difference: Difference) -> list[str]:
+def _difference_lines(what: str, difference: Difference) -> list[str]:
     lines = [
         f"{what}: {difference.document}, byte {difference.byte_offset}",
         f"  text  {difference.before!r} then {difference.after!r}",

@@ -1,4 +1,4 @@
-"""What the commands share at the terminal: bytes in, bytes out, messages and progress."""
+"""Input, output, messages and progress at the terminal, shared by all commands."""
 
 from __future__ import annotations
 

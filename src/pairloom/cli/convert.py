@@ -1,4 +1,4 @@
-"""`pairloom convert`: a tokenizer file of one format -> the same tokenizer in another."""
+"""`pairloom convert`: write a tokenizer file in another format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Loads and saves; stdout stays empty, stderr says what was written and warns of what its files leave unsaid.
+    """Loads and saves; stdout stays empty, stderr says what was written and warns of what its files do not store.
 
     Files of earlier builds of pairloom are read too, so that this command rewrites them.
     """

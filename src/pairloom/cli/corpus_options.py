@@ -1,4 +1,4 @@
-"""The options of a corpus and of cutting it into pretokens, the same for every command that reads one."""
+"""Options for reading a corpus and splitting it into pretokens, shared by all commands that read one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pairloom count`: a corpus -> a counts file, and one JSON line about it."""
+"""`pairloom count`: count the pretokens of a corpus into a counts file; prints one JSON line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pairloom decode`: ids -> text, with nothing added."""
+"""`pairloom decode`: ids to text; nothing is added to the text."""
 
 from __future__ import annotations
 

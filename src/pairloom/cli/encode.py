@@ -1,4 +1,4 @@
-"""`pairloom encode`: text -> a compact JSON array of ids on one line."""
+"""`pairloom encode`: text to ids, as a compact JSON array on one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pairloom inspect`: what a tokenizer is made of, and how it cuts a text."""
+"""`pairloom inspect`: the parts of a tokenizer, and how it splits a text."""
 
 from __future__ import annotations
 

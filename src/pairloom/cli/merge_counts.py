@@ -1,4 +1,4 @@
-"""`pairloom merge-counts`: counts files -> one counts file, and one JSON line about it."""
+"""`pairloom merge-counts`: add counts files into one; prints one JSON line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the library says, in the words of the command line.
+"""Errors and warnings of the library, rewritten for the command line.
 
-Enters: an error or a warning of the library, which names the arguments that mend it. Leaves: one message that names the
-options that do. What has no option of its own is said as the library says it.
+The library names keyword arguments as the remedy; here they become the command's options. A message about something
+without an option is passed on unchanged.
 """
 
 from __future__ import annotations

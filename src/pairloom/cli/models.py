@@ -1,4 +1,4 @@
-"""The options by which a command is given its tokenizer."""
+"""Options that name a tokenizer file, shared by all commands that load one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pairloom import Tokenizer, formats
 from pairloom.formats import READABLE
 from pairloom.patterns import PATTERNS
 
-__all__ = ["add_model_arguments", "add_unsaid_arguments", "load_at", "load_model"]
+__all__ = ["add_format_arguments", "add_model_arguments", "load_at", "load_model"]
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +18,10 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", required=True, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
     group.add_argument("--model-format", choices=READABLE, help="the format of FILE; found out if not given")
-    add_unsaid_arguments(group)
+    add_format_arguments(group)
 
 
-def add_unsaid_arguments(group: argparse._ArgumentGroup) -> None:
+def add_format_arguments(group: argparse._ArgumentGroup) -> None:
     """The options that say what files of some formats leave unsaid; `load_at` reads them."""
     group.add_argument(
         "--pattern",

@@ -1,9 +1,9 @@
-"""Ends a command on SIGINT (Ctrl-C), SIGTERM and SIGHUP: exit status 128 + the number of the signal, and no traceback.
+"""Ends a command on SIGINT (Ctrl-C), SIGTERM and SIGHUP: exit status 128 + the signal's number, no traceback.
 
-While modules are imported and options parsed there is nothing to clean up: the process ends at once. After that the
-signal becomes an exception in the main thread, so that what is half written is removed. A thread watches that: should
-the main thread not come to it (it may be in a call of a library that looks at no signals), the process ends all the
-same.
+While modules are imported and options are parsed there is nothing to clean up, so the process ends at once. After that
+the signal becomes an exception in the main thread, so that partial files are removed. A watchdog thread ends the
+process if the main thread does not handle the exception in time, for example inside a library call that never checks
+signals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`pairloom stats`: how well a tokenizer fits a corpus, as a table, as JSON, as a plot."""
+"""`pairloom stats`: compression and vocabulary use of a tokenizer on a corpus, as a table, JSON or a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pairloom tokenize`: a corpus -> a folder of shards of ids, and one JSON line about it."""
+"""`pairloom tokenize`: encode a corpus into a folder of shards; prints one JSON line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.rewrite and not args.resume:
         args.wrong_usage("--rewrite belongs to --resume")
     started = time.perf_counter()
-    made = tokenize_files(
+    result = tokenize_files(
         load_model(args),
         corpus_of(args),
         args.output,
@@ -77,19 +77,19 @@ def run(args: argparse.Namespace) -> int:
         overwrite=args.force,
         progress=args.console.progress,
     )
-    if made.was_complete:
+    if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
-    if made.n_documents == 0:
+    if result.n_documents == 0:
         warn("the input holds no document; there are no shards")
     report = {
-        "corpus_bytes": made.n_bytes,
-        "documents": made.n_documents,
-        "tokens": made.n_tokens,
-        "shards": len(made.files),
-        "skipped": made.n_skipped,
-        "skipped_files": len(made.skipped_files),
-        "special_literals": made.special_literals,
+        "corpus_bytes": result.n_bytes,
+        "documents": result.n_documents,
+        "tokens": result.n_tokens,
+        "shards": len(result.files),
+        "skipped": result.n_skipped,
+        "skipped_files": len(result.skipped_files),
+        "special_literals": result.special_literals,
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
     print(json.dumps(report))
-    return LEFT_OUT if args.strict and (made.n_skipped or made.skipped_files) else 0
+    return LEFT_OUT if args.strict and (result.n_skipped or result.skipped_files) else 0

@@ -1,4 +1,4 @@
-"""`pairloom train`: a corpus, or counts of one -> a tokenizer file, and one JSON line about it."""
+"""`pairloom train`: train a tokenizer on a corpus or on counts; prints one JSON line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
-from pairloom.formats import WRITABLE, check_expressible, check_place
+from pairloom.formats import WRITABLE, check_expressible, check_target
 from pairloom.training.train import lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
     config.n_merges(args.vocab_size)
     # What stands in the way of saving is said before the work of training: what is at the path already, or a format
     # that cannot express such tokenizers (the one that has learned nothing yet stands for them).
-    check_place(args.output, args.format, args.force)
+    check_target(args.output, args.format, args.force)
     check_expressible(lay_out((), config), args.output, args.format)
     started = time.perf_counter()
     progress = args.console.progress

@@ -1,7 +1,7 @@
-"""Corpora: where text comes from, as blocks of documents that the engines take without making a str of each.
+"""Corpora: files, folders, globs, URLs, standard input, iterables of str and data sets, read as blocks of documents.
 
-Enters: paths, folders, globs, URLs, standard input, iterables of str, data sets. Leaves: blocks of some megabytes of
-text with the end of each document. Memory does not grow with the corpus.
+A block holds a few megabytes of UTF-8 text with the end of each document, and goes to the core without a str for each
+document. Memory does not grow with the corpus.
 """
 
 from pairloom.corpus.corpus import Block, Corpus, Position, Reading, SkippedFile, is_dataset

@@ -1,8 +1,7 @@
-"""A column of Parquet, Arrow or a data set to blocks of documents, from Arrow's own buffers.
+"""Reads a text column of Parquet, Arrow or a data set as blocks of documents, one document a row.
 
-Enters: an open file, or tables. Leaves: `_core.Documents`, one document a row, and how many rows were left out.
-pyarrow decodes; the text is copied from its buffers as it lies there. Few rows are decoded at a time, so memory
-depends on the size of documents and not on that of row groups or files.
+pyarrow decodes, and the core copies the text from Arrow's buffers. Few rows are decoded at a time, so memory depends on
+the size of documents, not on the size of row groups or files.
 """
 
 from __future__ import annotations
@@ -81,9 +80,9 @@ class RowsReader:
                 reader = ipc.open_stream(source)
                 batches = iter(reader)
             self._check(reader.schema)
-            place = reader.schema.get_field_index(self._field[0])
+            index = reader.schema.get_field_index(self._field[0])
             for batch in batches:
-                column = batch.column(place)
+                column = batch.column(index)
                 del batch
                 yield from self._rows(column, self._field[1:], None)
                 del column

@@ -1,8 +1,8 @@
-"""Decompresses a stream piece by piece, in bounded memory, and reports damage.
+"""Streaming decompression in bounded memory, with detection of damage.
 
-Every decoder is driven with an upper bound for the bytes it gives at a time, so that a small file which decompresses to
-gigabytes (a decompression bomb) needs no more memory than any other. Streams may follow one another in a file; the end
-of each is checked, because some ready-made readers take a stream that breaks off for one that ends.
+Every decoder is called with an upper bound for its output, so a decompression bomb needs no more memory than another
+file. A file may hold several streams in a row; the end of each is checked here, because some library readers accept a
+truncated stream as complete.
 """
 
 from __future__ import annotations

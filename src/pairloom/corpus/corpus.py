@@ -1,7 +1,6 @@
-"""Corpus: what is read and how, and the blocks that reading gives.
+"""Corpus: the sources and options of reading, and the iterator of `Block`s that reading gives.
 
-Enters: sources and the options of reading. Leaves: `Block`s in the order of the input, each with its place, so that
-reading can be taken up again there.
+Blocks come in the order of the input. Each carries its `Position`, from which reading can be resumed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Fingerprints: what tells a corpus from another one, cheaply.
+"""Fingerprints of corpora: JSON objects by which a checkpoint recognises the corpus that it was counted from.
 
-A checkpoint keeps the fingerprint of the corpus that was counted, and refuses another. Fingerprints are JSON objects.
-
-Files: name, size and time of modification of each. Where they hold no more than 64 MiB together the SHA-256 of their
-content is taken too, and decides in place of the time. Texts in a list or tuple: their number and the SHA-256 of all of
-them. Any other iterable can be read only once, so only its first texts, up to four million characters, are looked at.
+Files: name, size and modification time of each. If the files hold at most 64 MiB together, the SHA-256 of their content
+is added and replaces the modification time in comparisons. A list or tuple of texts: their number and the SHA-256 of
+all of them. Any other iterable can be read only once, so only its first texts, up to four million characters, are used.
 """
 
 from __future__ import annotations

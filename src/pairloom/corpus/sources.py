@@ -1,8 +1,7 @@
-"""Names to sources: which files are meant, and how each is read.
+"""Resolves names (paths, folders, globs, URLs, "-") to `Source`s in a fixed order.
 
-Enters: paths, folders, globs, URLs, "-". Leaves: `Source`s in a fixed order. The suffixes of a name decide how it
-is read, the last one its compression; a name without a known suffix is plain text. A folder stands for all files in it
-and below whose suffix is known, sorted; a glob for the files it matches, sorted.
+The suffixes of a name select the format, and the last one the compression; a name without a known suffix is plain text.
+A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches, sorted.
 """
 
 from __future__ import annotations

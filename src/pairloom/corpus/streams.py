@@ -1,7 +1,7 @@
-"""Pipes, terminals and standard input, read so that a reader that waits for data can be stopped.
+"""Pipes, terminals and standard input, read so that a thread waiting for data can be stopped.
 
-A blocking read() cannot be told to end: a thread in it would keep the process from ending while the writer is silent.
-So the descriptor is polled, and `stop` is looked at ten times a second.
+A blocking read() cannot be interrupted from another thread: while the writer is silent, the reader would keep the
+process alive. So the descriptor is polled, and `stop` is checked ten times a second.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Counts of pretokens, which are all that training needs of a corpus, and the files that store them."""
+"""Counts of pretokens, which are all that training needs from a corpus, and the files that store them."""

@@ -1,7 +1,6 @@
-"""Counts as a file: what one machine counts, another adds and trains on.
+"""Counts files: what one machine counts, another can add and train on.
 
-Enters: pretokens and counts as columns, and how the corpus was cut. Leaves: the same, from or to one of two formats,
-chosen by the suffix: `.parquet` is Parquet (with the `parquet` extra), everything else the native format.
+The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
 
 Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
 special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version. Equal counts

@@ -1,7 +1,7 @@
 """PretokenCounts: how often each distinct pretoken occurs in a corpus.
 
-Enters: texts or files. Leaves: a commutative monoid: counts of two halves of a corpus, made anywhere, add up to
-the counts of the whole. Training needs nothing else, so this is the seam between machines.
+Counts form a commutative monoid under addition: counts of two parts of a corpus, computed anywhere, add up to the
+counts of the whole. Training needs nothing else, so a corpus can be counted on several machines.
 """
 
 from __future__ import annotations
@@ -244,12 +244,12 @@ class PretokenCounts:
     def _file_columns(self) -> counts_file.CountsColumns:
         """What files hold."""
         text, ends, counts = self.columns.sorted_columns()
-        made = self.metadata
+        own = self.metadata
         metadata = {
-            "pattern": made.pattern if isinstance(made.pattern, str) else list(made.pattern),
-            "special_tokens": list(made.special_tokens),
-            "corpus_specials": made.corpus_specials,
-            "unicode_version": made.unicode_version,
+            "pattern": own.pattern if isinstance(own.pattern, str) else list(own.pattern),
+            "special_tokens": list(own.special_tokens),
+            "corpus_specials": own.corpus_specials,
+            "unicode_version": own.unicode_version,
             "n_bytes": self.n_bytes,
             "n_documents": self.n_documents,
             "n_special_literals": self.columns.n_special_literals,
@@ -268,17 +268,17 @@ class PretokenCounts:
     @classmethod
     def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
         """Counts out of the columns that `counts_file.load` read and checked."""
-        text, ends, counts, made = loaded
-        pattern = pattern_text(made["pattern"] if isinstance(made["pattern"], str) else tuple(made["pattern"]))
-        special_tokens = tuple(made["special_tokens"])
-        metadata = CountsMetadata(pattern, special_tokens, made["corpus_specials"], made["unicode_version"])
+        text, ends, counts, stored = loaded
+        pattern = pattern_text(stored["pattern"] if isinstance(stored["pattern"], str) else tuple(stored["pattern"]))
+        special_tokens = tuple(stored["special_tokens"])
+        metadata = CountsMetadata(pattern, special_tokens, stored["corpus_specials"], stored["unicode_version"])
         columns = _core.PretokenCounts.from_columns(
             text,
             ends,
             counts,
-            n_bytes=made["n_bytes"],
-            n_documents=made["n_documents"],
-            n_special_literals=made["n_special_literals"],
+            n_bytes=stored["n_bytes"],
+            n_documents=stored["n_documents"],
+            n_special_literals=stored["n_special_literals"],
         )
         return cls(columns, metadata)
 

@@ -1,8 +1,8 @@
-"""File formats: each module translates one format to and from `Model`, with the same verbs.
+"""File formats: each module translates one format to and from `Model`, with the same three functions.
 
-`sniff(head, path)` says whether a file looks like the format, `read` gives its Model, `write` its bytes, raising
-FormatError with the reason where the format cannot express the model exactly. What a format leaves to whoever loads its
-files, such as the pattern of a .tiktoken file, is told by a warning when one is saved.
+`sniff(head, path)` tells whether a file looks like the format, `read` returns its Model, and `write` returns the file's
+bytes or raises FormatError with the reason if the format cannot express the model exactly. `save` warns about what a
+format does not store, such as the pattern in a .tiktoken file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "WRITABLE",
     "check_bytes",
     "check_expressible",
-    "check_place",
+    "check_target",
     "format_of",
     "gpt2",
     "huggingface",
@@ -124,7 +124,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     is_named_for_another = format is None and target.name == huggingface.FILE_NAME
     format = _format_for(target, format)
     # What stands in the way is said before the work of translating starts.
-    check_place(target, format, overwrite)
+    check_target(target, format, overwrite)
     translated = _translated(model, format)
     if isinstance(translated, bytes):
         write_file(target, translated, overwrite)
@@ -141,11 +141,11 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
             f"{target}: the folder also holds a {huggingface.FILE_NAME}, which loading the folder prefers; load with"
             ' format="gpt2", or remove that file'
         )
-    if unsaid := _unsaid(model, format):
-        warn(f"{target}: {unsaid}")
+    if not_stored := _not_stored(model, format):
+        warn(f"{target}: {not_stored}")
 
 
-def _unsaid(model: Model, format: str) -> str:
+def _not_stored(model: Model, format: str) -> str:
     """What a file of the format does not say of the model, and how it is said on loading; empty if nothing."""
     missing, arguments = [], []
     if format == "tiktoken":
@@ -163,7 +163,7 @@ def _unsaid(model: Model, format: str) -> str:
     return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
 
 
-def check_place(path: PathLike, format: str | None, overwrite: bool) -> None:
+def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
     """Raises the OSError that `save` would raise for what is at the path already, or for a folder that is not there."""
     target = Path(check_path("path", path))
     if format != "gpt2":

@@ -1,7 +1,8 @@
-"""The added tokens of a tokenizer.json, which pairloom calls special tokens, and the ids that they get there.
+"""The added tokens of a tokenizer.json (pairloom's special tokens), and the ids that they get.
 
-The library gives an added token the id of the vocabulary's equal string, else the next one past the vocabulary's number
-of entries, whatever the file says: both directions here work out what it will do, and refuse where that is another id.
+HuggingFace's library ignores the ids in the file: an added token gets the id of the equal string in the vocabulary, or
+else the next id after the number of vocabulary entries. Reading and writing compute that id, and refuse a file or a
+model with another one.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozense
     text_of: dict[int, str] = {}
     normalized: dict[bool, list[str]] = {True: [], False: []}
     plain: list[str] = []
-    for place, entry in enumerate(entries):
-        where = f"{name}: added_tokens[{place}]"
+    for index, entry in enumerate(entries):
+        where = f"{name}: added_tokens[{index}]"
         if type(entry) is not dict:
             raise FormatError(f"{where} must be an object, not {shown(entry)}")
         check_keys(entry, _KEYS, where)

@@ -1,8 +1,7 @@
-"""The GPT-2 byte alphabet: bytes shown as printable characters, as vocab.json, merges.txt and tokenizer.json do.
+"""The GPT-2 byte alphabet: each byte as one printable character, as in vocab.json, merges.txt and tokenizer.json.
 
-Enters: bytes. Leaves: a str with one character a byte, and back. The 188 bytes that print in Latin-1 stand for
-themselves; the other 68 take U+0100, U+0101, ... in order, so that a space is U+0120. Source: openai/gpt-2,
-`bytes_to_unicode`.
+The 188 bytes that print in Latin-1 stand for themselves; the other 68 are U+0100, U+0101, ... in order, so a space is
+U+0120. Source: openai/gpt-2, `bytes_to_unicode`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""GPT-2's pair of files: vocab.json (token -> id) and merges.txt (a pair a line), in the GPT-2 byte alphabet.
+"""GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet.
 
-Neither file says which entries are special tokens or which pattern splits the text: special tokens are given by the
-caller, and the pattern is GPT-2's unless another is given. merges.txt may begin with a `#version` line. An entry of
-vocab.json that is not written in the byte alphabet (a special token with a space in it) is taken as it stands.
+Neither file says which entries are special tokens or which pattern splits the text. The caller gives the special
+tokens; the pattern is GPT-2's unless the caller gives another. merges.txt may begin with a `#version` line. An entry of
+vocab.json that is not written in the byte alphabet (a special token with a space in it) is taken literally.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str
 
 def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
     """Where to cut a line that holds not one space but more: there is one place at which all parts are entries."""
-    places = [at for at, character in enumerate(line[:4096]) if character == " "]
-    cuts = [(line[:at], line[at + 1 :]) for at in places]
+    spaces = [at for at, character in enumerate(line[:4096]) if character == " "]
+    cuts = [(line[:at], line[at + 1 :]) for at in spaces]
     cuts = [(left, right) for left, right in cuts if left in entries and right in entries and left + right in entries]
     if len(cuts) != 1:
         raise FormatError(f"{where} is {shown(line)}, not two tokens of the vocabulary with a space between them")

@@ -1,8 +1,8 @@
-"""HuggingFace's tokenizer.json, for byte-level BPE. What cannot be expressed exactly is refused with the reason.
+"""HuggingFace's tokenizer.json for byte-level BPE, and the bridges to the library `tokenizers`.
 
-The ids are those of `encode(text, add_special_tokens=False)`. What a post_processor puts around a text is kept in the
-Model for the next tokenizer.json. decode_errors has no place in the file. Added tokens become special tokens, those
-that the file does not call special too. The bridges to the library `tokenizers` are here as well.
+Ids are those of `encode(text, add_special_tokens=False)`. The post_processor is kept in the Model and written to the
+next tokenizer.json. The file does not store decode_errors. All added tokens become special tokens, also those that the
+file does not call special. What cannot be expressed exactly is refused with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Strict JSON: what `json.loads` lets pass is refused, with the file's name and the place.
+"""Strict JSON parsing, and the typed getters that the format modules share.
 
-Refused are bytes that are not
-UTF-8, a key given twice, NaN and Infinity, nesting deeper than Python can go, integers of thousands of digits.
-Cost: one pass of the interpreter's C parser. Also the typed getters that the format modules share.
+Refused, with the file's name and the location: bytes that are not UTF-8, duplicate keys, NaN and Infinity, nesting
+deeper than Python's limit, integers of thousands of digits. Cost: one pass of the interpreter's C parser.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The native file: schema 1 wherever it can express the model, else schema 2. docs/formats.md states both.
+"""The native file: schema 1 if it can express the model, else schema 2. docs/formats.md specifies both.
 
 Equal models give equal bytes.
 """

@@ -1,9 +1,8 @@
-r"""Patterns in the dialect of Oniguruma (Ruby's syntax), which HuggingFace's tokenizers compile.
+"""Translates patterns between the dialects of fancy-regex (pairloom, tiktoken) and Oniguruma (HuggingFace tokenizers).
 
-Enters: a pattern in pairloom's dialect (that of Rust's fancy-regex, tiktoken's too), or one of a tokenizer.json.
-Leaves: the pattern of the other dialect that matches the same. Three things differ in what tokenizers use: `{1,3}+` is
-possessive here and a repeated group there; `$` is the end of the text here and of a line there; `^` likewise.
-Constructs whose meaning differs in ways that cannot be respelt are refused by name.
+Three constructs that tokenizers use differ in Oniguruma's Ruby syntax: `{1,3}+` is possessive in fancy-regex and a
+repeated group in Oniguruma; `$` is the end of the text there and the end of a line here; `^` likewise for the start.
+They are rewritten. Constructs that cannot be rewritten are refused by name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-r"""The texts under which owners publish the named patterns with tiktoken.
+"""The pattern texts that tiktoken publishes for the named patterns.
 
-A named pattern is written so that it means the same to every engine: without possessive quantifiers and without `$`.
-Files and objects of tiktoken carry the owner's text instead. Reading such a text gives the named pattern, and writing
-the named pattern gives the owner's text again, so that nothing is respelt on the way. Any other text is kept as it is;
-the core still runs all spellings of named_patterns.json on hand-written scanners.
+pairloom writes a named pattern without possessive quantifiers and without `$`, so that every engine agrees about it.
+tiktoken's files and objects carry the owner's text. Reading that text gives the named pattern, and writing the named
+pattern gives the owner's text again. Any other text is kept unchanged; the core runs all spellings in
+named_patterns.json on hand-written scanners.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The post_processor of a tokenizer.json: what HuggingFace puts around a text on request, such as BOS and EOS.
+"""The post_processor of a tokenizer.json: what HuggingFace adds around a text on request, such as BOS and EOS.
 
-It changes no ids of `encode(text, add_special_tokens=False)`, which are those of pairloom. So a Model keeps it as text,
-and a tokenizer.json gets it back; a format that has no place for it is refused.
+It does not change the ids of `encode(text, add_special_tokens=False)`, which are pairloom's. So a Model keeps it as
+JSON text for the next tokenizer.json, and formats that cannot store it refuse the model.
 """
 
 from __future__ import annotations

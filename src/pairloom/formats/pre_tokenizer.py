@@ -1,7 +1,7 @@
-r"""The pre_tokenizer of a tokenizer.json: a pattern, or several that each split what the one before left.
+"""The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 
-Expressed: ByteLevel, Split (isolated), Digits, and a Sequence of them with ByteLevel last. Refused by name: all else,
-a space put before the text, and behaviours that drop or join what a pattern finds.
+Supported: ByteLevel, Split (isolated), Digits, and a Sequence of them with ByteLevel last. Everything else is refused
+by name, including a space put before the text and behaviours that remove matches or join them to other text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A rank list: bytes -> rank, as tiktoken.Encoding and nanochat hold it. Ranks are ids; specials and pattern are apart.
+"""A rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
 
-The rule of ranks (any two neighbours merge whose joined bytes are a token, least rank first; a pretoken that is a
-token is not merged) and the rule of pairs are two languages. By ranks, each token comes about by one pair of its own
-(crates/core/src/ranks.rs shows why), so the two say the same wherever every token can be made by merging. Such a
-vocabulary is a Model of pairs whichever way it was written down, so that equal tokenizers are equal.
+Merging by ranks (merge the neighbours whose joined bytes are the token of the least rank; a pretoken that is a token is
+not merged) and merging by pairs are different rules. By ranks, one pair produces each token
+(proved in crates/core/src/vocabulary/rank_merges.rs), so both rules agree if every token can be produced by merging.
+Such a vocabulary becomes a Model with rule "pairs" in every format, so that equal tokenizers compare equal.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def unreachable(ranks: Mapping[bytes, int]) -> set[bytes]:
     """The tokens of a rank list that no merging makes."""
     tokens = sorted(ranks, key=ranks.__getitem__)
     ends = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
-    return {tokens[place] for place in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}
+    return {tokens[index] for index in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:
@@ -116,11 +116,12 @@ def _why_not_ranks(model: Model) -> str | None:
     It does when the merges make ids in ascending order and hold each token's one pair. Further pairs of the same token,
     which other tools write, never stand side by side.
     """
-    made = model.merges[:, 2]
-    descents = np.flatnonzero(made[1:] < made[:-1])
+    merged_ids = model.merges[:, 2]
+    descents = np.flatnonzero(merged_ids[1:] < merged_ids[:-1])
     if len(descents):
         rank = int(descents[0]) + 1
-        return f"merge {rank} makes id {made[rank]} after {made[rank - 1]}, and ranks are ids in ascending order"
+        before, after = merged_ids[rank - 1 : rank + 1].tolist()
+        return f"merge {rank} makes id {after} after {before}, and ranks are ids in ascending order"
     rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
     if len(nameless):
         return f"id {model.token_ids[nameless[0]]} would be made of a byte that is no token"

@@ -1,9 +1,9 @@
-"""Schema 1 of the native file: a trained tokenizer of the "bpetite" profile, readable by a person.
+"""Schema 1 of the native file: a trained tokenizer of profile "bpetite", readable by a person.
 
-One JSON object of exactly these keys: schema_version (1), mergeable_vocab_size (256 plus the number of merges),
-pretokenizer_pattern (GPT-2's), vocab ({"id": [byte, ...]}, the special token's entry included), merges ([[left id,
-right id], ...]; the one of rank r makes id 256 + r) and special_tokens ({"<|endoftext|>": mergeable_vocab_size}). It is
-the file that bpetite publishes, byte for byte. docs/formats.md states it in full.
+One JSON object with exactly these keys: schema_version (1), mergeable_vocab_size (256 plus the number of merges),
+pretokenizer_pattern (GPT-2's), vocab ({"id": [byte, ...]}, including the special token), merges ([[left id, right id],
+...]; rank r produces id 256 + r) and special_tokens ({"<|endoftext|>": mergeable_vocab_size}). It equals the file that
+bpetite writes, byte for byte. docs/formats.md specifies it in full.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Schema 2 of the native file: everything that a Model can hold, compact and quick to load.
+"""Schema 2 of the native file: everything that a Model can hold, compact and fast to load.
 
-A JSON object; docs/formats.md states every key. Tokens that merges make are not spelt out: a merge's bytes are those
-of its parts. What is left is listed: `token_ids` as runs (first, count, first, count, ...), `token_lengths` and, all in
-one base64 string, `token_bytes`. `merges` is flat (left, right, left, right, ...) in rank order and `made_ids` are the
-ids that they make, as runs.
+One JSON object; docs/formats.md specifies every key. Tokens that merges produce are not listed: their bytes are those
+of the merge's parts. The others are: `token_ids` as runs (first, count, first, count, ...), `token_lengths`, and
+`token_bytes` as one base64 string. `merges` is flat (left, right, left, right, ...) in rank order, and `made_ids` holds
+the merged ids as runs.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LONGEST_DERIVED = 256
 
 def write(model: Model) -> bytes:
     """The canonical file: sorted keys, no spaces, ASCII."""
-    places = _listed(model)
+    listed = _listed(model)
     ends = model.token_ends.astype(np.int64)
-    lengths = np.diff(ends, prepend=0)[places].tolist()
-    cuts = zip((ends[places] - lengths).tolist(), ends[places].tolist(), strict=True)
+    lengths = np.diff(ends, prepend=0)[listed].tolist()
+    cuts = zip((ends[listed] - lengths).tolist(), ends[listed].tolist(), strict=True)
     file = {
         "decode_errors": model.decode_errors,
         "made_ids": _runs(model.merges[:, 2]),
@@ -59,7 +59,7 @@ def write(model: Model) -> bytes:
         "schema_version": 2,
         "special_tokens": dict(model.special_tokens),
         "token_bytes": b64encode(b"".join(model.token_bytes[start:end] for start, end in cuts)).decode(),
-        "token_ids": _runs(model.token_ids[places]),
+        "token_ids": _runs(model.token_ids[listed]),
         "token_lengths": lengths,
         "unicode_version": UNICODE_VERSION,
         "whole_first": model.ignore_merges,
@@ -70,19 +70,17 @@ def write(model: Model) -> bytes:
 
 
 def _listed(model: Model) -> Ids:
-    """The places, among the model's tokens, of those whose bytes a reader cannot derive by going through the merges
-    once, in rank order.
-    """
-    left, right, made = np.searchsorted(model.token_ids, model.merges).T
+    """Indices of the tokens whose bytes a reader cannot derive from the merges in one pass in rank order."""
+    left, right, merged_ids = np.searchsorted(model.token_ids, model.merges).T
     # The row that first makes a token: -1 if none does, for then it is listed and known from the beginning.
     first = np.full(len(model.token_ids), -1)
-    rows = np.arange(len(made))
-    first[made[::-1]] = rows[::-1]
+    rows = np.arange(len(merged_ids))
+    first[merged_ids[::-1]] = rows[::-1]
     lengths = np.diff(model.token_ends.astype(np.int64), prepend=0)
     is_listed = (first < 0) | (lengths > LONGEST_DERIVED)
     # A merge whose parts are made by later rows, or by itself, derives nothing.
-    too_early = (first[made] == rows) & ((first[left] >= rows) | (first[right] >= rows))
-    is_listed[made[too_early]] = True
+    too_early = (first[merged_ids] == rows) & ((first[left] >= rows) | (first[right] >= rows))
+    is_listed[merged_ids[too_early]] = True
     return np.flatnonzero(is_listed)
 
 

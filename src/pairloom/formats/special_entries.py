@@ -1,7 +1,7 @@
-"""Special tokens as entries of a vocabulary of strings, where ordinary tokens stand in the byte alphabet.
+"""Special tokens as entries of a vocabulary whose ordinary tokens are written in the byte alphabet.
 
-The two kinds of string can meet: the special token "Ġa" reads like the ordinary token " a". Where they do, only equal
-ids are no contradiction.
+Both kinds are strings and can collide: the special token "Ġa" is spelt like the ordinary token " a". A collision is
+allowed only if both have the same id.
 """
 
 from __future__ import annotations

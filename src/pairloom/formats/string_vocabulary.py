@@ -1,8 +1,7 @@
-"""A vocabulary of strings in the GPT-2 byte alphabet, and merges of such strings, as the columns of a Model.
+"""A vocabulary of strings in the GPT-2 byte alphabet, with merges of such strings, to the checked columns of a Model.
 
-Enters: token -> id and pairs of tokens, as vocab.json with merges.txt and tokenizer.json hold them. Leaves: columns,
-checked. Cost: a few passes of the interpreter's own loops over all tokens; only a vocabulary that some check finds
-wrong is gone through one by one, to say where.
+vocab.json with merges.txt, and tokenizer.json, hold vocabularies in this form. Cost: a few vectorised passes over all
+tokens; only a vocabulary that fails a check is searched entry by entry, to name the entry.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def check_entries(entries: Any, where: str) -> dict[str, int]:
 
 
 def merge_rows(
-    lefts: Sequence[str], rights: Sequence[str], entries: Mapping[str, int], place: Callable[[int], str]
+    lefts: Sequence[str], rights: Sequence[str], entries: Mapping[str, int], location: Callable[[int], str]
 ) -> Rows:
-    """Rows (left, right, made) of ids; `place` says where the merge of a rank stands."""
+    """Rows (left, right, merged_id) of ids; `location` says where the merge of a rank stands."""
     look_up = entries.get
     joined = map(str.__add__, lefts, rights)
     columns = [list(map(look_up, lefts)), list(map(look_up, rights)), list(map(look_up, joined))]
@@ -57,7 +56,7 @@ def merge_rows(
             left, right = lefts[rank], rights[rank]
             lacking = next(text for text in (left, right, left + right) if text not in entries)
             raise FormatError(
-                f"{place(rank)} merges {shown(left)} and {shown(right)}, but the vocabulary lacks {shown(lacking)};"
+                f"{location(rank)} merges {shown(left)} and {shown(right)}, but the vocabulary lacks {shown(lacking)};"
                 " do the two belong together?"
             )
     rows = np.array(columns, dtype=np.uint32).reshape(3, -1).T
@@ -67,7 +66,8 @@ def merge_rows(
     if len(equal):
         first, second = int(ordered[equal[0]]), int(ordered[equal[0] + 1])
         raise FormatError(
-            f"{place(second)} merges {shown(lefts[first])} and {shown(rights[first])}, as merge {first} does already;"
+            f"{location(second)} merges {shown(lefts[first])} and {shown(rights[first])},"
+            f" as merge {first} does already;"
             " keep the first"
         )
     return np.ascontiguousarray(rows)

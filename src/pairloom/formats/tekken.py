@@ -1,8 +1,8 @@
 """Mistral's tekken.json, reading only: ranks in base64 under `vocab`, the pattern under `config`.
 
-Special tokens come first: ids are ranks plus their number. Only the first `default_vocab_size` ids are in use. A file
-that lists no special tokens (versions to v7) has those that mistral-common supplies; unlisted places are filled with
-`<SPECIAL_n>`.
+Special tokens come first, so an id is a rank plus the number of special tokens. Only the first `default_vocab_size` ids
+are used. A file that lists no special tokens (up to version v7) has those that mistral-common defines; positions that
+are not listed are `<SPECIAL_n>`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def read(data: bytes, name: str = "tekken.json") -> Model:
         )
     found: dict[bytes, int] = {}
     ranks_seen: set[int] = set()
-    for place, entry in enumerate(vocab):
-        where = f"{name}: vocab[{place}]"
+    for index, entry in enumerate(vocab):
+        where = f"{name}: vocab[{index}]"
         if type(entry) is not dict:
             raise FormatError(f"{where} must be an object, not {shown(entry)}")
         rank = take_id(take(entry, "rank", int, where), where)
@@ -85,14 +85,14 @@ def _token(text: str, where: str) -> bytes:
 
 def _specials(listed: Any, n: int, name: str) -> dict[str, int]:
     """All n special tokens, the unlisted ones by the names that mistral-common fills in."""
-    literals = {place: f"<SPECIAL_{place}>" for place in range(n)}
+    literals = {index: f"<SPECIAL_{index}>" for index in range(n)}
     if listed is None:
         literals.update(enumerate(_UNLISTED[:n]))
     elif type(listed) is not list:
         raise FormatError(f"{name}: special_tokens must be a list, not {shown(listed)}")
     else:
-        for place, entry in enumerate(listed):
-            where = f"{name}: special_tokens[{place}]"
+        for index, entry in enumerate(listed):
+            where = f"{name}: special_tokens[{index}]"
             if type(entry) is not dict:
                 raise FormatError(f"{where} must be an object, not {shown(entry)}")
             rank = take_id(take(entry, "rank", int, where), where)

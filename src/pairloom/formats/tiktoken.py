@@ -1,6 +1,6 @@
-"""tiktoken's file: a token in base64 and its rank a line. Pattern and special tokens are given by the caller.
+"""tiktoken's file: one token a line, in base64, with its rank; and the bridges to the library `tiktoken`.
 
-The bridges to the library of that name are here as well.
+The file stores neither pattern nor special tokens; the caller gives them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Corpus to documents, and text to the pieces between special tokens.
+"""Corpus to documents, and text to the segments between special tokens.
 
-Enters: a text or a file of UTF-8 bytes, and the special tokens. Leaves: documents, the stretches
-that no pretoken crosses. The longest special token wins, left to right; part of one is plain text.
-Files are read in blocks, so memory is bounded by the longest document, not by the file.
+A pretoken never crosses the end of a document. The longest special token wins, left to right; an incomplete one is
+plain text. Files are read in blocks, so memory is bounded by the longest document, not by the file.
 """
 
 import os
@@ -101,5 +100,5 @@ def _text(data: bytes, path: str | os.PathLike[str], offset: int, input_errors: 
     try:
         return data.decode("utf-8", input_errors)
     except UnicodeDecodeError as error:
-        place = offset + error.start
-        raise ValueError(f"{os.fspath(path)}: byte {place} is not UTF-8 ({error.reason})") from error
+        position = offset + error.start
+        raise ValueError(f"{os.fspath(path)}: byte {position} is not UTF-8 ({error.reason})") from error

@@ -1,8 +1,8 @@
-"""Text to ids and back, by their definitions.
+"""Encoding and decoding by their definitions.
 
-Enters: text and a Model. Leaves: ids; or ids in and text out.
-Special tokens are cut out first, the longest that fits, left to right; what is between them is cut into
-pretokens, and each pretoken is merged on its own. Cost of a pretoken: the square of its length.
+Special tokens are split off first, the longest match left to right. The text between them is split into pretokens, and
+each pretoken is merged separately: the pair of lowest rank first, the leftmost of equals.
+Cost of a pretoken: quadratic in its length.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,12 +26,12 @@ def encode(
     >>> encode("ab<|endoftext|>ab", Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
     [256, 257, 256]
 
-    Special tokens that are not allowed are plain text. Raises ValueError naming token and place where the text
+    Special tokens that are not allowed are plain text. Raises ValueError naming token and position where the text
     holds a disallowed one ("all" means all minus the allowed), and ValueError naming the byte where the
     vocabulary lacks one.
     """
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
-    specials = {token: made for token, made in model.special_tokens.items() if token in allowed}
+    specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
     disallowed = model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special
     _refuse(text, disallowed)
     ids: list[int] = []
@@ -46,14 +46,14 @@ def encode(
 
 def _refuse(text: str, disallowed: Collection[str]) -> None:
     """Raises ValueError where the text holds any of these special tokens."""
-    place = 0
+    offset = 0
     for piece in split_on_special_tokens(text, disallowed):
         if piece in disallowed:
             raise ValueError(
-                f"the text holds the disallowed special token {piece!r} at byte {place};"
+                f"the text holds the disallowed special token {piece!r} at byte {offset};"
                 " allow it, or drop it from disallowed_special to take it for plain text"
             )
-        place += len(piece.encode())
+        offset += len(piece.encode())
 
 
 def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
@@ -68,12 +68,14 @@ def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
     ids = [model.id_of_byte[byte] for byte in pretoken]
     while True:
         candidates = [
-            (model.rank_of_pair[pair], place) for place, pair in enumerate(pairwise(ids)) if pair in model.rank_of_pair
+            (model.rank_of_pair[pair], position)
+            for position, pair in enumerate(pairwise(ids))
+            if pair in model.rank_of_pair
         ]
         if not candidates:
             return ids
-        rank, place = min(candidates)
-        ids[place : place + 2] = [model.merges[rank].made]
+        rank, position = min(candidates)
+        ids[position : position + 2] = [model.merges[rank].merged_id]
 
 
 def decode(ids: Iterable[int], model: Model, errors: Literal["strict", "replace", "ignore"] = "strict") -> str:

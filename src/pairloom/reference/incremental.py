@@ -1,13 +1,12 @@
-"""The same merges without counting everything again: only what a merge changes is updated.
+"""Training that updates pair counts instead of recounting them after each merge.
 
-Enters: a vocabulary and words as lists of ids, each occurrence a word of its own. Leaves: merges,
-equal to those of `naive.learn_merges` under "bytes_greatest".
+The merges equal those of `naive.learn_merges` under "bytes_greatest". Words are lists of ids, one for each occurrence.
 
-Three maps make a merge cheap, and hold after every step:
-    pair_counts        {pair: how often it occurs}; a pair that occurs no more is deleted
-    pair_to_words      {pair: the indices of the words that hold it}; deleted when none is left
+Three maps make a merge cheap, and are consistent after every step:
+    pair_counts        {pair: number of occurrences}; pairs with none are deleted
+    pair_to_words      {pair: indices of the words that hold it}; deleted when empty
     word_pair_indices  {word index: [(position, pair), ...]}, the pairs of each word in order
-Cost of a merge: the words that hold the pair, and one look over all pairs for the best.
+Cost of a merge: the words that hold the pair, and one pass over all pairs to find the best.
 """
 
 import copy
@@ -47,14 +46,14 @@ class BPETrainer:
 
     def merge_pair(self, pair: Pair) -> int:
         """Replaces a pair in the words that hold it, and gives the new token's id, the next free one."""
-        made = max(self.vocab, default=-1) + 1
-        self.vocab[made] = self.vocab[pair[0]] + self.vocab[pair[1]]
-        self.merges.append(Merge(*pair, made=made))
+        merged_id = max(self.vocab, default=-1) + 1
+        self.vocab[merged_id] = self.vocab[pair[0]] + self.vocab[pair[1]]
+        self.merges.append(Merge(*pair, merged_id=merged_id))
         for index in sorted(self.pair_to_words.get(pair, ())):
             self._remove_pairs_of(index)
-            self.words[index] = apply_merge(self.words[index], pair, made)
+            self.words[index] = apply_merge(self.words[index], pair, merged_id)
             self._add_pairs_of(index)
-        return made
+        return merged_id
 
     def train(self, n_merges: int, watch: Stopwatch | None = None) -> list[Merge]:
         """Learns up to `n_merges` more merges and gives all there are; stops when no pair is left.

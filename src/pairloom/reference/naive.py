@@ -1,11 +1,8 @@
-"""Training by its definition.
+"""BPE training by its definition.
 
-Enters: documents, or a file of them. Leaves: a Model, with which `encode` and `decode` work.
-
-Training, said in one sentence: count all adjacent pairs inside pretokens, each weighted by its
-pretoken's count; take the most frequent pair; replace it everywhere; repeat. Cost: merges x distinct
-pretokens, because everything is counted again for every merge. It is so plain that it is unlikely to be
-wrong, which is its whole purpose.
+Count all adjacent pairs inside pretokens, each weighted by its pretoken's count; take the most frequent pair; replace
+it everywhere; repeat. Cost: merges x distinct pretokens, because every merge recounts everything. It is simple enough
+to be checked by reading, which is its purpose.
 Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016).
 """
 
@@ -108,7 +105,7 @@ def select_best_pair(
     raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least' or 'bytes_greatest'")
 
 
-def apply_merge(ids: Sequence[int], pair: Pair, made: int) -> list[int]:
+def apply_merge(ids: Sequence[int], pair: Pair, merged_id: int) -> list[int]:
     """Replaces a pair by the id it makes, left to right, without overlaps.
 
     >>> apply_merge([97, 98, 99, 97, 98], (97, 98), 256)
@@ -117,14 +114,14 @@ def apply_merge(ids: Sequence[int], pair: Pair, made: int) -> list[int]:
     [256, 97]
     """
     merged: list[int] = []
-    place = 0
-    while place < len(ids):
-        if place + 1 < len(ids) and (ids[place], ids[place + 1]) == pair:
-            merged.append(made)
-            place += 2
+    position = 0
+    while position < len(ids):
+        if position + 1 < len(ids) and (ids[position], ids[position + 1]) == pair:
+            merged.append(merged_id)
+            position += 2
         else:
-            merged.append(ids[place])
-            place += 1
+            merged.append(ids[position])
+            position += 1
     return merged
 
 
@@ -155,7 +152,7 @@ def learn_merges(
 ) -> list[Merge]:
     """Learns up to `n_merges` merges; stops early when no pair is left.
 
-    The made tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
+    The merged tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
     """
     watch = watch or Stopwatch()
     merges: list[Merge] = []
@@ -168,10 +165,10 @@ def learn_merges(
         watch.lap("max")
         if pair is None:
             break
-        merge = Merge(*pair, made=first_id + len(merges))
+        merge = Merge(*pair, merged_id=first_id + len(merges))
         merges.append(merge)
-        vocab[merge.made] = vocab[merge.left] + vocab[merge.right]
-        words = [(apply_merge(ids, pair, merge.made), count) for ids, count in words]
+        vocab[merge.merged_id] = vocab[merge.left] + vocab[merge.right]
+        words = [(apply_merge(ids, pair, merge.merged_id), count) for ids, count in words]
         watch.lap("updating")
     return merges
 
@@ -195,7 +192,7 @@ def train(
 
     >>> model = train(["ab ab ab"], 258)
     >>> model.merges
-    [Merge(left=97, right=98, made=256), Merge(left=32, right=256, made=257)]
+    [Merge(left=97, right=98, merged_id=256), Merge(left=32, right=256, merged_id=257)]
     >>> model.special_tokens
     {'<|endoftext|>': 258}
 
@@ -245,12 +242,12 @@ def train_from_counts(
     """Trains on pretokens and how often each occurs; see `train`.
 
     >>> train_from_counts({b"ab": 1, b" ab": 2}, 257).merges
-    [Merge(left=97, right=98, made=256)]
+    [Merge(left=97, right=98, merged_id=256)]
     """
     check_special_tokens(special_tokens)
     n_merges = count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
     ids = number_ids(special_ids, len(special_tokens), n_merges)
-    id_of_byte = {byte: ids.first_byte + place for place, byte in enumerate(bytes_in_order(byte_order))}
+    id_of_byte = {byte: ids.first_byte + index for index, byte in enumerate(bytes_in_order(byte_order))}
     vocab = {token_id: bytes([byte]) for byte, token_id in id_of_byte.items()}
     words = [([id_of_byte[byte] for byte in pretoken], count) for pretoken, count in counts.items()]
     merges = learn_merges(
@@ -265,7 +262,7 @@ def train_from_counts(
     )
     # Training may have stopped early: special tokens that come last follow the last merge learned.
     first_special = number_ids(special_ids, len(special_tokens), len(merges)).first_special
-    specials = {token: first_special + place for place, token in enumerate(special_tokens)}
+    specials = {token: first_special + index for index, token in enumerate(special_tokens)}
     return Model(vocab, merges, specials, pattern)
 
 

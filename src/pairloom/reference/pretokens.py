@@ -1,8 +1,7 @@
-"""Documents to pretokens, and how often each occurs.
+"""Documents to pretokens, and how often each pretoken occurs.
 
-Enters: documents. Leaves: pretokens as UTF-8 bytes; those of a document, joined, are the document.
-Pairs are counted and merged inside pretokens only, so the count of each distinct one is all that
-training needs to know of a corpus.
+The pretokens of a document, joined, are the document as UTF-8. Pairs are counted and merged inside pretokens only, so
+training needs only the distinct pretokens and their counts.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Which id each byte, merge and special token gets.
+"""The id of each byte, merge and special token.
 
-A rank is a merge's place in the order of learning; an id is an index into the vocabulary. They are
-different things: where ids begin depends on where the special tokens go.
+A rank is the position of a merge in the order of learning; an id is an index into the vocabulary. They differ: where
+ids start depends on where the special tokens are.
 
     special_ids     ids in order                         base vocabulary of 2 special tokens
     "last"          bytes, merges, special tokens        bytes 0..255, merges from 256
@@ -23,7 +23,7 @@ class Merge(NamedTuple):
 
     left: int
     right: int
-    made: int
+    merged_id: int
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Model:
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:
         """Builds the model whose bytes are ids 0 to 255 and whose pair of rank r makes id 256 + r."""
-        merges = [Merge(left, right, made) for made, (left, right) in enumerate(pairs, start=256)]
+        merges = [Merge(left, right, merged_id) for merged_id, (left, right) in enumerate(pairs, start=256)]
         vocab = {byte: bytes([byte]) for byte in range(256)}
-        for left, right, made in merges:
-            vocab[made] = vocab[left] + vocab[right]
+        for left, right, merged_id in merges:
+            vocab[merged_id] = vocab[left] + vocab[right]
         return cls(vocab, merges, dict(special_tokens or {}))
 
     @cached_property

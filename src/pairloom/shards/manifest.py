@@ -1,9 +1,9 @@
-"""The manifest: what a folder of shards holds, and where an unfinished run goes on. docs/shards.md describes it.
+"""The manifest: what a folder of shards holds, and where an unfinished run resumes. docs/shards.md specifies it.
 
-It is a JSON object, replaced atomically after each shard; a shard counts once the manifest names it. Beside shards of
-Parquet it is `_manifest.parquet`, a Parquet file of the shards' schema without rows that carries the JSON among its
-metadata, so that pandas, polars, pyarrow and datasets open the folder as it is: some of them skip the name, the others
-find no rows. Beside other shards it is `manifest.json`.
+It is a JSON object, replaced atomically after each shard; a shard is complete once the manifest names it. Beside shards
+of Parquet it is stored in `_manifest.parquet`: a Parquet file with the shards' schema, no rows, and the JSON in its
+metadata, so that pandas, polars, pyarrow and datasets can open the folder (they skip the name or find no rows).
+Beside other shards it is `manifest.json`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.writers import parquet
 
-__all__ = ["NAMES", "PARTIALS", "Manifest", "Place", "is_there", "name_of", "remove"]
+__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "is_there", "name_of", "remove"]
 
 _JSON_NAME: Final = "manifest.json"
 _PARQUET_NAME: Final = "_manifest.parquet"
@@ -37,7 +37,7 @@ _PLAIN_KEYS = ("model", "config", "config_sha256", "inputs", "format", "dtype", 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResumePoint:
     """A place between two documents of the corpus.
 
     source: number of the input; documents: how many of its documents lie before. source_bytes and source_skipped: text
@@ -67,7 +67,7 @@ class Manifest:
     skipped: int = 0
     skipped_files: list[SkippedFile] = field(default_factory=list)
     complete: bool = False
-    next: Place = Place()
+    next: ResumePoint = ResumePoint()
     # Shards of folders that an earlier version wrote do not say how much text they hold.
     old_bytes: int | None = None
 
@@ -165,7 +165,7 @@ class Manifest:
             indexes=content["indexes"],
             skipped=content["totals"]["skipped"],
             skipped_files=[SkippedFile(**file) for file in content.get("skipped_files", [])],
-            next=Place() if content["complete"] else Place(**content["next"]),
+            next=ResumePoint() if content["complete"] else ResumePoint(**content["next"]),
             old_bytes=content.get("old_bytes"),
         )
         if content["schema"] == _OLD_SCHEMA:

@@ -1,8 +1,8 @@
-"""Where a run of `tokenize_files` goes on in a folder that an earlier run left, and whether its inputs allow that.
+"""Resumes an interrupted `tokenize_files` run: where it continues, and whether its inputs still allow that.
 
-Documents of the inputs before some place are in finished shards. These inputs must be what they were; what follows them
-may have changed in any way. The input in which the place lies may have changed too, if the documents before the place
-are still the same: they are read again, and compared with the ids in the shards.
+The resume point is the document boundary after the last finished shard. Inputs before it must be unchanged; inputs
+after it may have changed in any way. The input that contains it may have changed if its documents before the point are
+the same: they are read again and compared with the ids in the shards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pairloom.corpus import Corpus, Position, SkippedFile
 from pairloom.errors import ResumeError
-from pairloom.shards.manifest import Manifest, Place
+from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.shards import read_shard
 from pairloom.tokenizer import Tokenizer
 
@@ -104,21 +104,21 @@ def _without_last(folder: Path, found: Manifest, shard_tokens: int) -> Manifest:
 
 def _first_shards(found: Manifest, n_kept: int) -> Manifest:
     """The manifest as it was when the first `n_kept` shards were finished."""
-    place = Place(**found.shards[n_kept - 1]["next"]) if n_kept else Place()
+    point = ResumePoint(**found.shards[n_kept - 1]["next"]) if n_kept else ResumePoint()
     names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
     return dataclasses.replace(
         found,
         shards=found.shards[:n_kept],
         indexes=[index for index in found.indexes if index["file"].partition(".")[0] in names],
-        skipped=place.source_skipped,
-        skipped_files=[file for file in found.skipped_files if file.input < place.source],
+        skipped=point.source_skipped,
+        skipped_files=[file for file in found.skipped_files if file.input < point.source],
         complete=False,
-        next=place,
+        next=point,
     )
 
 
 class _Alignment:
-    """Compares the inputs before the place, of then and of today, one after the other."""
+    """Compares the inputs before the point, of then and of today, one after the other."""
 
     def __init__(self, folder: Path, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
         self._folder = folder
@@ -135,8 +135,8 @@ class _Alignment:
         self._is_changed = False
 
     def result(self) -> Continuation:
-        place = self._found.next
-        n_concerned = place.source + (1 if place.documents else 0)
+        point = self._found.next
+        n_concerned = point.source + (1 if point.documents else 0)
         for number in range(n_concerned):
             problem = self._compare(number)
             if problem is not None and self._rewrite:
@@ -194,16 +194,16 @@ class _Alignment:
 
     def _renumbered(self, manifest: Manifest) -> Manifest:
         """The manifest with the inputs of today."""
-        place = manifest.next
+        point = manifest.next
         # Before the first document of an input, what counts is how many inputs come before.
-        source = self._numbers[place.source] if place.documents else sum(n < place.source for n in self._numbers)
+        source = self._numbers[point.source] if point.documents else sum(n < point.source for n in self._numbers)
         return dataclasses.replace(
             manifest,
             inputs=[self._kept_entries.get(at, entry) for at, entry in enumerate(self._fresh.inputs)],
             version=self._fresh.version,
             config=self._fresh.config,
             config_sha256=self._fresh.config_sha256,
-            next=dataclasses.replace(place, source=source),
+            next=dataclasses.replace(point, source=source),
             shards=[self._shard_renumbered(shard) for shard in manifest.shards],
             skipped_files=[
                 SkippedFile(self._numbers[file.input], file.path, file.documents, file.reason)
@@ -225,30 +225,30 @@ def check_same_documents(
 
     options: those of the block encoder. Only the input in which the place lies is read.
     """
-    place = manifest.next
-    reading = corpus.read(Position(place.source, 0, place.source_bytes, place.source_skipped))
+    point = manifest.next
+    reading = corpus.read(Position(point.source, 0, point.source_bytes, point.source_skipped))
     encoder = tokenizer.block_encoder(**options)
-    stored = _Stored(folder, manifest, manifest.documents - place.documents)
+    stored = _Stored(folder, manifest, manifest.documents - point.documents)
     n_documents, is_same = 0, True
     try:
         for block in reading:
-            if block.source != place.source or n_documents >= place.documents or not is_same:
+            if block.source != point.source or n_documents >= point.documents or not is_same:
                 break
             if block.withdraws:
                 encoder.withdraw()
                 continue
             ids, ends, _ = encoder.push(block.documents)
-            ends = ends[: place.documents - n_documents]
+            ends = ends[: point.documents - n_documents]
             n_documents += len(ends)
-            if n_documents >= place.documents:
+            if n_documents >= point.documents:
                 ids = ids[: int(ends[-1])]
             is_same = stored.goes_on_with(ids, ends)
     finally:
         reading.close()
-    if not is_same or n_documents < place.documents:
-        name = manifest.inputs[place.source]["path"]
+    if not is_same or n_documents < point.documents:
+        name = manifest.inputs[point.source]["path"]
         raise ResumeError(
-            f"{folder}: {name} has changed, also in the {place.documents} documents that finished shards hold; "
+            f"{folder}: {name} has changed, also in the {point.documents} documents that finished shards hold; "
             f"{_REMEDY}"
         )
 

@@ -1,8 +1,7 @@
-"""Shards: a stream of ids, cut into files that hold whole documents, each complete or absent.
+"""Divides the stream of ids into shards of whole documents; each shard is complete or absent.
 
-Enters: ids and where documents end in them. Leaves: shards in a folder and its manifest. A shard is closed by the first
-document that brings it to `shard_tokens` tokens, so that it depends on nothing but the documents. It is written under
-a partial name, synced, renamed, and only then named by the manifest.
+A shard ends with the first document that brings it to `shard_tokens` tokens, so its content depends only on the
+documents. It is written under a partial name, synced, renamed, and then named by the manifest.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from pairloom._internal.atomic import sync_directory
 from pairloom.corpus import SkippedFile
 from pairloom.shards import manifest as manifest_file
-from pairloom.shards.manifest import Manifest, Place
+from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.writers import bin, megatron, npy, parquet
 
 __all__ = ["FORMATS", "Batch", "Publisher", "Shard", "Shards", "clear", "is_ours", "read_shard"]
@@ -44,7 +43,7 @@ class Batch(NamedTuple):
     ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run; first: how many
     documents of the source ended before. literals: int64 [n, 3] of (document, special token, how often): literals that
     are plain text, in the order of the documents, which are counted by the ends before them. source_bytes and
-    source_skipped: as in `Place`. skipped_files: inputs before this one that were left out from some place on.
+    source_skipped: as in `ResumePoint`. skipped_files: inputs before this one that were left out from some place on.
     withdraws: there is nothing but the end of a document that is taken back.
     """
 
@@ -106,7 +105,7 @@ class Shard(NamedTuple):
     n_documents: int
     n_bytes: int
     special_literals: dict[str, int]
-    place: Place
+    point: ResumePoint
     skipped_files: Sequence[SkippedFile]
 
 
@@ -139,7 +138,7 @@ class Shards:
         self._n_bytes = self._begin_bytes = manifest.text_bytes
         self._literals: Counter[int] = Counter()
         self._open_literals: Counter[int] = Counter()
-        self._place = manifest.next
+        self._point = manifest.next
         self._skipped_files: Sequence[SkippedFile] = manifest.skipped_files
         self._is_abandoned = False
 
@@ -161,7 +160,7 @@ class Shards:
             self._literals.update(self._open_literals)
             self._open_literals.clear()
             self._n_bytes = int(batch.byte_ends[last])
-            self._place = Place(batch.source, batch.first + last + 1, batch.source_bytes, batch.source_skipped)
+            self._point = ResumePoint(batch.source, batch.first + last + 1, batch.source_bytes, batch.source_skipped)
             self._skipped_files = batch.skipped_files
             position, first, literal = stop, last + 1, n_literals
             if self._n_tokens >= self._shard_tokens:
@@ -226,7 +225,7 @@ class Shards:
                 self._n_documents,
                 self._n_bytes - self._begin_bytes,
                 literals,
-                self._place,
+                self._point,
                 self._skipped_files,
             )
         )
@@ -264,7 +263,7 @@ class Publisher:
                 "documents": shard.n_documents,
                 "bytes": shard.n_bytes,
                 "sha256": digest,
-                "next": dataclasses.asdict(shard.place),
+                "next": dataclasses.asdict(shard.point),
             }
             if shard.special_literals:
                 entry["special_literals"] = shard.special_literals
@@ -272,9 +271,9 @@ class Publisher:
                 self._folder,
                 shards=[*manifest.shards, entry],
                 indexes=[*manifest.indexes, *({"file": name, "sha256": digest} for name, digest in others)],
-                skipped=shard.place.source_skipped,
+                skipped=shard.point.source_skipped,
                 skipped_files=list(shard.skipped_files),
-                next=shard.place,
+                next=shard.point,
             )
 
     def close(self) -> None:

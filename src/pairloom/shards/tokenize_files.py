@@ -1,8 +1,8 @@
-"""tokenize_files: encodes a corpus into a folder of shards, which a killed run leaves in good order.
+"""tokenize_files: encodes a corpus into a folder of shards; a killed run can be resumed.
 
-Reading, encoding and writing overlap; memory is a few blocks, whatever the size of the corpus. Output order is input
-order. The same input, model and options give the same bytes, whatever the number of threads and however often the run
-was broken off and resumed. docs/shards.md describes the folder.
+Reading, encoding and writing run at the same time; memory is a few blocks, independent of the size of the corpus.
+Output order is input order. The same input, model and options give the same bytes for any number of threads and
+interruptions. docs/shards.md specifies the folder.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def tokenize_files(
     specials: what literals of special tokens in the text are: "ordinary" text (they are counted, and a warning tells of
     them), the ids of the tokens ("recognise"), or an "error".
 
-    Raises OSError, CorpusError (with file and place), SpecialTokenError (specials="error"), FileExistsError for a
+    Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
     folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
     whose documents are in finished shards. Complete shards are kept and can be resumed after any failure.
     """
@@ -198,10 +198,10 @@ class _Run:
         if missing:
             raise ResumeError(f"{folder}: {missing[0]} is in the manifest, but not there; start again in a new folder")
         if is_changed:
-            place = manifest.next
+            point = manifest.next
             check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._encoder_options(manifest))
             notes.append(
-                f"{manifest.inputs[place.source]['path']} has changed since the run stopped; its {place.documents} "
+                f"{manifest.inputs[point.source]['path']} has changed since the run stopped; its {point.documents} "
                 "documents in finished shards were read again and are the same"
             )
         if not manifest.complete:
@@ -223,13 +223,13 @@ class _Run:
 
     def go_on(self, manifest: Manifest, report: Any) -> None:
         """Reads, encodes and writes from where the manifest ends to the end of the corpus."""
-        place = manifest.next
-        reading = self._corpus.read(Position(place.source, place.documents, place.source_bytes, place.source_skipped))
+        point = manifest.next
+        reading = self._corpus.read(Position(point.source, point.documents, point.source_bytes, point.source_skipped))
         reading.skipped_files.extend(manifest.skipped_files)
         encoder = self._tokenizer.block_encoder(**self._encoder_options(manifest))
         names = self._corpus.names
         n_bytes, n_tokens, n_open_bytes = manifest.text_bytes, manifest.tokens, 0
-        source, source_bytes = place.source, place.source_bytes
+        source, source_bytes = point.source, point.source_bytes
         skipped_files = tuple(manifest.skipped_files)
         last_report = (0, 0)
         with self._publishing(manifest) as shards:

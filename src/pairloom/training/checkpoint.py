@@ -1,12 +1,11 @@
-"""Checkpoint: the counts of a training, kept in a folder, so that the same call need not count again.
+"""Checkpoint: a folder that keeps the counts of a training run, so that the same call need not count again.
 
-The folder holds two files: `training.json` says which training it belongs to and what the digest of its counts is;
-`counts` are the counts, in the native format of `pairloom.counts.file`. Each is written whole or not at all, and the
-counts are used only once `training.json` names their digest, so a kill at any moment leaves a folder that can be
-resumed.
+The folder holds two files. `training.json` identifies the training run and holds the SHA-256 of the counts; `counts` is
+in the native format of `pairloom.counts.file`. Each is written atomically, and counts are used only if `training.json`
+holds their digest, so a kill at any moment leaves a folder that can be resumed.
 
-Merges are not kept. Learning them again takes no longer than replaying stored ones would (docs/decisions/merges.md),
-and nothing has to be trusted: a merge that training would not choose cannot come out of a file.
+Merges are not stored. Learning them again takes no longer than replaying stored ones (docs/decisions/merges.md), and a
+damaged or forged file cannot introduce a merge that training would not choose.
 """
 
 from __future__ import annotations

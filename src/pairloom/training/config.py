@@ -1,6 +1,6 @@
-"""TrainingConfig: all that decides which merges are learned and which id each token gets; three profiles fill it.
+"""TrainingConfig: the options that decide which merges are learned and which id each token gets, and three profiles.
 
-Each profile follows one published convention: bpetite's own, the Stanford CS336 assignment's, HuggingFace's.
+Each profile follows a published convention: bpetite's, the Stanford CS336 assignment's, HuggingFace's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Training: a corpus -> counts -> merges -> a Model, under one configuration.
+"""Training: texts, files or counts to a `Model`, under one `TrainingConfig`.
 
-Enters: texts, files or counts, and a `TrainingConfig`. Leaves: a `Model`. With a checkpoint, the counts are kept once
-they are whole, and the same call goes on from them.
+With a checkpoint, the counts are stored when they are complete, and the same call resumes from them.
 """
 
 from __future__ import annotations
@@ -181,17 +180,18 @@ def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bo
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     """Raises CountsError unless `counts` were cut as `config` says."""
-    made = counts.metadata
-    if made.pattern != pattern_text(config.pattern):
+    metadata = counts.metadata
+    if metadata.pattern != pattern_text(config.pattern):
         raise CountsError(
-            f"the counts were made with pattern {made.pattern!r}, not {config.pattern!r}; count again or drop pattern="
+            f"the counts were made with pattern {metadata.pattern!r}, not {config.pattern!r}; count again, or "
+            "leave out pattern="
         )
-    if made.unicode_version != _core.UNICODE_VERSION:
+    if metadata.unicode_version != _core.UNICODE_VERSION:
         raise CountsError(
-            f"the counts were made with Unicode {made.unicode_version}, this is {_core.UNICODE_VERSION}; count again"
+            f"the counts were made with Unicode {metadata.unicode_version}, not {_core.UNICODE_VERSION}; count again"
         )
     wanted = set(config.special_tokens) if config.corpus_specials == "split" else set()
-    split = set(made.special_tokens) if made.corpus_specials == "split" else set()
+    split = set(metadata.special_tokens) if metadata.corpus_specials == "split" else set()
     if wanted != split:
         raise CountsError(
             f"the counts were split on special tokens {sorted(split)}, but the configuration asks for "
@@ -203,7 +203,7 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
 def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
     """Gives every byte, merge and special token its id.
 
-    `pairs` speaks symbols: 0..255 are byte values, 256 + r is what merge r made.
+    `pairs` speaks symbols: 0..255 are byte values, 256 + r is the result of merge r.
     """
     specials = config.special_tokens
     first_byte = len(specials) if config.special_ids == "first" else 0
@@ -213,8 +213,8 @@ def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
 
     joined = [bytes([value]) for value in range(N_BYTES)]
     id_of = [0] * N_BYTES
-    for place, value in enumerate(order):
-        id_of[value] = first_byte + place
+    for index, value in enumerate(order):
+        id_of[value] = first_byte + index
     merges = np.empty((len(pairs), 3), dtype=np.uint32)
     for rank, (left, right) in enumerate(pairs):
         joined.append(joined[left] + joined[right])
@@ -223,7 +223,7 @@ def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
     return Model.from_tokens(
         dict(zip(id_of, joined, strict=True)),
         merges,
-        special_tokens={token: first_special + place for place, token in enumerate(specials)},
+        special_tokens={token: first_special + index for index, token in enumerate(specials)},
         pattern=pattern_text(config.pattern),
         decode_errors=config.decode_errors,
     )

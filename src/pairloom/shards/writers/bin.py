@@ -1,7 +1,7 @@
-"""Flat binary: `shard-00000.bin`, the ids and nothing else, little-endian, and `shard-00000.offsets.npy`.
+"""Flat binary: `shard-00000.bin`, little-endian ids without a header, and `shard-00000.offsets.npy`.
 
-ids: uint16 when every id of the vocabulary fits, else uint32: `numpy.memmap(path, dtype, mode="r")`, with the dtype
-that the manifest names. offsets: as in `pairloom.shards.writers.npy`.
+ids: uint16 if every id of the vocabulary fits, else uint32: `numpy.memmap(path, dtype, mode="r")`; the manifest names
+the dtype. offsets: as in `pairloom.shards.writers.npy`.
 """
 
 from __future__ import annotations

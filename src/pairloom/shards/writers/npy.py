@@ -1,6 +1,6 @@
-"""NumPy: `shard-00000.npy`, all ids in one flat array, and `shard-00000.offsets.npy`, where documents begin and end.
+"""NumPy: `shard-00000.npy`, all ids in one flat array, and `shard-00000.offsets.npy`, the bounds of the documents.
 
-ids: uint16 [n] when every id of the vocabulary fits, else uint32 [n]. offsets: int64 [documents + 1]; document i is
+ids: uint16 [n] if every id of the vocabulary fits, else uint32 [n]. offsets: int64 [documents + 1]; document i is
 ids[offsets[i]:offsets[i + 1]]. Both open with `numpy.load(path, mmap_mode="r")`. The header (format 1.0, 128 bytes)
 is written last, when the length is known; memory is that of the offsets.
 Source: numpy.lib.format.

@@ -1,7 +1,7 @@
 """Parquet: `shard-00000.parquet`, one row a document, column input_ids of list<uint32>.
 
-A row group is closed by the document that brings it to ROW_GROUP_TOKENS, so that its bytes do not depend on how the
-ids came in; memory is one row group, or the longest document.
+A row group ends with the document that brings it to ROW_GROUP_TOKENS, so the file's bytes do not depend on the sizes of
+batches. Memory is one row group, or the longest document.
 """
 
 from __future__ import annotations
