@@ -121,11 +121,9 @@ impl Batch {
         self.n_long = 0;
         for &end in ends.iter().take(BATCH_SIZE) {
             if end - start <= MAX_BYTES {
-                let key = text.key(start, end);
                 // SAFETY: both callers have the instructions of `H`.
-                let hash = unsafe { H::hash(hasher, key) };
+                let hash = unsafe { text.load::<H>(hasher, start, end, &mut self.keys[n_keys]) };
                 prefetch(lines.wrapping_add(hash as usize & mask));
-                self.keys[n_keys] = key;
                 self.hashes[n_keys] = hash;
                 n_keys += 1;
             } else {

@@ -167,6 +167,19 @@ pub(crate) trait HashKey {
     /// # Safety
     /// The processor has the instructions, and the hasher's tier asks for them.
     unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64;
+
+    /// [`PretokenKey::load`] to `key`; returns its hash.
+    ///
+    /// # Safety
+    /// As for both.
+    #[inline(always)]
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            *key = PretokenKey::load(start, n_bytes);
+            Self::hash(hasher, *key)
+        }
+    }
 }
 
 /// A folded multiplication.
@@ -194,6 +207,24 @@ impl HashKey for Aes {
         let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
         _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
     }
+
+    /// The key stays in a register: written in halves and read whole it would wait for the stores.
+    #[inline]
+    #[target_feature(enable = "sse2,aes")]
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+        use std::arch::x86_64::*;
+        debug_assert!(n_bytes <= MAX_BYTES);
+        let (first, second) = hasher.aes_seeds();
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on; a key is 16 bytes.
+        let bytes = unsafe {
+            let padding = _mm_loadu_si128(PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes).cast());
+            let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
+            _mm_store_si128(std::ptr::from_mut(key).cast(), bytes);
+            bytes
+        };
+        let once = _mm_aesenc_si128(_mm_xor_si128(bytes, first), second);
+        _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
+    }
 }
 
 /// A text of which [`LOAD_BYTES`] bytes can be loaded at every offset, zeros past its end.
@@ -217,9 +248,18 @@ impl<'a> PaddedText<'a> {
         PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_begin, tail }
     }
 
-    /// The key of the short pretoken from `start` to `end`.
+    /// Loads the key of the short pretoken from `start` to `end`; returns its hash.
+    ///
+    /// # Safety
+    /// As for [`HashKey::hash`].
     #[inline(always)]
-    pub(crate) fn key(&self, start: usize, end: usize) -> PretokenKey {
+    pub(crate) unsafe fn load<H: HashKey>(
+        &self,
+        hasher: KeyHasher,
+        start: usize,
+        end: usize,
+        key: &mut PretokenKey,
+    ) -> u64 {
         debug_assert!(start <= end && end <= self.text.len());
         let bytes = if start < self.whole_end {
             self.text.as_ptr().wrapping_add(start)
@@ -227,8 +267,8 @@ impl<'a> PaddedText<'a> {
             self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
         };
         // SAFETY: before `whole_end`, 16 bytes of the text follow; from there on `start` is at most 16 bytes behind
-        // `tail_begin`, and 16 bytes of `tail` follow. The length is cut to 15.
-        unsafe { PretokenKey::load(bytes, (end - start) & MAX_BYTES) }
+        // `tail_begin`, and 16 bytes of `tail` follow. The length is cut to 15. The rest is the caller's promise.
+        unsafe { H::load(hasher, bytes, (end - start) & MAX_BYTES, key) }
     }
 }
 
@@ -242,7 +282,11 @@ mod tests {
         let padded = PaddedText::new(text);
         for start in 0..text.len() {
             for end in start + 1..text.len().min(start + MAX_BYTES) + 1 {
-                let key = padded.key(start, end);
+                let mut key = PretokenKey::EMPTY;
+                let hasher = KeyHasher::new(CpuTier::Portable);
+                // SAFETY: every processor can multiply.
+                let hash = unsafe { padded.load::<Folded>(hasher, start, end, &mut key) };
+                assert_eq!(hash, hasher.hash(key));
                 assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
                 assert_eq!(&key.padded()[..key.n_bytes()], &text[start..end]);
             }

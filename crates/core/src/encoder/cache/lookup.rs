@@ -89,10 +89,16 @@ unsafe fn look_up_by<H: HashKey>(
     {
         let is_long = end - start > MAX_BYTES;
         long |= u64::from(is_long) << index;
-        *key =
-            if is_long { PretokenKey::of_long(&text.text[start..end], hasher) } else { text.key(start, end) };
         // SAFETY: the caller vouches for the instructions.
-        *slot = unsafe { H::hash(hasher, *key) } as u32;
+        let hash = unsafe {
+            if is_long {
+                *key = PretokenKey::of_long(&text.text[start..end], hasher);
+                H::hash(hasher, *key)
+            } else {
+                text.load::<H>(hasher, start, end, key)
+            }
+        };
+        *slot = hash as u32;
         prefetch(table.bucket(*slot));
         start = end;
     }
