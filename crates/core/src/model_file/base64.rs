@@ -1,4 +1,4 @@
-//! Base64 to bytes: the standard alphabet, padded, canonical (RFC 4648, section 4); anything else is refused.
+//! Base64 (RFC 4648, section 4): the standard alphabet with padding, canonical; anything else is an error.
 
 use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, DecodeSliceError, Engine};
@@ -6,7 +6,7 @@ use base64::{DecodeError, DecodeSliceError, Engine};
 use crate::error::{Error, Result};
 use crate::memory::filled;
 
-/// The bytes that `text` stands for.
+/// Decodes `text`.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
     let mut bytes = filled(text.len().div_ceil(4) * 3, 0, "token bytes")?;
     let n_bytes = STANDARD.decode_slice(text, &mut bytes).map_err(|error| {

@@ -1,35 +1,33 @@
-//! A JSON reader that is told what to expect.
+//! A pull parser for JSON: the caller requests the value it expects and gets it, or an error with the offset.
 //!
-//! Enters: text. Leaves: what the caller asks for next, or an error with the offset. Nothing is built that was not
-//! asked for, nothing recurses (a value to be skipped is counted in and out of its brackets), a number is an integer
-//! or an error, and a repeated key is for the caller to see. Cost: one pass, no allocation but for strings with
-//! escapes.
+//! It builds nothing that is not requested, does not recurse (a skipped value is tracked by a depth counter), accepts
+//! only integers as numbers, and leaves repeated keys to the caller. One pass; only strings with escapes allocate.
 
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 
-/// The deepest nesting that any schema has, with room to spare.
-const DEEPEST: usize = 16;
+/// The deepest nesting that is skipped; no schema has as much.
+const MAX_DEPTH: usize = 16;
 
-/// Text and how far it has been read.
+/// A text and the offset up to which it is read.
 #[derive(Clone)]
 pub struct Json<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// Says where in the document an error lies.
+/// Adds the location in the document to an error.
 pub trait Within<T> {
-    /// Puts `place` before the message of a [`Error::Model`] or [`Error::MissingKey`].
-    fn within(self, place: impl FnOnce() -> String) -> Result<T>;
+    /// Puts `location` before the message of an [`Error::Model`] or [`Error::MissingKey`].
+    fn within(self, location: impl FnOnce() -> String) -> Result<T>;
 }
 
 impl<T> Within<T> for Result<T> {
-    fn within(self, place: impl FnOnce() -> String) -> Result<T> {
+    fn within(self, location: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| match error {
-            Error::Model(message) => Error::Model(format!("{}: {message}", place())),
-            Error::MissingKey(message) => Error::MissingKey(format!("{}: {message}", place())),
+            Error::Model(message) => Error::Model(format!("{}: {message}", location())),
+            Error::MissingKey(message) => Error::MissingKey(format!("{}: {message}", location())),
             other => other,
         })
     }
@@ -41,7 +39,7 @@ impl<'a> Json<'a> {
         Json { text, at }
     }
 
-    /// The offset of the next byte to be read.
+    /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -50,7 +48,7 @@ impl<'a> Json<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// The next byte that is not white space, which stays unread.
+    /// Skips white space; returns the next byte without reading it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
@@ -61,7 +59,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// An error that says what was expected and what is there instead.
+    /// The error that names what was expected and what was found.
     #[cold]
     pub fn unexpected<T>(&mut self, expected: &str) -> Result<T> {
         let message = match self.peek() {
@@ -75,7 +73,7 @@ impl<'a> Json<'a> {
         Err(Error::Model(message))
     }
 
-    /// Reads `byte`, or says that `expected` should be there.
+    /// Reads `byte`; the error names `expected`.
     #[inline]
     pub fn expect(&mut self, byte: u8, expected: &str) -> Result<()> {
         if self.peek() == Some(byte) {
@@ -85,12 +83,12 @@ impl<'a> Json<'a> {
         self.unexpected(expected)
     }
 
-    /// Whether a comma and this key follow; what has been read is of no use afterwards.
+    /// Whether a comma and this key follow. Leaves the parser at an arbitrary offset: call it on a clone.
     pub fn next_key_is(&mut self, key: &str) -> bool {
         self.expect(b',', "','").is_ok() && self.string().is_ok_and(|found| found == key)
     }
 
-    /// Nothing but white space may follow.
+    /// Fails unless only white space follows.
     pub fn expect_end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
@@ -156,7 +154,7 @@ impl<'a> Json<'a> {
         }
         let follows = rest.get(n_digits).copied().unwrap_or_default();
         let is_integer = n_digits == 1 || n_digits > 1 && rest.first() != Some(&b'0');
-        // Nineteen digits always fit.
+        // Nineteen digits always fit in 64 bits.
         if is_integer && n_digits <= 19 && !matches!(follows, b'.' | b'e' | b'E') {
             self.at += n_digits;
             return Ok(value);
@@ -193,7 +191,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Reads past a string; gives the span between its quotes and whether it holds escapes.
+    /// Reads a string without decoding it; returns the span between the quotes and whether it has escapes.
     #[inline]
     fn string_span(&mut self) -> Result<(usize, usize, bool)> {
         if self.peek() != Some(b'"') {
@@ -226,23 +224,23 @@ impl<'a> Json<'a> {
         Ok((start, at, has_escapes))
     }
 
-    /// Reads past one value, whatever it is; only brackets and strings are looked at.
+    /// Skips one value. Only brackets and strings are checked.
     pub fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
             self.peek();
             let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let passes = if depth == 0 { Kind::Plain } else { Kind::Between };
-            let n_passed = rest.iter().take_while(|byte| KINDS[usize::from(**byte)] <= passes).count();
-            self.at += n_passed;
-            match rest.get(n_passed) {
-                _ if depth == 0 && n_passed > 0 => {}
+            let skipped = if depth == 0 { Kind::Plain } else { Kind::Between };
+            let n_skipped = rest.iter().take_while(|byte| KINDS[usize::from(**byte)] <= skipped).count();
+            self.at += n_skipped;
+            match rest.get(n_skipped) {
+                _ if depth == 0 && n_skipped > 0 => {}
                 Some(b'"') => {
                     self.string_span()?;
                 }
                 Some(b'[' | b'{') => {
                     depth += 1;
-                    if depth > DEEPEST {
+                    if depth > MAX_DEPTH {
                         return self.unexpected("a tokenizer, which is not nested so deep");
                     }
                     self.at += 1;
@@ -260,14 +258,14 @@ impl<'a> Json<'a> {
     }
 }
 
-/// What a byte is to [`Json::skip`].
+/// The classes of bytes in [`Json::skip`].
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Kind {
     /// Part of a number or of a word.
     Plain,
     /// White space, a comma, a colon: between values.
     Between,
-    /// A bracket, a quote, or what has no place outside of strings.
+    /// A bracket, a quote, or a byte that is invalid outside strings.
     Other,
 }
 
@@ -285,14 +283,14 @@ const KINDS: [Kind; 256] = {
     kinds
 };
 
-/// The text of a string's inside; the fault when an escape is none.
+/// Decodes the escapes of a string; the error is the message for an invalid escape.
 fn unescape(inside: &str) -> std::result::Result<String, String> {
     let mut text = String::new();
     text.try_reserve(inside.len()).map_err(|_| "no memory to unescape".to_string())?;
     let mut rest = inside;
     while let Some(at) = rest.find('\\') {
         text.push_str(&rest[..at]);
-        // An escape's letter is ASCII wherever it is one, and the backslash is: the slices below are on boundaries.
+        // The backslash is ASCII and the letter is skipped by its length, so the slices are on character boundaries.
         let letter = rest[at + 1..].chars().next().unwrap_or('\\');
         rest = &rest[at + 1 + letter.len_utf8()..];
         text.push(match letter {
@@ -314,7 +312,7 @@ fn unescape(inside: &str) -> std::result::Result<String, String> {
     Ok(text)
 }
 
-/// The character of the four digits (or of a surrogate pair) that follow `\u`, and what comes after it.
+/// Decodes the four digits after `\u`, or a surrogate pair; returns the character and the rest.
 fn code_point(rest: &str) -> std::result::Result<(char, &str), String> {
     let (high, after) = four_digits(rest)?;
     if let Some(found) = char::from_u32(high) {

@@ -1,10 +1,9 @@
-//! The native model file: bytes to columns, checked through and through.
+//! Reads the native model file: bytes -> validated columns.
 //!
-//! Enters: the bytes of a schema 1 or 2 file (docs/formats.md states both). Leaves: [`ModelColumns`], of which all of
-//! this holds: ids ascend; tokens are not empty and distinct in bytes; every merge's parts and result are tokens and
-//! its bytes are those of its parts; no pair stands twice; special tokens are distinct in text and id, and one that
-//! shares an id with a token shares its bytes. Cost: one pass over a file as it is saved, two over any other, the first
-//! to find the keys; memory linear in the file. Never recurses, never panics.
+//! docs/formats.md specifies schemas 1 and 2. The returned [`ModelColumns`] satisfy the invariants of
+//! [`Columns::check`](crate::model::Columns::check), which are checked here while reading, so that errors can name the
+//! location in the file. Cost: one pass over a file as pairloom saves it; two over any other, the first of which finds the
+//! keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
 
 mod base64;
 mod json;
@@ -18,73 +17,66 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
-/// The largest id that a token can have.
+pub use crate::decoder::DecodeErrors;
+
+/// The largest id of a token.
 pub const LARGEST_ID: u32 = MAX_IDS as u32 - 1;
 
-/// What malformed bytes give on decoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecodeErrors {
-    /// An error.
-    Strict,
-    /// U+FFFD.
-    Replace,
-    /// Nothing.
-    Ignore,
-}
-
-/// One pattern, or several that each split what the one before left.
+/// One pattern, or several that are applied in sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternText {
     /// A regular expression.
     One(String),
-    /// Several, in order; at least one.
+    /// At least one; each splits the pretokens of the one before.
     Several(Vec<String>),
 }
 
-/// All that makes two tokenizers equal, as columns.
+/// Everything that defines a tokenizer, as columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelColumns {
     /// The tokens' ids, ascending.
     pub token_ids: Vec<u32>,
     /// The tokens' bytes, one after the other.
     pub token_bytes: Vec<u8>,
-    /// Where each token ends in `token_bytes`.
+    /// The end of each token in `token_bytes`.
     pub token_ends: Vec<u64>,
-    /// Left, right and made id of each merge, in rank order.
+    /// Left id, right id and merged id of each merge, in rank order.
     pub merges: Vec<u32>,
-    /// Whether any two tokens merge whose joined bytes are a token, least id first.
+    /// Whether ids are ranks: any two tokens merge whose joined bytes are a token, the least id first.
     pub ranks: bool,
-    /// Whether a pretoken that is a token is not merged.
+    /// Whether a pretoken that is a token is encoded as that token without merging.
     pub ignore_merges: bool,
     /// Special tokens in the order of the file.
     pub special_tokens: Vec<(String, u32)>,
-    /// Those special tokens that HuggingFace counts as text, ascending.
+    /// The special tokens that HuggingFace's decoder does not skip, ascending.
     pub plain_specials: Vec<String>,
-    /// How text is split.
+    /// How text is split into pretokens.
     pub pattern: PatternText,
-    /// What malformed bytes give on decoding.
+    /// How invalid bytes are decoded.
     pub decode_errors: DecodeErrors,
-    /// The post_processor of a tokenizer.json, as JSON text that nothing here looks into.
+    /// The post_processor of a tokenizer.json, as JSON text that is not parsed here.
     pub post_processor: Option<String>,
 }
 
-/// Where the values of an object's keys begin and end.
+/// The span of the value of each key of an object.
 type Spans<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
 
-/// How the value of a key is found.
+/// How values are found.
 enum Keys<'a> {
-    /// By reading on: the keys are asked for in the order in which a saved file has them, with nothing between them.
+    /// By reading on: keys are requested in the order in which pairloom saves them, with nothing between.
     Sorted(Json<'a>),
-    /// By a pass that found them all, in whatever order.
+    /// By a first pass that found all keys, in any order.
     Found(Spans<'a>),
 }
 
-/// Reads a model file, which messages call `name`.
+/// Reads a model file that errors call `name`.
 ///
-/// With `legacy`, schema 1 may lack the entry of the special token in `vocab`, as earlier builds wrote it. [`Error::MissingKey`] for a key that is not there, [`Error::Model`] for every other defect.
+/// With `legacy`, schema 1 may lack the entry of the special token in `vocab`, as earlier builds wrote it.
+/// [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, legacy: bool) -> Result<ModelColumns> {
     read_text(data, legacy).within(|| name.to_string())
 }
@@ -94,7 +86,7 @@ fn read_text(data: &[u8], legacy: bool) -> Result<ModelColumns> {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
-    // A file as it is saved is read in one pass. Any other is read again to find what, if anything, is wrong with it.
+    // Fast path: a file as pairloom saves it. Any other is read again, which finds the defect, if there is one.
     let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
     if let Ok(columns) = schema1::read(&mut sorted, legacy) {
         return Ok(columns);
@@ -142,7 +134,7 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
     Ok(keys)
 }
 
-/// A file, its keys, and its schema where that is known already.
+/// A file, its keys, and its schema version if known.
 struct File<'a> {
     text: &'a str,
     keys: Keys<'a>,
@@ -150,7 +142,7 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// The keys must be exactly `expected`; those of `optional` may be missing.
+    /// Checks that the keys are exactly `expected`, plus any of `optional`.
     fn check_keys(&self, expected: &[&str], optional: &[&str]) -> Result<()> {
         let Keys::Found(spans) = &self.keys else {
             return Ok(());
@@ -170,7 +162,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Reads the whole value of `key`.
+    /// Reads the value of `key`.
     fn value<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
         match &mut self.keys {
             Keys::Sorted(json) => {
@@ -196,7 +188,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Reads the whole value of a key that may be missing.
+    /// Reads the value of a key that may be missing.
     fn optional<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<Option<T>> {
         let is_there = match &self.keys {
             Keys::Sorted(json) => json.clone().next_key_is(key),
@@ -205,7 +197,7 @@ impl<'a> File<'a> {
         if is_there { self.value(key, read).map(Some) } else { Ok(None) }
     }
 
-    /// All values have been read: nothing may follow.
+    /// Ends reading: nothing may follow the last value.
     fn end(&mut self) -> Result<()> {
         match &mut self.keys {
             Keys::Sorted(json) => json.expect(b'}', "the end of the object").and_then(|()| json.expect_end()),
@@ -219,7 +211,7 @@ fn missing(key: &str) -> Error {
     Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again"))
 }
 
-/// A text as a message shows it.
+/// A text, shortened for a message.
 fn shown(text: &str) -> String {
     text.chars().take(60).collect()
 }
@@ -234,7 +226,7 @@ fn read_id(json: &mut Json<'_>) -> Result<u32> {
     }
 }
 
-/// Reads an object of special tokens and ids; both must be distinct.
+/// Reads an object from special tokens to ids; both must be distinct.
 fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = Vec::new();
     let mut texts = HashSet::new();
@@ -255,22 +247,12 @@ fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
                 shown(&text)
             )));
         }
-        push(&mut specials, (text.into_owned(), id), "special tokens")
+        specials.try_push((text.into_owned(), id), "special tokens")
     })?;
     Ok(specials)
 }
 
-/// Appends to a column whose length the file decides.
-#[inline(always)]
-fn push<T>(column: &mut Vec<T>, value: T, what: &'static str) -> Result<()> {
-    if column.len() == column.capacity() {
-        column.try_reserve(column.len().max(64)).map_err(Error::out_of_memory(what))?;
-    }
-    column.push(value);
-    Ok(())
-}
-
-/// Tokens as the file gives them: ids and where their bytes lie in one blob, in any order.
+/// Tokens in the order of the file: ids, and the spans of their bytes in one blob.
 #[derive(Default)]
 struct Tokens {
     blob: Vec<u8>,
@@ -284,13 +266,13 @@ impl Tokens {
         self.spans.get(index).and_then(|&(start, end)| self.blob.get(start..end)).unwrap_or_default()
     }
 
-    /// Drops the tokens from the index `n` on.
+    /// Removes the tokens from index `n` on.
     fn truncate(&mut self, n: usize) {
         self.ids.truncate(n);
         self.spans.truncate(n);
     }
 
-    /// Fails where two tokens have the same bytes.
+    /// Fails if two tokens have the same bytes.
     fn check_distinct(&self) -> Result<()> {
         let mut seen: HashMap<&[u8], usize> = HashMap::new();
         seen.try_reserve(self.ids.len()).map_err(Error::out_of_memory("token map"))?;
@@ -306,15 +288,14 @@ impl Tokens {
         Ok(())
     }
 
-    /// Ids, bytes and ends in the order of `order`, which lists indices with ascending ids.
+    /// Ids, bytes and ends of the tokens, in the order of the indices `order`.
     fn into_columns(
         self,
         order: impl ExactSizeIterator<Item = usize>,
     ) -> Result<(Vec<u32>, Vec<u8>, Vec<u64>)> {
-        let (mut ids, mut bytes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        ids.try_reserve_exact(order.len()).map_err(Error::out_of_memory("token ids"))?;
-        ends.try_reserve_exact(order.len()).map_err(Error::out_of_memory("token ends"))?;
-        bytes.try_reserve_exact(self.blob.len()).map_err(Error::out_of_memory("token bytes"))?;
+        let mut ids = Vec::with_room(order.len(), "token ids")?;
+        let mut ends = Vec::with_room(order.len(), "token ends")?;
+        let mut bytes = Vec::with_room(self.blob.len(), "token bytes")?;
         for index in order {
             ids.push(self.ids.get(index).copied().unwrap_or_default());
             bytes.extend_from_slice(self.bytes(index));

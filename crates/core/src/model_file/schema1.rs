@@ -1,21 +1,21 @@
-//! Schema 1: vocabulary as lists of bytes, merge of rank r makes id 256 + r, one special token after the last.
+//! Schema 1: tokens as lists of bytes; the merge of rank r makes id 256 + r; one special token with the last id.
 //!
-//! `vocab` holds an entry for the special token too. Earlier builds left it out: such a file is read only where the
-//! caller asks for it, so that it can be converted.
+//! `vocab` has an entry for the special token too. Earlier builds left it out; such a file is read only with `legacy`, so
+//! that it can be converted.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pretokens::gpt2_pattern;
 
 use super::json::{Json, Within};
-use super::{DecodeErrors, File, ModelColumns, PatternText, Tokens, push, read_id, read_specials, shown};
+use super::{DecodeErrors, File, ModelColumns, PatternText, Tokens, read_id, read_specials, shown};
 
 const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
 const SPECIAL: &str = "<|endoftext|>";
 
-/// Reads a file of schema 1; asks for its keys in the order in which a saved file has them. With `legacy` the special
-/// token's entry in `vocab` may be missing.
+/// Reads a file of schema 1. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]). With `legacy`
+/// the special token may be missing from `vocab`.
 pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
     file.check_keys(&KEYS, &[])?;
     let size = file.value("mergeable_vocab_size", |json| json.integer())?;
@@ -50,21 +50,20 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
     for (rank, merge) in merges.chunks_exact(3).enumerate() {
         let &[left, right, merged_id] = merge else { continue };
         let (left, right) = (tokens.bytes(left as usize), tokens.bytes(right as usize));
-        let joined = tokens.bytes(merged_id as usize);
-        if joined.len() != left.len() + right.len() || !joined.starts_with(left) || !joined.ends_with(right) {
+        if tokens.bytes(merged_id as usize).strip_prefix(left) != Some(right) {
             return Err(Error::Model(format!(
                 "vocab['{merged_id}'] is not the bytes of merges[{rank}]; one of them is damaged"
             )));
         }
     }
-    // Only a legacy file has no bytes there.
+    // Only a legacy file has no bytes for the special token.
     if !tokens.bytes(n).is_empty() && tokens.bytes(n) != SPECIAL.as_bytes() {
         return Err(Error::Model(format!(
             "vocab['{n}'] is not the bytes of the special token {SPECIAL:?}; save the tokenizer again"
         )));
     }
     tokens.truncate(n);
-    // With it no pair can stand twice either: its two results would be equal.
+    // This implies that no pair is listed twice: both results would have the same bytes.
     tokens.check_distinct()?;
     match special_tokens.as_slice() {
         [(text, id)] if text == SPECIAL && *id as usize == n => {}
@@ -86,7 +85,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
     })
 }
 
-/// `[[left, right], ...]` to rows of left, right, made.
+/// Reads `[[left, right], ...]` into rows of left, right and merged id.
 fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
     let mut merges = Vec::new();
     json.list(|json, rank| {
@@ -110,41 +109,37 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
         if n_parts != 2 {
             return Err(Error::Model(format!("[{rank}] must be [left id, right id], not {n_parts} ids")));
         }
-        merges_push(&mut merges, row)
+        merges.try_extend(&row, "merges")
     })?;
     Ok(merges)
 }
 
-fn merges_push(merges: &mut Vec<u32>, row: [u32; 3]) -> Result<()> {
-    row.into_iter().try_for_each(|id| push(merges, id, "merges"))
-}
-
-/// `{"id": [byte, ...], ...}` to tokens whose index is their id; the ids must be exactly 0..=n, where n is the special
-/// token's. With `legacy` n may be missing: then the last token has no bytes.
+/// Reads `{"id": [byte, ...], ...}` into tokens whose index is their id. The ids must be exactly 0..=n, where n is the
+/// special token's; with `legacy` n may be missing, and the last token then has no bytes.
 fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
     const ABSENT: (usize, usize) = (0, 0);
     let n_entries = n + 1;
     let mut tokens = Tokens::default();
     tokens.spans.try_resize(n_entries, ABSENT, "vocabulary")?;
     json.object(|json, key| {
-        let place = || format!("['{}']", shown(&key));
+        let location = || format!("['{}']", shown(&key));
         let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {
-            return Err(Error::Model(format!("{} does not belong; ids are 0 to {n}", place())));
+            return Err(Error::Model(format!("{} does not belong; ids are 0 to {n}", location())));
         };
         if *span != ABSENT {
-            return Err(Error::Model(format!("{} is given twice; keep one of them", place())));
+            return Err(Error::Model(format!("{} is given twice; keep one of them", location())));
         }
         let start = tokens.blob.len();
         json.list(|json, _| {
             let value = json.integer()?;
             match u8::try_from(value) {
-                Ok(byte) => push(&mut tokens.blob, byte, "vocabulary"),
+                Ok(byte) => tokens.blob.try_push(byte, "vocabulary"),
                 Err(_) => Err(Error::Model(format!("{value} is no byte; bytes are 0 to 255"))),
             }
         })
-        .within(place)?;
+        .within(location)?;
         if tokens.blob.len() == start {
-            return Err(Error::Model(format!("{} is empty; a token has at least one byte", place())));
+            return Err(Error::Model(format!("{} is empty; a token has at least one byte", location())));
         }
         *span = (start, tokens.blob.len());
         Ok(())
@@ -163,12 +158,12 @@ fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
         }
         None => {}
     }
-    tokens.ids.try_reserve_exact(n_entries).map_err(Error::out_of_memory("vocabulary"))?;
+    tokens.ids = Vec::with_room(n_entries, "vocabulary")?;
     tokens.ids.extend((0..n_entries).map(|id| id as u32));
     Ok(tokens)
 }
 
-/// The number that a key spells in plain decimal: digits only, no zero before them.
+/// Parses a key as a decimal number: digits only, without leading zeros.
 fn decimal(key: &str) -> Option<usize> {
     let plain = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
     if plain { key.parse().ok() } else { None }

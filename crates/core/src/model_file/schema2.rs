@@ -1,4 +1,4 @@
-//! Schema 2: tokens that merges make are derived, the others listed; numbers as flat lists and runs.
+//! Schema 2: tokens made by merges are derived from them, the others are listed; ids are run-length encoded.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -8,8 +8,7 @@ use crate::pretokens::UNICODE_VERSION;
 
 use super::json::{Json, Within};
 use super::{
-    DecodeErrors, File, LARGEST_ID, ModelColumns, PatternText, Tokens, base64, push, read_id, read_specials,
-    shown,
+    DecodeErrors, File, LARGEST_ID, ModelColumns, PatternText, Tokens, base64, read_id, read_specials, shown,
 };
 
 const KEYS: [&str; 13] = [
@@ -29,10 +28,10 @@ const KEYS: [&str; 13] = [
 ];
 const OPTIONAL: [&str; 1] = ["post_processor"];
 
-/// A longer token is listed though a merge makes it: else forty doublings would ask for a terabyte.
-const LONGEST_DERIVED: usize = 256;
+/// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
+const MAX_DERIVED_BYTES: usize = 256;
 
-/// Reads a file of schema 2; asks for its keys in the order in which a saved file has them.
+/// Reads a file of schema 2. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
 pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     file.check_keys(&KEYS, &OPTIONAL)?;
     let decode_errors = file.value("decode_errors", |json| {
@@ -43,7 +42,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         ];
         choice(json, &choices)
     })?;
-    let made_runs = file.value("made_ids", numbers)?;
+    let merged_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
     let pattern = file.value("pattern", read_pattern)?;
     let plain_specials = file.value("plain_specials", texts)?;
@@ -80,12 +79,12 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
             flat.len()
         )));
     }
-    let merged_id = expand(&made_runs, flat.len() / 2).within(|| "made_ids".into())?;
+    let merged_ids = expand(&merged_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
-    let index = derive(&mut tokens, &flat, &merged_id)?;
+    let index = derive(&mut tokens, &flat, &merged_ids)?;
     tokens.check_distinct()?;
-    // Where each merge makes another token, equal pairs would have made equal bytes.
-    if tokens.ids.len() - n_listed < merged_id.len() {
+    // If every merge made a new token, equal pairs would have made equal bytes.
+    if tokens.ids.len() - n_listed < merged_ids.len() {
         check_pairs_distinct(&flat)?;
     }
     for (text, id) in &special_tokens {
@@ -97,7 +96,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         }
     }
     check_plain(&plain_specials, &special_tokens)?;
-    let merges = rows(&flat, &merged_id)?;
+    let merges = rows(&flat, &merged_ids)?;
     let mut order: Vec<usize> = Vec::with_room(tokens.ids.len(), "token order")?;
     order.extend(0..tokens.ids.len());
     order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
@@ -127,7 +126,7 @@ fn choice<T: Copy>(json: &mut Json<'_>, choices: &[(&str, T)]) -> Result<T> {
     })
 }
 
-/// A text, or a list of at least one.
+/// Reads a string, or a list of at least one.
 fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
     if json.peek() != Some(b'[') {
         return Ok(PatternText::One(json.string()?.into_owned()));
@@ -139,14 +138,14 @@ fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
     Ok(PatternText::Several(texts))
 }
 
-/// A list of strings.
+/// Reads a list of strings.
 fn texts(json: &mut Json<'_>) -> Result<Vec<String>> {
     let mut texts = Vec::new();
-    json.list(|json, _| push(&mut texts, json.string()?.into_owned(), "texts"))?;
+    json.list(|json, _| texts.try_push(json.string()?.into_owned(), "texts"))?;
     Ok(texts)
 }
 
-/// Plain ones are special tokens, ascending.
+/// Checks that `plain` are special tokens, ascending.
 fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     let known: HashSet<&str> = specials.iter().map(|(text, _)| text.as_str()).collect();
     if let Some(text) = plain.iter().find(|text| !known.contains(text.as_str())) {
@@ -161,14 +160,14 @@ fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     }
 }
 
-/// A list of numbers, each an id.
+/// Reads a list of numbers, each at most the largest id.
 fn numbers(json: &mut Json<'_>) -> Result<Vec<u32>> {
     let mut column = Vec::new();
-    json.list(|json, index| push(&mut column, read_id(json).within(|| format!("[{index}]"))?, "numbers"))?;
+    json.list(|json, index| column.try_push(read_id(json).within(|| format!("[{index}]"))?, "numbers"))?;
     Ok(column)
 }
 
-/// Runs (first, count, ...) as the `n` ids that they must hold; nothing is expanded before that is known.
+/// Expands runs (first, count, ...) to `n` ids. The sum of the counts is checked before anything is allocated.
 fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     if !runs.len().is_multiple_of(2) {
         return Err(Error::Model(format!("holds {} numbers; it takes two for each run", runs.len())));
@@ -196,11 +195,10 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     Ok(ids)
 }
 
-/// The tokens whose bytes the file gives, ids ascending.
+/// The tokens whose bytes are listed in the file; their ids must ascend.
 fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
-    let mut spans = Vec::new();
+    let mut spans = Vec::with_room(lengths.len(), "token lengths")?;
     let mut start = 0;
-    spans.try_reserve_exact(lengths.len()).map_err(Error::out_of_memory("token lengths"))?;
     for (index, &length) in lengths.iter().enumerate() {
         let n_left = blob.len() - start;
         let length = length as usize;
@@ -225,11 +223,11 @@ fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     Ok(Tokens { blob, ids, spans })
 }
 
-/// Which token has an id.
+/// The index of the token with an id.
 enum Index {
-    /// By id, where ids are dense: `usize::MAX` is none.
+    /// By id; `usize::MAX` for no token.
     Dense(Vec<usize>),
-    /// Where a few ids are spread over a wide range.
+    /// For few ids in a wide range.
     Sparse(HashMap<u32, usize>),
 }
 
@@ -253,7 +251,7 @@ impl Index {
         }
     }
 
-    /// `id` is at most the `largest` that the index was made for.
+    /// Inserts `id`, which must be at most `largest`.
     #[inline]
     fn insert(&mut self, id: u32, token: usize) {
         match self {
@@ -269,35 +267,35 @@ impl Index {
     }
 }
 
-/// Adds the tokens that merges make, and checks every merge's bytes; gives the index of each id.
-fn derive(tokens: &mut Tokens, flat: &[u32], merged_id: &[u32]) -> Result<Index> {
-    let largest = tokens.ids.iter().chain(merged_id).copied().max().unwrap_or(0);
-    let mut index = Index::new(largest, tokens.ids.len() + merged_id.len())?;
-    for (place, &id) in tokens.ids.iter().enumerate() {
-        index.insert(id, place);
+/// Adds the tokens that merges make, and checks the bytes of every merge; returns the index of all tokens.
+fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<Index> {
+    let largest = tokens.ids.iter().chain(merged_ids).copied().max().unwrap_or(0);
+    let mut index = Index::new(largest, tokens.ids.len() + merged_ids.len())?;
+    for (token, &id) in tokens.ids.iter().enumerate() {
+        index.insert(id, token);
     }
     let mut later = Vec::new();
-    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(merged_id).enumerate() {
+    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(merged_ids).enumerate() {
         let &[left, right] = pair else { continue };
         let parts = (index.get(left), index.get(right));
         match (parts, index.get(id).is_some()) {
             ((Some(left), Some(right)), false) => {
                 let length = tokens.bytes(left).len() + tokens.bytes(right).len();
-                if length > LONGEST_DERIVED {
+                if length > MAX_DERIVED_BYTES {
                     return Err(Error::Model(format!(
-                        "merge {rank} makes a token of {length} bytes; tokens above {LONGEST_DERIVED} bytes must be \
+                        "merge {rank} makes a token of {length} bytes; tokens above {MAX_DERIVED_BYTES} bytes must be \
                          listed"
                     )));
                 }
                 let start = tokens.blob.len();
-                tokens.blob.try_reserve(length).map_err(Error::out_of_memory("token bytes"))?;
+                tokens.blob.grow(length, "token bytes")?;
                 for part in [left, right] {
                     let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
                     tokens.blob.extend_from_within(from..to);
                 }
                 index.insert(id, tokens.ids.len());
-                push(&mut tokens.ids, id, "token ids")?;
-                push(&mut tokens.spans, (start, start + length), "token spans")?;
+                tokens.ids.try_push(id, "token ids")?;
+                tokens.spans.try_push((start, start + length), "token spans")?;
             }
             ((left_known, _), false) => {
                 let part = if left_known.is_none() { left } else { right };
@@ -305,21 +303,18 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_id: &[u32]) -> Result<Index>
                     "merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
                 )));
             }
-            // A result that is known already, perhaps with parts that a later merge makes: looked at in the end.
-            (_, true) => push(&mut later, (rank, left, right, id), "merges")?,
+            // The result is known already, and a later merge may make its parts: checked at the end.
+            (_, true) => later.try_push((rank, left, right, id), "merges")?,
         }
     }
     for (rank, left, right, id) in later {
-        let bytes = |id: u32| index.get(id).map(|place| tokens.bytes(place));
+        let bytes = |id: u32| index.get(id).map(|token| tokens.bytes(token));
         let (Some(left_bytes), Some(right_bytes), Some(joined)) = (bytes(left), bytes(right), bytes(id))
         else {
             let part = if bytes(left).is_none() { left } else { right };
             return Err(Error::Model(format!("merge {rank} uses id {part}, which is no token")));
         };
-        if joined.len() != left_bytes.len() + right_bytes.len()
-            || !joined.starts_with(left_bytes)
-            || !joined.ends_with(right_bytes)
-        {
+        if joined.strip_prefix(left_bytes) != Some(right_bytes) {
             return Err(Error::Model(format!(
                 "the bytes of id {id} are not those of the parts of merge {rank}"
             )));
@@ -342,10 +337,10 @@ fn check_pairs_distinct(flat: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Rows of left, right, made.
-fn rows(flat: &[u32], merged_id: &[u32]) -> Result<Vec<u32>> {
-    let mut rows = Vec::with_room(merged_id.len() * 3, "merges")?;
-    for (pair, &merged_id) in flat.chunks_exact(2).zip(merged_id) {
+/// Rows of left, right and merged id.
+fn rows(flat: &[u32], merged_ids: &[u32]) -> Result<Vec<u32>> {
+    let mut rows = Vec::with_room(merged_ids.len() * 3, "merges")?;
+    for (pair, &merged_id) in flat.chunks_exact(2).zip(merged_ids) {
         rows.extend_from_slice(pair);
         rows.push(merged_id);
     }

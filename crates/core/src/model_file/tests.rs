@@ -31,7 +31,7 @@ fn message(text: &str) -> String {
 }
 
 #[test]
-fn schema_1_gives_columns() {
+fn read_of_schema_1_returns_columns() {
     let columns = read(schema1(&[(97, 98), (32, 256)]).as_bytes()).unwrap();
     assert_eq!(columns.token_ids, (0..258).collect::<Vec<u32>>());
     assert_eq!(columns.merges, [97, 98, 256, 32, 256, 257]);
@@ -41,7 +41,7 @@ fn schema_1_gives_columns() {
 }
 
 #[test]
-fn schema_1_without_the_special_entry_is_read_only_as_legacy() {
+fn read_of_schema_1_without_special_entry_needs_legacy() {
     let legacy = schema1(&[(97, 98)])
         .replace(",\"257\":[60, 124, 101, 110, 100, 111, 102, 116, 101, 120, 116, 124, 62]", "");
     assert!(message(&legacy).contains("pairloom convert"), "{}", message(&legacy));
@@ -57,7 +57,7 @@ fn schema_1_without_the_special_entry_is_read_only_as_legacy() {
 }
 
 #[test]
-fn schema_2_keeps_a_post_processor_as_it_stands() {
+fn read_of_schema_2_keeps_the_post_processor_text() {
     let with =
         SCHEMA2.replace("\"rule\"", "\"post_processor\":\"{\\\"type\\\":\\\"ByteLevel\\\"}\",\"rule\"");
     assert_eq!(read(with.as_bytes()).unwrap().post_processor.as_deref(), Some("{\"type\":\"ByteLevel\"}"));
@@ -72,7 +72,7 @@ fn schema_2_keeps_a_post_processor_as_it_stands() {
 }
 
 #[test]
-fn schema_2_gives_columns() {
+fn read_of_schema_2_returns_columns() {
     let columns = read(SCHEMA2.as_bytes()).unwrap();
     assert_eq!(columns.token_ids, [1, 2, 10]);
     assert_eq!(columns.token_bytes, b"abab");
@@ -83,7 +83,7 @@ fn schema_2_gives_columns() {
 }
 
 #[test]
-fn a_missing_key_is_an_error_of_its_own() {
+fn read_without_a_key_fails_with_missing_key() {
     for key in ["schema_version", "vocab", "merges", "special_tokens"] {
         let text = schema1(&[]).replace(&format!("\"{key}\""), "\"other\"");
         assert!(matches!(read(text.as_bytes()), Err(Error::MissingKey(_))), "{key}");
@@ -91,7 +91,7 @@ fn a_missing_key_is_an_error_of_its_own() {
 }
 
 #[test]
-fn every_damage_is_told_with_its_place() {
+fn read_of_damaged_schema_1_names_the_location() {
     let good = schema1(&[(97, 98), (32, 256)]);
     let cases = [
         ("\"schema_version\":1", "\"schema_version\":3", "schema_version 3 is unknown"),
@@ -129,7 +129,7 @@ fn every_damage_is_told_with_its_place() {
 }
 
 #[test]
-fn schema_2_damage_is_told() {
+fn read_of_damaged_schema_2_names_the_defect() {
     let cases = [
         ("\"token_ids\":[1,2]", "\"token_ids\":[1,16000000]", "2 are left"),
         ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids ascend"),
@@ -154,7 +154,7 @@ fn schema_2_damage_is_told() {
 }
 
 #[test]
-fn deep_nesting_and_doubling_are_bounded() {
+fn read_of_deep_nesting_or_doubling_tokens_fails() {
     let deep = format!("{{\"merges\":{}", "[".repeat(10_000_000));
     assert!(message(&deep).contains("not nested so deep"));
     let mut merges = String::from("1,2");
@@ -167,7 +167,7 @@ fn deep_nesting_and_doubling_are_bounded() {
 }
 
 #[test]
-fn no_mutation_panics() {
+fn read_of_mutated_files_never_panics() {
     let files = [schema1(&[(97, 98), (32, 256)]).into_bytes(), SCHEMA2.as_bytes().to_vec()];
     let mut state = 1u64;
     let mut random = |below: usize| {

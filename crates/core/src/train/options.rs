@@ -1,4 +1,4 @@
-//! What training takes and gives.
+//! The options, the input and the result of training.
 
 /// The tie rule: which of several equally frequent pairs is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
