@@ -1,4 +1,4 @@
-//! Counting texts and files, cut anywhere, gives what a plain map gives.
+//! Counting texts and files, divided anywhere, returns the counts of a plain hash map.
 #![no_main]
 
 use std::collections::BTreeMap;

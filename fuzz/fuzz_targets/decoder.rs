@@ -1,4 +1,4 @@
-//! Decoding id by id gives what decoding at once gives.
+//! Decoding id by id returns the text of decoding at once.
 #![no_main]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The encoder gives the ids of the definition, whole and in pieces, and decoding gives the text again.
+//! The encoder returns the ids of the naive encoder, at once and as a stream, and decoding returns the text.
 #![no_main]
 
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use pairloom_core::pretokens::{gpt2_pattern, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
-/// A vocabulary of the 256 bytes and what `pairs` make of the symbols before them.
+/// A vocabulary of the 256 bytes and of `pairs` merged, each a pair of earlier tokens counted from the end.
 fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut merges = Vec::new();
     for &(left, right) in pairs {
-        // Counting from the youngest backwards makes deep merges likely.
-        let place = |back: u8| tokens.len() - 1 - usize::from(back) % tokens.len();
-        let (left, right) = (place(left), place(right));
-        let merged_id = [tokens[left].clone(), tokens[right].clone()].concat();
-        if merged_id.len() <= 64 && !tokens.contains(&merged_id) {
+        // Counting from the end makes deep merges likely.
+        let index = |back: u8| tokens.len() - 1 - usize::from(back) % tokens.len();
+        let (left, right) = (index(left), index(right));
+        let token = [tokens[left].clone(), tokens[right].clone()].concat();
+        if token.len() <= 64 && !tokens.contains(&token) {
             merges.push([left as u32, right as u32, tokens.len() as u32]);
-            tokens.push(merged_id);
+            tokens.push(token);
         }
     }
     let mut columns = Tokens::default();

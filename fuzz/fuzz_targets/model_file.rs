@@ -1,4 +1,4 @@
-//! No bytes make the reader of the native file panic.
+//! The reader of the native model file never panics.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A hand-written scanner splits any text as the regex engine does.
+//! The hand-written scanners split any text as the regex engine does.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

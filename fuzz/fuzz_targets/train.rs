@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes as pretokens: the engine must learn what the definition learns.
+//! The trainer learns the same merges as the naive trainer from any pretokens.
 
 use libfuzzer_sys::fuzz_target;
 use pairloom_core::train::{MergeOptions, TieBreak, WeightedPretokens, naive, train};

@@ -1,4 +1,4 @@
-//! NumPy arrays of what the core made: an array shows the memory of a vector, which nothing copies.
+//! NumPy arrays that own the memory of a Rust vector, without a copy.
 
 use std::any::Any;
 use std::ptr;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::objects::no_memory;
 
-/// Keeps memory alive as long as an array shows it.
+/// The base object of an array: keeps its memory alive.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Owner(#[allow(dead_code)] Memory);
 
@@ -22,11 +22,11 @@ enum Memory {
     U32(Vec<u32>),
     U64(Vec<u64>),
     I64(Vec<i64>),
-    /// Anything else.
+    /// Anything else that owns the memory.
     Other(Box<dyn Any + Send + Sync>),
 }
 
-/// What arrays are made of.
+/// The element types of arrays.
 pub trait Item: Element + Copy + Sync {
     #[allow(private_interfaces)]
     fn memory(items: Vec<Self>) -> Memory;
@@ -48,48 +48,47 @@ items!(U16 u16, U32 u32, U64 u64, I64 i64);
 /// An array [n].
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
-    // SAFETY: The owner takes the vector, whose memory is as many initialised items and stays where it is.
-    unsafe { Ok(shown::<T>(py, data, &mut [n as npy_intp], T::memory(items))?.cast_into_unchecked()) }
+    // SAFETY: the owner takes the vector, whose heap memory holds `n` initialised items and does not move with it.
+    unsafe { Ok(array_of::<T>(py, data, &mut [n as npy_intp], T::memory(items))?.cast_into_unchecked()) }
 }
 
-/// An array [n, n_columns] of rows that lie one after the other.
+/// An array [n, n_columns] of consecutive rows.
 pub fn rows<T: Item>(
     py: Python<'_>,
     mut items: Vec<T>,
     n_columns: usize,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
     let (data, n) = (items.as_mut_ptr(), items.len() / n_columns);
-    // SAFETY: As in `array`; all rows together are no more items than there are.
+    // SAFETY: as in `array`; n * n_columns is at most the number of items.
     unsafe {
         let shape = &mut [n as npy_intp, n_columns as npy_intp];
-        Ok(shown::<T>(py, data, shape, T::memory(items))?.cast_into_unchecked())
+        Ok(array_of::<T>(py, data, shape, T::memory(items))?.cast_into_unchecked())
     }
 }
 
-/// An array [n] of the ids in a buffer, which goes back to where it came from when the last array that shows it is
-/// dropped.
+/// An array [n] of the ids in a buffer, which returns to its pool when the array is freed.
 pub fn lent<I: Id + Item>(py: Python<'_>, mut ids: Buffer<Vec<I>>) -> PyResult<Bound<'_, PyArray1<I>>> {
     let (data, n) = (ids.as_mut_ptr(), ids.len());
     let memory = Memory::Other(Box::new(ids));
-    // SAFETY: As in `array`; the buffer owns the vector and does not touch it before it is dropped.
-    unsafe { Ok(shown::<I>(py, data, &mut [n as npy_intp], memory)?.cast_into_unchecked()) }
+    // SAFETY: as in `array`; the buffer owns the vector and does not touch it before it is dropped.
+    unsafe { Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory)?.cast_into_unchecked()) }
 }
 
-/// An array of the given shape that shows `data`.
+/// An array of the given shape with the memory `data`.
 ///
 /// # Safety
-/// `memory` owns the items at `data`, as many as the shape has, does not move or touch them, and drops them when it
-/// is dropped.
-unsafe fn shown<'py, T: Item>(
+/// `memory` owns the initialised items at `data`, at least as many as the shape has; it does not move or touch them, and
+/// frees them when it is dropped.
+unsafe fn array_of<'py, T: Item>(
     py: Python<'py>,
     data: *mut T,
     shape: &mut [npy_intp],
     memory: Memory,
 ) -> PyResult<Bound<'py, PyAny>> {
     let owner = Bound::new(py, Owner(memory))?;
-    // SAFETY: The shape has as many dimensions as it is long, `data` is vouched for by the caller. The call takes
-    // over the reference to the dtype and gives an array, or null and sets an exception; `PyArray_SetBaseObject`
-    // takes over the reference to the owner in any case.
+    // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over the
+    // reference to the dtype and returns a new array, or null with an exception set; `PyArray_SetBaseObject` takes over
+    // the reference to the owner also when it fails.
     unsafe {
         let new = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

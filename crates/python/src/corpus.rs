@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::corpus`.
+//! Bindings of `pairloom_core::corpus` and of the block encoder.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::objects::{self, list_of, vec_for};
 use crate::text::{not_a_str, utf8};
 use crate::texts::Texts;
 
-/// A block of documents, frozen.
+/// An immutable block of documents.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Documents {
     pub(crate) inner: corpus::Documents,
 }
 
 impl Documents {
-    fn of(py: Python<'_>, merged_id: pairloom_core::Result<corpus::Documents>) -> PyResult<Self> {
-        merged_id.map(|inner| Documents { inner }).map_err(|error| exception(py, error))
+    fn of(py: Python<'_>, result: pairloom_core::Result<corpus::Documents>) -> PyResult<Self> {
+        result.map(|inner| Documents { inner }).map_err(|error| exception(py, error))
     }
 }
 
@@ -188,7 +188,7 @@ impl JsonLines {
     }
 }
 
-/// SafeCuts a corpus short.
+/// Limits the bytes of documents and of a corpus.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ByteLimit {
     inner: Exclusive<corpus::ByteLimit>,
@@ -227,7 +227,7 @@ impl ByteLimit {
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct BlockEncoder(Exclusive<AnyBlockEncoder>);
 
-/// To ids as narrow as the vocabulary allows.
+/// A block encoder with the narrowest ids that the vocabulary allows.
 enum AnyBlockEncoder {
     Narrow(pairloom_core::encoder::BlockEncoder<u16>),
     Wide(pairloom_core::encoder::BlockEncoder<u32>),
@@ -247,12 +247,12 @@ impl BlockEncoder {
     ) -> PyResult<Self> {
         let shared = Arc::clone(encoder.shared());
         let options = BlockOptions { begin_id, end_id, specials: specials_named(specials)?, threads };
-        let merged_id = if encoder.is_narrow() {
+        let inner = if encoder.is_narrow() {
             pairloom_core::encoder::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Narrow)
         } else {
             pairloom_core::encoder::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Wide)
         };
-        let inner = merged_id.map_err(|error| exception(py, error))?;
+        let inner = inner.map_err(|error| exception(py, error))?;
         Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
     }
 
@@ -288,7 +288,7 @@ impl BlockEncoder {
     }
 }
 
-/// The argument `name`, which says how many; TypeError or ValueError where it does not.
+/// Converts the argument `name` to a count; TypeError or ValueError if it is not one.
 fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract().map_err(|error: PyErr| {
         let py = value.py();
@@ -302,7 +302,7 @@ fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
-/// The ids of a block, where documents end in them, and the literals that are plain text.
+/// The ids of a block, the ends of documents in them, and the special literals that were encoded as text.
 type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
 
 fn encoded<'py, I: Id + Item>(
@@ -316,7 +316,7 @@ fn encoded<'py, I: Id + Item>(
     Ok((lent(py, encoded.ids)?.into_any(), array(py, encoded.ends)?, literals))
 }
 
-/// Checks that pretokens in a counts file ascend.
+/// Checks that the pretokens of a counts file ascend.
 #[pyfunction]
 pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
     let ends = ends.as_slice()?;

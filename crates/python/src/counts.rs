@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::counts`.
+//! Bindings of `pairloom_core::counts`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::objects::{self, vec_for};
 use crate::pretokens::Pattern;
 use crate::texts::Texts;
 
-/// Distinct pretokens with their counts, frozen.
+/// Distinct pretokens with their counts, immutable.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct PretokenCounts {
     pub(crate) inner: counts::PretokenCounts,
@@ -77,7 +77,7 @@ impl PretokenCounts {
         n_special_literals: u64,
     ) -> PyResult<Self> {
         let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
-        let merged_id = py.detach(|| {
+        let inner = py.detach(|| {
             counts::PretokenCounts::from_columns(
                 copied(bytes, COLUMNS)?,
                 copied(ends, COLUMNS)?,
@@ -87,7 +87,7 @@ impl PretokenCounts {
                 n_special_literals,
             )
         });
-        merged_id.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
+        inner.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
     }
 }
 
@@ -98,11 +98,11 @@ pub struct Counter {
     report: Option<Py<PyAny>>,
 }
 
-/// What changes while it counts.
+/// The mutable state of a counter.
 struct Counting {
-    /// Nothing once it is finished.
+    /// `None` after `finish`.
     counter: Option<BlockCounter>,
-    /// Texts that were given so far.
+    /// Texts counted so far.
     n_texts: u64,
 }
 
@@ -116,7 +116,7 @@ fn finished() -> PyErr {
     PyRuntimeError::new_err("this counter is finished")
 }
 
-/// What is reserved; named in the MemoryError.
+/// What is allocated, in the message of a MemoryError.
 const COLUMNS: &str = "the columns of the counts";
 
 #[pymethods]

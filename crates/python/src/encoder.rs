@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::encoder` and `decoder`.
+//! Bindings of `pairloom_core::encoder` and `decoder`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arrays::array;
 use crate::errors::{exception, type_name};
 use crate::exclusive::Exclusive;
-use crate::ids::{Ids, Place, id};
-use crate::lists::{ReadyInts, RoomAhead, UntrackedLists};
+use crate::ids::{Ids, Location, id};
+use crate::lists::{CachedInts, RoomAhead, UntrackedLists};
 use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of};
 use crate::pretokens::Pattern;
 use crate::text::{str_of, text_argument, utf8};
 use crate::texts::Texts;
 
-/// Texts shorter than this are encoded without giving the interpreter away: that costs more than they do.
+/// Texts shorter than this are encoded without releasing the interpreter, which would cost more than encoding them.
 const SHORT: usize = 4096;
 
 /// Which special tokens are recognised and which raise.
@@ -63,11 +63,11 @@ pub struct Encoder {
     encoder: Arc<encoder::Encoder>,
     decoder: Arc<Decoder>,
     errors: DecodeErrors,
-    ints: ReadyInts,
+    ints: CachedInts,
 }
 
 impl Encoder {
-    /// Appends the ids of a text, without the interpreter where it is long.
+    /// Appends the ids of a text; releases the interpreter if it is long.
     #[inline]
     fn append<I: Id>(
         &self,
@@ -108,7 +108,7 @@ impl Encoder {
         self.ints.list(py, &ids)
     }
 
-    /// The lists of all texts.
+    /// A list of ids for each text.
     fn lists<I: Id>(
         &self,
         py: Python<'_>,
@@ -190,7 +190,7 @@ impl Encoder {
             Ok((encoder, decoder))
         });
         let (encoder, decoder) = built.map_err(|error| exception(py, error))?;
-        let ints = ReadyInts::new(encoder.n_ids());
+        let ints = CachedInts::new(encoder.n_ids());
         Ok(Encoder { encoder, decoder, errors, ints })
     }
 
@@ -251,7 +251,7 @@ impl Encoder {
             true => self.lists::<u16>(py, &readable, threads, policy(specials)),
             false => self.lists::<u32>(py, &readable, threads, policy(specials)),
         };
-        lists.map_err(|error| texts.placed(error))?.into_list(py)
+        lists.map_err(|error| texts.locate(error))?.into_list(py)
     }
 
     fn encode_batch_to_numpy<'py>(
@@ -263,18 +263,18 @@ impl Encoder {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
         let texts = Texts::of("texts", 0, texts)?;
         let readable = texts.characters()?;
-        let placed = |error| texts.placed(error);
+        let locate = |error| texts.locate(error);
         if self.is_narrow() {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
             })
-            .map_err(placed)?;
+            .map_err(locate)?;
             Ok((array(py, ids)?.into_any(), array(py, offsets)?))
         } else {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
             })
-            .map_err(placed)?;
+            .map_err(locate)?;
             Ok((array(py, ids)?.into_any(), array(py, offsets)?))
         }
     }
@@ -327,18 +327,18 @@ impl Encoder {
         let counts = PyMonitor::run(py, None, |monitor| {
             self.encoder.count_batch(&readable, policy(specials), threads, monitor)
         })
-        .map_err(|error| texts.placed(error))?;
+        .map_err(|error| texts.locate(error))?;
         array(py, counts)
     }
 
     fn encode_stream(&self, specials: &str) -> PyResult<StreamEncoder> {
         let stream = encoder::StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?);
-        Ok(StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: ReadyInts::new(0) })
+        Ok(StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: CachedInts::new(0) })
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let mut out = Vec::new();
-        Ids::of(ids, Place::Only)?.decode(py, &self.decoder, &mut out, Place::Only)?;
+        Ids::of(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
         objects::bytes(py, &out)
     }
 
@@ -351,7 +351,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors.map_or(Ok(self.errors), errors_named)?;
         let mut out = Vec::new();
-        Ids::of(ids, Place::Only)?.decode(py, &self.decoder, &mut out, Place::Only)?;
+        Ids::of(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
         str_of(py, &out, errors)
     }
 
@@ -367,12 +367,13 @@ impl Encoder {
             PyTypeError::new_err(format!("list_of_ids must be an iterable of lists of ids, not {kind}"))
         })?;
         for (index, ids) in lists.enumerate() {
-            let place = Place::Item { name: "list_of_ids", index };
+            let location = Location::Item { name: "list_of_ids", index };
             out.clear();
-            Ids::of(&ids?, place)?.decode(py, &self.decoder, &mut out, place)?;
-            let text = str_of(py, &out, self.errors).map_err(|error| decoded_at(py, error, place))?;
+            Ids::of(&ids?, location)?.decode(py, &self.decoder, &mut out, location)?;
+            let text =
+                str_of(py, &out, self.errors).map_err(|error| locate_decode_error(py, error, location))?;
             objects::push(&mut texts, text)?;
-            if index % BATCHES_PER_LOOK == BATCHES_PER_LOOK - 1 {
+            if index % LISTS_PER_SIGNAL_CHECK == LISTS_PER_SIGNAL_CHECK - 1 {
                 py.check_signals()?;
             }
         }
@@ -402,7 +403,7 @@ impl Encoder {
     }
 }
 
-/// What literals of special tokens in data are.
+/// How special tokens in data are handled, by name.
 pub(crate) fn specials_named(name: &str) -> PyResult<Specials> {
     match name {
         "recognise" => Ok(Specials::Recognise),
@@ -425,25 +426,25 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     }
 }
 
-/// Lists of ids between two looks for a pending signal.
-const BATCHES_PER_LOOK: usize = 1 << 10;
+/// Lists of ids between two checks for a pending signal.
+const LISTS_PER_SIGNAL_CHECK: usize = 1 << 10;
 
-/// Where `error` is about bytes that are not UTF-8: the error that names the list of ids they came from.
-fn decoded_at(py: Python<'_>, error: PyErr, place: Place) -> PyErr {
+/// Adds the list of ids to a UnicodeDecodeError.
+fn locate_decode_error(py: Python<'_>, error: PyErr, location: Location) -> PyErr {
     if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
         return error;
     }
     let value = error.value(py);
     let named =
-        value.getattr("reason").and_then(|reason| value.setattr("reason", format!("{place}{reason}")));
+        value.getattr("reason").and_then(|reason| value.setattr("reason", format!("{location}{reason}")));
     named.err().unwrap_or(error)
 }
 
-/// Encodes the concatenation of the texts it is given.
+/// Encodes the concatenation of the texts that are pushed.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct StreamEncoder {
     inner: Exclusive<encoder::StreamEncoder>,
-    ints: ReadyInts,
+    ints: CachedInts,
 }
 
 #[pymethods]
@@ -479,7 +480,7 @@ pub struct DecodeStream {
 #[pymethods]
 impl DecodeStream {
     fn push<'py>(&self, py: Python<'py>, token_id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-        let id = id(token_id, Place::Only)?;
+        let id = id(token_id, Location::Only)?;
         let text = self.inner.lock()?.push(id).map_err(|error| exception(py, error))?;
         objects::str(py, &text)
     }

@@ -1,4 +1,4 @@
-//! Core errors to the exceptions of `pairloom.errors`.
+//! Conversion of core errors to Python exceptions.
 
 use pairloom_core::Error;
 use pyo3::exceptions::{
@@ -11,12 +11,12 @@ use pyo3::types::{PyBytes, PyModule};
 
 use crate::objects;
 
-/// The exception for `error`; one of `pairloom.errors` where it has a class of its own.
+/// The exception for `error`, of `pairloom.errors` if there is a class for it.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::Io { path, source } => match source.raw_os_error() {
-            // Three arguments make Python choose the subclass: FileNotFoundError, IsADirectoryError, ...
+            // With three arguments OSError chooses its subclass: FileNotFoundError, IsADirectoryError, ...
             Some(errno) => match os_strerror(py, errno) {
                 Ok(text) => PyOSError::new_err((errno, text, path)),
                 Err(failure) => failure,
@@ -53,7 +53,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
-/// A MemoryError with this message, or without one where there is not even memory for that.
+/// A MemoryError with this message, or without one if there is no memory for it.
 fn memory_error(py: Python<'_>, message: &str) -> PyErr {
     match objects::str(py, message) {
         Ok(message) => PyMemoryError::new_err(message.unbind()),
@@ -61,18 +61,18 @@ fn memory_error(py: Python<'_>, message: &str) -> PyErr {
     }
 }
 
-/// What a value is, for messages.
+/// The name of a value's type, for messages.
 pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
-/// The UnicodeDecodeError of bytes that ids gave; they are not at hand any more.
+/// The UnicodeDecodeError for decoded bytes, which are no longer available.
 fn decode_error(py: Python<'_>, offset: u64, hint: &str) -> PyErr {
     let reason = format!("invalid start byte or unexpected end{hint}");
     PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 
-/// The UnknownTokenIdError of this message.
+/// The UnknownTokenIdError with this message.
 pub fn unknown_id(py: Python<'_>, message: String) -> PyErr {
     named(py, "UnknownTokenIdError", message)
 }
@@ -81,13 +81,14 @@ fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {
     py.import("os")?.call_method1("strerror", (errno,))?.extract()
 }
 
+/// The exception of a class of `pairloom.errors`.
 fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let merged_id = MODULE
+    let instance = MODULE
         .get_or_try_init(py, || py.import("pairloom.errors").map(Bound::unbind))
         .and_then(|module| module.bind(py).getattr(class))
         .and_then(|class| class.call1((message,)));
-    match merged_id {
+    match instance {
         Ok(value) => PyErr::from_value(value),
         Err(failure) => failure,
     }

@@ -1,8 +1,8 @@
-//! Objects that one call uses at a time.
+//! Mutable objects that serve one call at a time.
 //!
-//! Streams, readers and counters change with every call, while Python lets threads share them and lets a callback
-//! use the object that called it. A second call is refused in words: PyO3's own message would be "Already borrowed".
-//! It does not wait, because the first call may need the interpreter that the second one holds.
+//! Every call changes a stream, reader or counter, but Python lets threads share it and lets a callback use the object
+//! that called it. A second call meanwhile is a RuntimeError with a remedy; PyO3's own message is "Already borrowed". It
+//! does not wait: the first call may need the interpreter that the second one holds, which would deadlock.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -16,12 +16,12 @@ pub struct Exclusive<T> {
 }
 
 impl<T> Exclusive<T> {
-    /// An object that nobody uses.
+    /// An object that no call uses.
     pub fn new(name: &'static str, state: T) -> Self {
         Exclusive { name, state: Mutex::new(state) }
     }
 
-    /// The state, until the guard is dropped; RuntimeError while another call has it.
+    /// Locks the state; RuntimeError while another call has it.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, T>> {
         let name = self.name;
         self.state.try_lock().map_err(|error| {

@@ -1,4 +1,4 @@
-//! Ids that Python hands over: lists, tuples, integer arrays, iterables of int.
+//! Arguments that are ids: lists, tuples, integer arrays, iterables of int.
 
 use std::fmt;
 
@@ -18,33 +18,33 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 use crate::errors::{exception, type_name, unknown_id};
 use crate::objects::no_memory;
 
-/// Ids between two looks for a pending signal.
-const IDS_PER_LOOK: usize = 1 << 16;
+/// Ids between two checks for a pending signal.
+const IDS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
-/// Which ids of a call a message is about.
+/// Which ids of a call an error is about.
 #[derive(Clone, Copy)]
-pub enum Place {
-    /// The only ones.
+pub enum Location {
+    /// The only ids of the call.
     Only,
     /// Item `index` of the argument `name`.
     Item {
         /// The argument.
         name: &'static str,
-        /// Which item of it.
+        /// The index of the item.
         index: usize,
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Only => Ok(()),
-            Place::Item { name, index } => write!(f, "{name}[{index}]: "),
+            Location::Only => Ok(()),
+            Location::Item { name, index } => write!(f, "{name}[{index}]: "),
         }
     }
 }
 
-/// Ids as the core reads them.
+/// Ids in a form that the core reads.
 pub enum Ids<'py> {
     /// Collected from Python ints.
     Collected(Vec<u32>),
@@ -65,41 +65,47 @@ pub enum Array<'py> {
 }
 
 impl<'py> Ids<'py> {
-    /// Reads any list, tuple, integer array or iterable of int; bool, float and str are a TypeError, and what is
-    /// below zero or has more than 32 bits an UnknownTokenIdError. Ctrl-C stops it.
-    pub fn of(ids: &Bound<'py, PyAny>, place: Place) -> PyResult<Self> {
+    /// Reads a list, tuple, integer array or iterable of int. TypeError for bool, float and str; UnknownTokenIdError for a
+    /// negative int or one beyond 32 bits. Ctrl-C stops it.
+    pub fn of(ids: &Bound<'py, PyAny>, location: Location) -> PyResult<Self> {
         if let Ok(list) = ids.cast::<PyList>() {
-            return from_list(list, place).map(Ids::Collected);
+            return from_list(list, location).map(Ids::Collected);
         }
         if let Ok(array) = ids.cast::<PyUntypedArray>() {
-            return Ok(Ids::Borrowed(borrowed(ids, array, place)?));
+            return Ok(Ids::Borrowed(borrowed(ids, array, location)?));
         }
         if let Ok(tuple) = ids.cast::<PyTuple>() {
-            return collected(ids.py(), tuple.iter().map(Ok), place).map(Ids::Collected);
+            return collected(ids.py(), tuple.iter().map(Ok), location).map(Ids::Collected);
         }
         if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() {
-            return Err(not_ids(ids, place));
+            return Err(not_ids(ids, location));
         }
-        let items = ids.try_iter().map_err(|_| not_ids(ids, place))?;
-        collected(ids.py(), items, place).map(Ids::Collected)
+        let items = ids.try_iter().map_err(|_| not_ids(ids, location))?;
+        collected(ids.py(), items, location).map(Ids::Collected)
     }
 
     /// Appends the bytes of the ids to `out`.
-    pub fn decode(&self, py: Python<'_>, decoder: &Decoder, out: &mut Vec<u8>, place: Place) -> PyResult<()> {
-        /// Fewer ids than this are decoded without giving the interpreter away.
+    pub fn decode(
+        &self,
+        py: Python<'_>,
+        decoder: &Decoder,
+        out: &mut Vec<u8>,
+        location: Location,
+    ) -> PyResult<()> {
+        /// Fewer ids than this are decoded without releasing the interpreter.
         const FEW: usize = 4096;
-        /// So many are decoded between two looks for a pending signal: tenths of a second.
+        /// Ids decoded between two checks for a pending signal: tenths of a second.
         const MANY: usize = 1 << 25;
         macro_rules! each {
             ($ids:expr) => {{
                 let ids = $ids;
                 if ids.len() < FEW {
-                    return decoder.decode(ids, out).map_err(|error| failure(py, error, place));
+                    return decoder.decode(ids, out).map_err(|error| failure(py, error, location));
                 }
                 pages::reserve(out, ids.len() * 4);
                 for ids in ids.chunks(MANY) {
                     py.check_signals()?;
-                    py.detach(|| decoder.decode(ids, out)).map_err(|error| failure(py, error, place))?;
+                    py.detach(|| decoder.decode(ids, out)).map_err(|error| failure(py, error, location))?;
                 }
             }};
         }
@@ -118,23 +124,23 @@ impl<'py> Ids<'py> {
     }
 }
 
-/// The exception of an error of decoding.
-fn failure(py: Python<'_>, error: Error, place: Place) -> PyErr {
+/// The exception for an error of decoding.
+fn failure(py: Python<'_>, error: Error, location: Location) -> PyErr {
     match error {
-        Error::UnknownTokenId { .. } => unknown_id(py, format!("{place}{error}")),
+        Error::UnknownTokenId { .. } => unknown_id(py, format!("{location}{error}")),
         error => exception(py, error),
     }
 }
 
 /// The ids in a list.
-fn from_list(list: &Bound<'_, PyList>, place: Place) -> PyResult<Vec<u32>> {
+fn from_list(list: &Bound<'_, PyList>, location: Location) -> PyResult<Vec<u32>> {
     let mut collected = Vec::new();
     pages::reserve(&mut collected, list.len());
     collected.try_reserve(list.len()).map_err(|_| no_memory())?;
     #[cfg(not(Py_GIL_DISABLED))]
     while collected.len() < list.len() {
-        // SAFETY: The place is within the list. The interpreter is attached and nothing of Python runs before the
-        // item has been read or has a reference of its own, so that nobody can take it out of the list.
+        // SAFETY: the index is within the list. The GIL is held and no Python code runs before the item is read or has a
+        // reference of its own, so no other code can remove it from the list.
         unsafe {
             let item = ffi::PyList_GET_ITEM(list.as_ptr(), collected.len() as ffi::Py_ssize_t);
             let mut overflow = 0;
@@ -144,86 +150,86 @@ fn from_list(list: &Bound<'_, PyList>, place: Place) -> PyResult<Vec<u32>> {
             };
             let id = match u32::try_from(value) {
                 Ok(id) => id,
-                Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item), place)?,
+                Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item), location)?,
             };
-            // An item that is no int may have made the list longer.
+            // `__index__` of an item may have made the list longer, so the capacity is checked.
             collected.try_push(id, IDS).map_err(|_| no_memory())?;
         }
     }
     #[cfg(Py_GIL_DISABLED)]
     for item in list {
-        collected.try_push(index(&item, place)?, IDS).map_err(|_| no_memory())?;
+        collected.try_push(index(&item, location)?, IDS).map_err(|_| no_memory())?;
     }
     Ok(collected)
 }
 
 const IDS: &str = "the ids";
 
-/// The ids that an iterable gives, which may be without end.
+/// The ids of an iterable, which may be infinite.
 fn collected<'py>(
     py: Python<'py>,
     items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
-    place: Place,
+    location: Location,
 ) -> PyResult<Vec<u32>> {
     let mut collected = Vec::new();
     for item in items {
-        collected.try_push(index(&item?, place)?, IDS).map_err(|_| no_memory())?;
-        if collected.len().is_multiple_of(IDS_PER_LOOK) {
+        collected.try_push(index(&item?, location)?, IDS).map_err(|_| no_memory())?;
+        if collected.len().is_multiple_of(IDS_PER_SIGNAL_CHECK) {
             py.check_signals()?;
         }
     }
     Ok(collected)
 }
 
-/// One id as the core reads it.
-fn index(item: &Bound<'_, PyAny>, place: Place) -> PyResult<u32> {
-    u32::try_from(id(item, place)?).map_err(|_| no_such_id(item, place))
+/// One id as a u32.
+fn index(item: &Bound<'_, PyAny>, location: Location) -> PyResult<u32> {
+    u32::try_from(id(item, location)?).map_err(|_| no_such_id(item, location))
 }
 
-fn no_such_id(item: &Bound<'_, PyAny>, place: Place) -> PyErr {
-    unknown_id(item.py(), format!("{place}unknown token id {item}"))
+fn no_such_id(item: &Bound<'_, PyAny>, location: Location) -> PyErr {
+    unknown_id(item.py(), format!("{location}unknown token id {item}"))
 }
 
-fn not_ids(value: &Bound<'_, PyAny>, place: Place) -> PyErr {
+fn not_ids(value: &Bound<'_, PyAny>, location: Location) -> PyErr {
     let kind = type_name(value);
     PyTypeError::new_err(format!(
-        "{place}ids must be a list, an integer array or an iterable of int, not {kind}"
+        "{location}ids must be a list, an integer array or an iterable of int, not {kind}"
     ))
 }
 
-/// One id; an int beyond 64 bits is in no vocabulary.
+/// One id as an i64; UnknownTokenIdError beyond 64 bits.
 #[inline]
-pub fn id(item: &Bound<'_, PyAny>, place: Place) -> PyResult<i64> {
+pub fn id(item: &Bound<'_, PyAny>, location: Location) -> PyResult<i64> {
     let py = item.py();
     // SAFETY: the interpreter is attached and `item` is a live object.
     if unsafe { ffi::PyLong_CheckExact(item.as_ptr()) } == 0 {
         if item.is_instance_of::<PyBool>() {
-            return Err(PyTypeError::new_err(format!("{place}an id must be an int, not bool")));
+            return Err(PyTypeError::new_err(format!("{location}an id must be an int, not bool")));
         }
         // SAFETY: as above; a null result is turned into the pending exception.
         let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(item.as_ptr())) };
         return match index {
-            Ok(index) => id(&index, place),
+            Ok(index) => id(&index, location),
             Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                Err(PyTypeError::new_err(format!("{place}an id must be an int, not {}", type_name(item))))
+                Err(PyTypeError::new_err(format!("{location}an id must be an int, not {}", type_name(item))))
             }
             Err(error) => Err(error),
         };
     }
     let mut overflow = 0;
-    // SAFETY: `item` is an exact int; `overflow` is a valid place to write to.
+    // SAFETY: `item` is an exact int, and `overflow` is a valid pointer.
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &mut overflow) };
-    if overflow == 0 { Ok(value) } else { Err(no_such_id(item, place)) }
+    if overflow == 0 { Ok(value) } else { Err(no_such_id(item, location)) }
 }
 
 fn borrowed<'py>(
     ids: &Bound<'py, PyAny>,
     untyped: &Bound<'py, PyUntypedArray>,
-    place: Place,
+    location: Location,
 ) -> PyResult<Array<'py>> {
     if untyped.ndim() != 1 {
         let n = untyped.ndim();
-        return Err(PyTypeError::new_err(format!("{place}ids must have one dimension, not {n}")));
+        return Err(PyTypeError::new_err(format!("{location}ids must have one dimension, not {n}")));
     }
     let array = if untyped.is_contiguous() {
         ids.clone()
@@ -241,9 +247,9 @@ fn borrowed<'py>(
     let dtype = untyped.dtype();
     Err(PyTypeError::new_err(match (dtype.kind(), dtype.is_native_byteorder()) {
         (b'i' | b'u', Some(false)) => format!(
-            "{place}ids must have the byte order of this machine, not that of {dtype}; convert them with \
+            "{location}ids must have the byte order of this machine, not that of {dtype}; convert them with \
              ids.astype(ids.dtype.newbyteorder(\"=\"))"
         ),
-        _ => format!("{place}ids must be integers, not {dtype}"),
+        _ => format!("{location}ids must be integers, not {dtype}"),
     }))
 }

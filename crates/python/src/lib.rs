@@ -1,4 +1,5 @@
-//! The Python seam: borrow, release the interpreter, call the core, convert. Documented in `_core.pyi`.
+//! The Python bindings: borrow arguments, release the interpreter, call the core, convert the result. No loop or decision
+//! belongs here. The module is documented in `_core.pyi`.
 #![allow(missing_docs)]
 
 mod arrays;
@@ -25,7 +26,7 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator::new();
 
-/// Python aligns its objects to two words, whatever a class would need.
+/// CPython aligns objects to two words, whatever a class needs. Box members with a larger alignment.
 const OBJECT_ALIGN: usize = 2 * size_of::<usize>();
 
 macro_rules! assert_alignment {
@@ -66,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use super::train::train;
 
-    /// The name of the instructions that the hot loops use: "avx512", "avx2" or "portable".
+    /// The name of the instruction set that the hot loops use: "avx512", "avx2" or "portable".
     #[pyfunction]
     fn cpu_tier() -> &'static str {
         CpuTier::best().name()

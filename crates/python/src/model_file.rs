@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::model_file`, `model` and `ranks`.
+//! Bindings of `pairloom_core::model_file`, `model`, `special::first_overlap` and `vocabulary::rank_merges`.
 
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::model::Columns;
@@ -48,7 +48,7 @@ pub fn read_model<'py>(
     Ok(columns)
 }
 
-/// Raises ValueError unless the columns are those of a tokenizer.
+/// Raises ValueError unless the columns are a valid tokenizer.
 #[pyfunction]
 pub fn check_model(
     py: Python<'_>,
@@ -65,13 +65,14 @@ pub fn check_model(
     py.detach(|| columns.check()).map_err(|error| exception(py, error))
 }
 
-/// The index of the first of `second` that holds one of `first` or ends in the beginning of one.
+/// The index of the first of `second` that contains one of `first` or has a proper suffix that is a prefix of one.
 #[pyfunction]
 pub fn find_overlap(py: Python<'_>, first: Vec<String>, second: Vec<String>) -> PyResult<Option<usize>> {
     py.detach(|| first_overlap(&first, &second)).map_err(|error| exception(py, error))
 }
 
-/// The pairs of tokens in rank order: rows [m, 3], unreachable tokens and nameless ones, all by place.
+/// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is no token; all as
+/// ranks.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn pairs_of_ranks<'py>(

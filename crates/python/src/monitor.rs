@@ -1,4 +1,4 @@
-//! Progress to a Python callable, and Ctrl-C to the core.
+//! Progress reports to a Python callable, and interruption by Ctrl-C.
 
 use std::cell::RefCell;
 
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 
-/// Reports to `report(stage, done, total)` if there is one; a pending signal or an exception stops the work.
+/// Calls `report(stage, done, total)` if given; a pending signal or an exception stops the work.
 pub struct PyMonitor {
     report: Option<Py<PyAny>>,
     failure: RefCell<Option<PyErr>>,
 }
 
 impl PyMonitor {
-    /// Runs `work` without the interpreter, under a monitor that reports to `report`.
+    /// Releases the interpreter and runs `work` with a monitor for `report`.
     pub fn run<T: Send>(
         py: Python<'_>,
         report: Option<&Py<PyAny>>,
@@ -33,7 +33,7 @@ impl PyMonitor {
         })
     }
 
-    /// Calls into Python from detached work; an exception stops the work and is raised when it has stopped.
+    /// Calls Python from work without the interpreter; an exception stops the work and is raised by `run`.
     pub fn call(&self, work: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<()> {
         Python::attach(work).map_err(|failure| {
             self.failure.replace(Some(failure));

@@ -1,7 +1,7 @@
-//! Python objects of what the core made; MemoryError where there is no room for them.
+//! Fallible constructors of Python objects: MemoryError if Python has no memory.
 //!
-//! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic when Python has no memory,
-//! so the seam makes objects whose size depends on input with these functions only.
+//! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic then, so objects whose size
+//! depends on input are made with these functions only.
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
@@ -12,7 +12,7 @@ use pairloom_core::memory::TryReserve;
 
 /// A bytes object.
 pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    // SAFETY: `data` lives through the call, which gives bytes, or null and sets an exception.
+    // SAFETY: `data` is valid during the call, which returns a new bytes object, or null with an exception set.
     unsafe {
         let new = ffi::PyBytes_FromStringAndSize(data.as_ptr().cast(), data.len() as ffi::Py_ssize_t);
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
@@ -21,7 +21,7 @@ pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>>
 
 /// A str object.
 pub fn str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
-    // SAFETY: `text` lives through the call, which gives a str, or null and sets an exception.
+    // SAFETY: `text` is valid UTF-8 during the call, which returns a new str, or null with an exception set.
     unsafe {
         let new = ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as ffi::Py_ssize_t);
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
@@ -31,7 +31,7 @@ pub fn str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
 /// An int object.
 #[inline]
 pub fn int(py: Python<'_>, value: u32) -> PyResult<Bound<'_, PyInt>> {
-    // SAFETY: The interpreter is attached; the call gives an int, or null and sets an exception.
+    // SAFETY: the interpreter is attached; the call returns a new int, or null with an exception set.
     unsafe {
         let new = ffi::PyLong_FromUnsignedLong(value.into());
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
@@ -41,7 +41,7 @@ pub fn int(py: Python<'_>, value: u32) -> PyResult<Bound<'_, PyInt>> {
 /// A tuple of two.
 pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<Bound<'py, PyTuple>> {
     let py = first.py();
-    // SAFETY: The tuple is new and has room for two items; each takes over a reference.
+    // SAFETY: the tuple is new and has two slots; `SET_ITEM` takes over the references.
     unsafe {
         let new = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(2))?;
         ffi::PyTuple_SET_ITEM(new.as_ptr(), 0, first.into_ptr());
@@ -52,37 +52,37 @@ pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<
 
 /// A list of these items.
 pub fn list<T>(py: Python<'_>, items: Vec<Py<T>>) -> PyResult<Bound<'_, PyList>> {
-    // SAFETY: The list is new and has room for as many items; each takes over a reference, and nothing of Python runs
-    // before the last has its place.
+    // SAFETY: the list is new and has `items.len()` slots; `SET_ITEM` takes over the references, and no Python code runs
+    // before all slots are set.
     unsafe {
         let new = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(items.len() as ffi::Py_ssize_t))?;
-        for (place, item) in (0..).zip(items) {
-            ffi::PyList_SET_ITEM(new.as_ptr(), place, item.into_ptr());
+        for (index, item) in (0..).zip(items) {
+            ffi::PyList_SET_ITEM(new.as_ptr(), index, item.into_ptr());
         }
         Ok(new.cast_into_unchecked())
     }
 }
 
-/// Items between two looks for a pending signal while a list is made.
-const ITEMS_PER_LOOK: usize = 1 << 16;
+/// Items between two checks for a pending signal.
+const ITEMS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
-/// A list of what `make` gives for each item; Ctrl-C stops it.
+/// A list of `make(item)` for each item; Ctrl-C stops it.
 pub fn list_of<'py, T, I>(
     py: Python<'py>,
     items: impl Iterator<Item = I>,
     mut make: impl FnMut(I) -> PyResult<Bound<'py, T>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut merged_id = vec_for(items.size_hint().0)?;
+    let mut objects = vec_for(items.size_hint().0)?;
     for (number, item) in items.enumerate() {
-        if number % ITEMS_PER_LOOK == ITEMS_PER_LOOK - 1 {
+        if number % ITEMS_PER_SIGNAL_CHECK == ITEMS_PER_SIGNAL_CHECK - 1 {
             py.check_signals()?;
         }
-        push(&mut merged_id, make(item)?)?;
+        push(&mut objects, make(item)?)?;
     }
-    list(py, merged_id)
+    list(py, objects)
 }
 
-/// Appends an object to those of a list to come.
+/// Appends an object to the items of a future list.
 pub fn push<T>(items: &mut Vec<Py<T>>, item: Bound<'_, T>) -> PyResult<()> {
     items.try_push(item.unbind(), "a list").map_err(|_| no_memory())
 }
@@ -92,7 +92,7 @@ pub fn vec_for<T>(n: usize) -> PyResult<Vec<T>> {
     Vec::with_room(n, "a list").map_err(|_| no_memory())
 }
 
-/// What is told where memory is refused to the seam itself.
+/// The MemoryError for allocations of this crate.
 pub fn no_memory() -> PyErr {
     PyMemoryError::new_err(())
 }

@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::pretokens`.
+//! Bindings of `pairloom_core::pretokens`.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of};
 use crate::text::{text_argument, utf8};
 
-/// A pattern: one regex, or several that each split what the one before left.
+/// A pattern: one regex, or several that are applied in sequence.
 #[derive(FromPyObject)]
 pub enum Pattern {
     /// One regex.
@@ -25,15 +25,15 @@ pub enum Pattern {
 impl Pattern {
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
-        let merged_id = py.detach(|| match self {
+        let compiled = py.detach(|| match self {
             Pattern::One(pattern) => Pretokenizer::new(pattern),
             Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
         });
-        merged_id.map(Arc::new).map_err(|error| exception(py, error))
+        compiled.map(Arc::new).map_err(|error| exception(py, error))
     }
 }
 
-/// Whether a pattern has a scanner written by hand, which may start at any pretoken.
+/// Whether a pattern has a hand-written scanner, which may start at any pretoken.
 #[pyfunction]
 pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(pattern.compile(py)?.is_memoryless())

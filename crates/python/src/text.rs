@@ -1,4 +1,5 @@
-//! Python str to text that the core reads, without leaving a cached UTF-8 copy on the object, and back.
+//! Conversion of str to text for the core and back. Unlike `PyUnicode_AsUTF8AndSize` it leaves no UTF-8 copy cached on the
+//! object.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -14,15 +15,15 @@ use pyo3::types::PyString;
 
 use crate::errors::{exception, type_name};
 
-/// The characters of `text` as they lie in its memory, lone surrogates among them.
+/// The characters of `text`, borrowed from its memory; there may be lone surrogates.
 #[inline]
 pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> Characters<'a> {
     if let Some(text) = ascii(text) {
         return Characters::Utf8(text);
     }
     let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which never changes; its data are as many units as it has characters, of
-    // the width that its kind says, aligned to that.
+    // SAFETY: `text` is a live str object, which is immutable; its data are `n` units of the width of its kind, aligned to
+    // that width.
     unsafe {
         let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
         match ffi::PyUnicode_KIND(object) {
@@ -33,7 +34,7 @@ pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> Characters<'a> {
     }
 }
 
-/// The UTF-8 of `text`, which is its own memory if it is ASCII; UnicodeEncodeError for lone surrogates.
+/// The UTF-8 of `text`, borrowed if it is ASCII; UnicodeEncodeError for lone surrogates.
 #[inline]
 pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     if let Some(text) = ascii(text) {
@@ -42,7 +43,7 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     let mut buffer = String::new();
     match characters(text).utf8(&mut buffer) {
         Ok(_) => Ok(Cow::Owned(buffer)),
-        // Python's own error names the surrogate and its place.
+        // Python's own error names the surrogate and its position.
         Err(Error::NotCharacters) => match text.encode_utf8() {
             Err(error) => Err(error),
             Ok(_) => Err(exception(text.py(), Error::NotCharacters)),
@@ -51,13 +52,13 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     }
 }
 
-/// `text` as the str that it must be; TypeError names what it is instead.
+/// The argument `text` as a str; TypeError if it is not one.
 #[inline]
 pub fn text_argument<'a, 'py>(text: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
     text.cast().map_err(|_| not_a_str("text", text))
 }
 
-/// The TypeError for the argument `name`, which is no str.
+/// The TypeError for the argument `name`, which is not a str.
 #[cold]
 pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let kind = type_name(value);
@@ -65,13 +66,12 @@ pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name} must be a str, not {kind}{remedy}"))
 }
 
-/// The memory of `text`, if it is ASCII and so UTF-8 as it lies.
+/// The memory of `text` if it is ASCII.
 #[cfg(not(Py_3_14))]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which never changes; the data of one of ASCII are a byte for each
-    // character.
+    // SAFETY: `text` is a live str object, which is immutable; the data of an ASCII str are one byte for each character.
     unsafe {
         (ffi::PyUnicode_IS_ASCII(object) != 0).then(|| {
             let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
@@ -80,17 +80,16 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     }
 }
 
-/// The memory of `text`, if it is ASCII and so UTF-8 as it lies.
+/// The memory of `text` if it is ASCII.
 ///
-/// From CPython 3.14 on the flag that says so is no part of what extension modules may read, but its data say it
-/// too: those of ASCII come right behind the header that all str objects have, those of other str objects behind a
-/// longer one or elsewhere. A subclass of str keeps its data elsewhere and is taken for Latin-1, which ASCII is as
-/// well.
+/// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data tells: that of an ASCII str follows the
+/// header that all str objects have; others have a longer header or separate data. An instance of a subclass has separate
+/// data and is treated as Latin-1, which is correct for ASCII too.
 #[cfg(Py_3_14)]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     let object = text.as_ptr();
-    // SAFETY: As above. The end of the header lies within the object or right behind it.
+    // SAFETY: as above. The end of the header is within the object or one past its end.
     unsafe {
         let data = ffi::PyUnicode_DATA(object);
         (data == object.cast::<ffi::PyASCIIObject>().add(1).cast()).then(|| {
@@ -100,10 +99,9 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     }
 }
 
-/// The str of `bytes`, which were decoded from ids; UnicodeDecodeError where `errors` is strict and they are no
-/// UTF-8.
+/// The str of decoded bytes; UnicodeDecodeError if `errors` is strict and they are not UTF-8.
 pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyResult<Bound<'py, PyString>> {
-    /// Below this a new str lies in memory that is at hand.
+    /// From this length on a new str is worth huge pages.
     const LONG: usize = 1 << 20;
     if bytes.len() >= LONG
         && let Some(text) = py.detach(|| text::valid(bytes))
@@ -115,7 +113,7 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
         DecodeErrors::Replace => c"replace",
         DecodeErrors::Ignore => c"ignore",
     };
-    // SAFETY: `bytes` and `errors` live through the call; it gives a str, or null and sets an exception.
+    // SAFETY: `bytes` and `errors` are valid during the call, which returns a new str, or null with an exception set.
     unsafe {
         let size = bytes.len() as ffi::Py_ssize_t;
         let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
@@ -123,12 +121,11 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     }
 }
 
-/// The str of a long text, in huge pages where the system has them: most of the time goes to fresh memory.
+/// The str of a long text, in huge pages: most of the time goes to page faults of new memory.
 fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     let (n, largest) = py.detach(|| text::measure(text));
-    // SAFETY: `PyUnicode_New` gives a str of n characters up to `largest`, the width of which follows from that
-    // alone, or null and sets an exception; nobody else has seen it yet, so its memory is ours to fill. All of it is
-    // filled.
+    // SAFETY: `PyUnicode_New` returns a new str of `n` characters, whose width follows from `largest` as in the match below,
+    // or null with an exception set. No other reference to it exists, so it may be written; `fill` writes all units.
     unsafe {
         let new = ffi::PyUnicode_New(n as ffi::Py_ssize_t, largest);
         let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyString>();

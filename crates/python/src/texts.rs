@@ -1,4 +1,4 @@
-//! The str objects that a caller hands over in a list or any other iterable.
+//! Arguments that are an iterable of str.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::errors::type_name;
 use crate::objects::{no_memory, vec_for};
 use crate::text::{characters, not_a_str, utf8};
 
-/// Texts of one call, and what to call them in messages: `name[index]`.
+/// The texts of one call, which errors name `name[index]`.
 pub struct Texts<'py> {
     name: &'static str,
-    /// The index of the first, where other texts came before.
+    /// The index of the first text: that of the texts of earlier calls plus one.
     first: u64,
     texts: Vec<Bound<'py, PyString>>,
 }
@@ -29,7 +29,7 @@ impl<'py> Texts<'py> {
                 found.texts = vec_for(list.len())?;
                 list.iter().try_for_each(|text| found.push(text))?;
             }
-            // What an iterable says of its length need not be true.
+            // Not reserved by the iterable's length hint, which may be wrong.
             Err(_) => {
                 let items = texts.try_iter().map_err(|_| {
                     PyTypeError::new_err(format!(
@@ -51,29 +51,29 @@ impl<'py> Texts<'py> {
         self.texts.try_push(text, "a list of texts").map_err(|_| no_memory())
     }
 
-    /// How many there are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// The characters of each, as they lie in memory.
+    /// The characters of each text, borrowed.
     pub fn characters(&self) -> PyResult<Vec<Characters<'_>>> {
         let mut all = vec_for(self.len())?;
         all.extend(self.texts.iter().map(characters));
         Ok(all)
     }
 
-    /// The UTF-8 of each; UnicodeEncodeError for one with a lone surrogate.
+    /// The UTF-8 of each text; UnicodeEncodeError for a lone surrogate.
     pub fn utf8(&self) -> PyResult<Vec<Cow<'_, str>>> {
         let mut all = vec_for(self.len())?;
         for text in &self.texts {
-            all.push(utf8(text).map_err(|error| self.placed(error))?);
+            all.push(utf8(text).map_err(|error| self.locate(error))?);
         }
         Ok(all)
     }
 
-    /// Where `error` is about a lone surrogate: the error that names the text it stands in, and its position there.
-    pub fn placed(&self, error: PyErr) -> PyErr {
+    /// Replaces a UnicodeEncodeError by one that names the text with the lone surrogate and its position.
+    pub fn locate(&self, error: PyErr) -> PyErr {
         let Some(text) = self.texts.first() else { return error };
         let py = text.py();
         if !error.is_instance_of::<PyUnicodeEncodeError>(py) {

@@ -1,4 +1,4 @@
-//! The seam of `pairloom_core::train`.
+//! Bindings of `pairloom_core::train`.
 
 use numpy::PyArray2;
 use pairloom_core::train::{MergeOptions, TieBreak, train as train_merges};
@@ -10,10 +10,10 @@ use crate::counts::PretokenCounts;
 use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
-/// Merges [m, 2], and where there are fewer than asked for: (whether rare pairs are left, whether long ones are).
+/// Merges [m, 2], and if m < n_merges: (whether too rare pairs are left, whether too long ones are).
 type Trained<'py> = (Bound<'py, PyArray2<u32>>, Option<(bool, bool)>);
 
-/// Learns merges: (uint32 [m, 2] of symbols, and which pairs are left where m is less than asked for).
+/// Learns merges: (uint32 [m, 2] of symbols, and the reason if m < n_merges).
 #[pyfunction]
 #[pyo3(signature = (
     counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
@@ -32,12 +32,12 @@ pub fn train<'py>(
     report: Option<Py<PyAny>>,
     max_memory: Option<u64>,
 ) -> PyResult<Trained<'py>> {
-    let mut places = [0u8; 256];
-    if byte_order.len() != places.len() {
+    let mut index_of_byte = [0u8; 256];
+    if byte_order.len() != index_of_byte.len() {
         return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
     }
-    for (place, &byte) in (0..=255).zip(byte_order) {
-        places[usize::from(byte)] = place;
+    for (index, &byte) in (0..=255).zip(byte_order) {
+        index_of_byte[usize::from(byte)] = index;
     }
     let options = MergeOptions {
         n_merges,
@@ -46,7 +46,7 @@ pub fn train<'py>(
             "bytes_greatest" => TieBreak::BytesGreatest,
             other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
         },
-        byte_order: places,
+        byte_order: index_of_byte,
         min_frequency,
         max_token_bytes,
         max_memory,
