@@ -15,7 +15,7 @@ use pairloom_core::special::SpecialTokens;
 type Found = (BTreeMap<Vec<u8>, u64>, u64, u64);
 
 fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
-    let (bytes, [range_bytes, block_bytes], choice, mut literals) = input;
+    let (bytes, [part_bytes, block_bytes], choice, mut literals) = input;
     let choose = |shift: u8, n: usize| usize::from(choice >> shift) % n;
     literals.retain(|literal| !literal.is_empty());
     literals.sort_unstable();
@@ -32,7 +32,7 @@ fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
         total_hint: None,
     };
     let plan = Plan {
-        range_bytes: 1 + u64::from(range_bytes),
+        part_bytes: 1 + u64::from(part_bytes),
         block_bytes: 1 + usize::from(block_bytes),
     };
     let text = String::from_utf8_lossy(bytes);

@@ -1,4 +1,4 @@
-//! Blocks of documents to counts.
+//! Counts the documents of a corpus, block by block.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::pretokens::safe_cuts::SafeCuts;
 
-/// A [`Counter`] that takes blocks of documents too.
+/// A [`Counter`] that also takes blocks of documents.
 pub struct BlockCounter {
     counter: Counter,
     parts: Splitter,
 }
 
 impl BlockCounter {
-    /// A counter that has counted nothing.
+    /// An empty counter.
     pub fn new(options: CountOptions) -> Result<Self> {
         let split = options.corpus_specials == CorpusSpecials::Split;
         let safe_cuts =
@@ -35,9 +35,9 @@ impl BlockCounter {
         self.counter.count_files(paths, monitor)
     }
 
-    /// Counts the documents of a block, but for text that may not be cut off yet.
+    /// Counts the documents of a block, except for text at its end that is not final.
     pub fn count_block(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<()> {
-        // What is kept of a pretoken that goes on is memory like that of the tables.
+        // Text that is kept for the next block counts towards `max_memory`.
         let n_held = self.parts.n_kept();
         self.counter.hold(n_held)?;
         let counter = &mut self.counter;
@@ -46,10 +46,10 @@ impl BlockCounter {
         done
     }
 
-    /// The counts of all that was given.
+    /// The counts of everything given.
     pub fn finish(self) -> Result<PretokenCounts> {
         let mut counts = self.counter.finish()?;
-        // A document that was cut in parts was counted once for each.
+        // The parts of a divided document were counted as documents.
         let n_documents = counts.n_documents().saturating_sub(self.parts.n_cuts);
         counts.set_totals(counts.n_bytes(), n_documents, counts.n_special_literals());
         Ok(counts)

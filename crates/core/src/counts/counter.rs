@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::jobs::{Jobs, ThreadState};
 use super::local_counts::LocalCounts;
-use super::range::{Plan, Totals};
+use super::part::{Plan, Totals};
 use super::shared_table::SharedTable;
 use super::{CountOptions, PretokenCounts};
 use crate::corpus::utf8_reader::Source;
@@ -17,9 +17,9 @@ use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 
-/// Counts what it is given, batch after batch; [`Counter::finish`] freezes the result.
+/// Counts batches of texts and files; [`Counter::finish`] gives the result.
 ///
-/// After an error a counter has counted some of the batch and is of no more use: `finish` fails too.
+/// After an error a part of the batch is counted, so `finish` fails too.
 pub struct Counter {
     options: CountOptions,
     plan: Plan,
@@ -32,12 +32,12 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter that has counted nothing.
+    /// An empty counter.
     pub fn new(options: CountOptions) -> Result<Self> {
         Counter::with_plan(options, Plan::default())
     }
 
-    /// A counter that cuts work in other sizes, for tests and measurements.
+    /// An empty counter that divides work in other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
         let threads = parallel::wanted(options.threads);
@@ -53,7 +53,7 @@ impl Counter {
         })
     }
 
-    /// Counts texts, each a document of its own, or several where special literals split it.
+    /// Counts texts. Each is a document, or several if special literals split it.
     pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
         let mut sources = Vec::with_room(texts.len(), SOURCES)?;
         sources.extend(texts.iter().map(|text| Source::Text(text)));
@@ -61,10 +61,10 @@ impl Counter {
         self.count(&sources, total, monitor)
     }
 
-    /// Counts files of UTF-8, each a document of its own, or several where special literals split it.
+    /// Counts UTF-8 files. Each is a document, or several if special literals split it.
     ///
-    /// A file of no size (a pipe) is read to its end. An error names the first file in the order of
-    /// `paths` that has one.
+    /// A file without a size (a pipe) is read to its end. An error is that of the first file, in the order of `paths`,
+    /// that has one.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.has_failed = true;
         let mut sources = Vec::with_room(paths.len(), SOURCES)?;
@@ -75,7 +75,7 @@ impl Counter {
                 let source = io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name the files in it");
                 return Err(Error::Io { path: path.clone(), source });
             }
-            // A file that says it is empty may not be: those of /proc say so.
+            // Files in /proc have size 0, but content: they are read to their end.
             let n_bytes = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
             total = total.saturating_add(n_bytes.unwrap_or(0));
             sources.push(Source::File(path, n_bytes));
@@ -83,19 +83,19 @@ impl Counter {
         self.count(&sources, Some(total), monitor)
     }
 
-    /// Puts `n_bytes` of text that its caller keeps on the books of `max_memory`, until they are released.
+    /// Takes `n_bytes` of text that the caller keeps from the budget of `max_memory`, until they are released.
     pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
         let held = self.table.budget.take(n_bytes, "the text of a pretoken that goes on");
         self.has_failed |= held.is_err();
         held
     }
 
-    /// Takes off the books what was held.
+    /// Gives `n_bytes` back to the budget.
     pub(crate) fn release(&self, n_bytes: usize) {
         self.table.budget.give(n_bytes);
     }
 
-    /// The counts of all that was given.
+    /// The counts of everything given.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
             return Err(Error::Counts("counting failed before; count again from the start".into()));
@@ -107,7 +107,7 @@ impl Counter {
         Ok(counts)
     }
 
-    /// Counts sources; `total` is what the monitor is told, where it is known.
+    /// Counts sources. `total`: what the monitor is told, if known.
     fn count(&mut self, sources: &[Source<'_>], total: Option<u64>, monitor: &dyn Monitor) -> Result<()> {
         let before = self.totals.n_bytes;
         let report = |n_bytes: u64| {
@@ -144,8 +144,7 @@ impl Counter {
     }
 }
 
-/// Makes local counts for each thread that `n_jobs` jobs can use. Where there is no memory for more than one, fewer
-/// threads count.
+/// Makes local counts for each thread that `n_jobs` jobs can use; fewer, but at least one, if memory is short.
 fn add_threads(
     locals: &mut Vec<LocalCounts>,
     threads: &mut usize,

@@ -1,23 +1,23 @@
-//! Where a big source is divided, so that all threads can count it.
+//! Where a large source is divided into parts.
 //!
-//! Cut `number` is looked for near the nominal offset `number * range_bytes`. It is a function of the source alone, so
-//! the jobs on both of its sides find the same one. Where there is none, the range before it goes on.
+//! Cut `number` is searched near the offset `number * part_bytes`. It depends on the source alone, so the jobs on both
+//! sides of it find the same one. If there is none, the part before it goes on.
 
-use super::range::Plan;
+use super::part::Plan;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::Utf8Reader;
 use crate::error::Result;
 
-/// The cut near the nominal offset of this number, from 1 on.
+/// Cut `number`, from 1 on.
 pub(super) fn cut(
     options: &CountOptions,
     plan: &Plan,
     reader: &mut Utf8Reader<'_>,
     number: u64,
 ) -> Result<Option<u64>> {
-    let nominal = number * plan.range_bytes;
+    let nominal = number * plan.part_bytes;
     if options.pretokenizer.is_memoryless() {
-        reader.safe_cut(nominal, plan.range_bytes, &options.specials)
+        reader.safe_cut(nominal, plan.part_bytes, &options.specials)
     } else if options.corpus_specials == CorpusSpecials::Split {
         after_literal(options, plan, reader, nominal)
     } else {
@@ -25,9 +25,8 @@ pub(super) fn cut(
     }
 }
 
-/// The end of the first literal that begins after `nominal` and ends before the next nominal offset.
-///
-/// A pattern that is not memoryless can be cut only where a document ends anyway.
+/// For patterns that are not memoryless: the end of the first literal, which ends a document, that begins after
+/// `nominal` and ends before the next nominal offset.
 fn after_literal(
     options: &CountOptions,
     plan: &Plan,
@@ -35,10 +34,10 @@ fn after_literal(
     nominal: u64,
 ) -> Result<Option<u64>> {
     let longest = options.specials.longest();
-    let past = nominal + plan.range_bytes;
-    // From an offset that no literal touches on, a search finds the same literals as one from the source's begin.
+    let past = nominal + plan.part_bytes;
+    // A search from an offset that no literal touches finds the same literals as one from the start of the source.
     let n_before = (longest as u64).min(nominal);
-    let n_after = plan.range_bytes.min(plan.block_bytes as u64) as usize;
+    let n_after = plan.part_bytes.min(plan.block_bytes as u64) as usize;
     let bytes = reader.bytes(nominal - n_before, n_before as usize + n_after + longest)?;
     let first = n_before as usize;
     let free = (first..bytes.len().min(first + n_after)).find(|&at| !options.specials.touches(bytes, at));

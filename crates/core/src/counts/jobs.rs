@@ -1,41 +1,42 @@
-//! Divides a corpus into jobs, and does one.
+//! Divides a corpus into jobs, and runs one.
 //!
-//! Many small sources (texts, files) make one job; a big source makes many jobs, of about [`Plan::range_bytes`] each.
-//! Where the pattern does not allow cuts inside a document, a big source is one job.
+//! Many small sources (texts, files) make one job. A large source makes a job for each part of about
+//! [`Plan::part_bytes`]; it is one job if the pattern does not allow cuts inside of a document.
 
 use std::ops::Range;
 
 use super::cut_points;
 use super::local_counts::LocalCounts;
-use super::range::{Plan, RangeCounter, Totals};
+use super::part::{PartCounter, Plan, Totals};
 use super::shared_table::SharedTable;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::pretokens::safe_cuts::part_at;
 
-/// Most ranges that the sources of one call are divided into, so that the list of jobs stays small.
-const MAX_RANGES: u64 = 1 << 14;
+/// The most parts that the sources of one call are divided into; bounds the list of jobs.
+const MAX_PARTS: u64 = 1 << 14;
 
-/// The cost of opening a source, in bytes that could be counted in that time.
+/// The cost of opening a source, as the number of bytes counted in that time.
 const SOURCE_WEIGHT: u64 = 256;
 
-/// What one thread does before it takes the next job.
+/// A unit of work for a thread.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
-    /// Counts sources as a whole.
+    /// Counts these sources.
     Whole(Range<usize>),
-    /// Counts the range of a source that begins at the cut of this number.
-    Range(usize, u64),
+    /// (source, number): counts the part of a source that begins at this cut.
+    Part(usize, u64),
 }
 
-/// What a thread uses for one job after another.
+/// What a thread keeps from job to job.
 pub(super) struct ThreadState<'s> {
     local: &'s mut LocalCounts,
     buffers: Buffers,
     ends: Vec<usize>,
-    /// The source of the last range, still open.
+    /// The source of the last part, still open.
     open: Option<(usize, Utf8Reader<'s>)>,
 }
 
@@ -45,7 +46,7 @@ impl<'s> ThreadState<'s> {
     }
 }
 
-/// What all jobs of a call share.
+/// The jobs of a call, and what they share.
 pub(super) struct Jobs<'s> {
     pub(super) options: &'s CountOptions,
     pub(super) plan: Plan,
@@ -63,27 +64,27 @@ impl<'s> Jobs<'s> {
         sources: &'s [Source<'s>],
     ) -> Result<Self> {
         let n_bytes = sources.iter().filter_map(Source::n_bytes).fold(0, u64::saturating_add);
-        let plan = Plan { range_bytes: plan.range_bytes.max(n_bytes / MAX_RANGES), ..plan };
+        let plan = Plan { part_bytes: plan.part_bytes.max(n_bytes / MAX_PARTS), ..plan };
         let mut jobs = Jobs { options, plan, table, sources, jobs: Vec::new() };
         jobs.divide()?;
         Ok(jobs)
     }
 
     fn divide(&mut self) -> Result<()> {
-        let range_bytes = self.plan.range_bytes;
+        let part_bytes = self.plan.part_bytes;
         let can_cut = self.options.pretokenizer.is_memoryless()
             || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
         let (mut first, mut weight) = (0, 0);
         for (index, source) in self.sources.iter().enumerate() {
-            let n_bytes = source.n_bytes().unwrap_or(range_bytes);
-            let is_big = can_cut && source.n_bytes().is_some() && n_bytes > range_bytes;
-            if first < index && (is_big || weight >= range_bytes / 4) {
+            let n_bytes = source.n_bytes().unwrap_or(part_bytes);
+            let is_big = can_cut && source.n_bytes().is_some() && n_bytes > part_bytes;
+            if first < index && (is_big || weight >= part_bytes / 4) {
                 self.add(Job::Whole(first..index))?;
                 (first, weight) = (index, 0);
             }
             if is_big {
-                for number in 0..n_bytes.div_ceil(range_bytes) {
-                    self.add(Job::Range(index, number))?;
+                for number in 0..n_bytes.div_ceil(part_bytes) {
+                    self.add(Job::Part(index, number))?;
                 }
                 first = index + 1;
             } else {
@@ -97,7 +98,7 @@ impl<'s> Jobs<'s> {
         self.jobs.try_push(job, "the list of jobs")
     }
 
-    /// Does the job of this number.
+    /// Runs job `number`.
     pub(super) fn run(
         &self,
         state: &mut ThreadState<'s>,
@@ -107,7 +108,7 @@ impl<'s> Jobs<'s> {
     ) -> Result<()> {
         *totals = Totals::default();
         let ThreadState { local, buffers, ends, open } = state;
-        let mut counter = RangeCounter {
+        let mut counter = PartCounter {
             options: self.options,
             plan: &self.plan,
             table: self.table,
@@ -117,14 +118,14 @@ impl<'s> Jobs<'s> {
             totals,
         };
         match &self.jobs[number] {
-            Job::Whole(range) => {
-                for source in &self.sources[range.clone()] {
+            Job::Whole(sources) => {
+                for source in &self.sources[sources.clone()] {
                     let mut reader = self.open(*source, std::mem::take(buffers))?;
                     counter.count(&mut reader, 0, source.n_bytes().unwrap_or(u64::MAX))?;
                     *buffers = reader.close();
                 }
             }
-            &Job::Range(source, number) => {
+            &Job::Part(source, number) => {
                 let reader = match open {
                     Some((opened, reader)) if *opened == source => reader,
                     _ => {
@@ -135,26 +136,20 @@ impl<'s> Jobs<'s> {
                         &mut open.insert((source, reader)).1
                     }
                 };
-                let Some(begin) = self.cut(reader, source, number)? else { return Ok(()) };
-                let mut next = number + 1;
-                let end = loop {
-                    if let Some(end) = self.cut(reader, source, next)? {
-                        break end;
-                    }
-                    next += 1;
-                };
-                counter.count(reader, begin, end)?;
+                if let Some((begin, end)) = part_at(number, |number| self.cut(reader, source, number))? {
+                    counter.count(reader, begin, end)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// The cut of this number: the first is the source's begin, the last its end.
+    /// Cut `number` of a source: 0 is its start, the last one its end.
     fn cut(&self, reader: &mut Utf8Reader<'_>, source: usize, number: u64) -> Result<Option<u64>> {
         let n_bytes = self.sources[source].n_bytes().unwrap_or(0);
         match number {
             0 => Ok(Some(0)),
-            _ if number.saturating_mul(self.plan.range_bytes) >= n_bytes => Ok(Some(n_bytes)),
+            _ if number.saturating_mul(self.plan.part_bytes) >= n_bytes => Ok(Some(n_bytes)),
             _ => cut_points::cut(self.options, &self.plan, reader, number),
         }
     }

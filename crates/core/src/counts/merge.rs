@@ -1,6 +1,6 @@
-//! Adds counts, and takes columns from elsewhere.
+//! Adds counts, and checks columns that were not counted here.
 //!
-//! Cost: one hash operation for each entry, on all threads if there are many.
+//! Cost: one hash table operation for each pretoken, on all threads if there are many.
 
 use super::pretoken_counts::{PretokenCounts, SERIAL};
 use super::shared_table::{Batches, SharedTable};
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::pretokens::key::PretokenKey;
 
-/// Pretokens that a thread adds before it takes more.
+/// Pretokens in a job.
 const PRETOKENS_PER_JOB: usize = 1 << 16;
 
 impl PretokenCounts {
-    /// Counts out of columns that may come from anywhere: checked, equal pretokens summed, zero counts
-    /// dropped.
+    /// Counts from columns of any origin. Equal pretokens are added, zero counts are dropped; [`Error::Counts`] if the
+    /// columns do not fit together.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
@@ -48,7 +48,7 @@ impl PretokenCounts {
         }
         let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
         sum(columns.counts.iter().copied())?;
-        // The canonical order shows that no pretoken stands twice.
+        // In ascending order no pretoken can occur twice, so nothing has to be added.
         let ascends = (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
         if ascends && !columns.counts.contains(&0) {
             return Ok(columns);
@@ -56,9 +56,9 @@ impl PretokenCounts {
         PretokenCounts::merge(&[&columns])
     }
 
-    /// The sum: each pretoken once, with the sum of its counts; the totals are added too.
+    /// The sum of counts and totals; each pretoken occurs once.
     pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
-        // Counts are added modulo 2^64: where all of them together are less, none can wrap.
+        // The tables add modulo 2^64: no count can overflow if the sum of all does not.
         sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
         let n_entries: usize = parts.iter().map(|part| part.len()).sum();
         let threads = match n_entries {
@@ -90,7 +90,7 @@ impl PretokenCounts {
     }
 }
 
-/// A sum that fits in 64 bits: more is an error, never a wrapped count.
+/// The sum, or [`Error::Counts`] if it is more than 64 bits.
 fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();
     u64::try_from(sum).map_err(|_| {

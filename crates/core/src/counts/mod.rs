@@ -1,9 +1,14 @@
-//! Documents to counts.
+//! Counts the distinct pretokens of a corpus.
 //!
-//! Enters: texts, or files of UTF-8, with the pattern and the special tokens. Leaves:
-//! [`PretokenCounts`], every distinct pretoken with the number of times it occurs. Counts are a
-//! commutative monoid: counts of parts, added, are the counts of the whole, so neither the number of
-//! threads nor the order of the documents can show in the result.
+//! - `counter.rs` takes texts and files, `block_counter.rs` blocks of documents.
+//! - `jobs.rs` divides them among threads: large files are cut into parts (`cut_points.rs`, `part.rs`).
+//! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in a table of its own
+//!   (`local_table.rs`, `local_counts.rs`), and passes the rest on to the table that all threads share
+//!   (`shared_table.rs`).
+//! - `pretoken_counts.rs` is the result: columns of pretokens and counts.
+//!
+//! Counts of parts, added, are the counts of the whole (a commutative monoid), so the result does not depend on the
+//! number of threads or the order of documents.
 
 mod block_counter;
 mod count_batch;
@@ -13,12 +18,11 @@ mod jobs;
 mod local_counts;
 mod local_table;
 mod merge;
+mod part;
 mod pretoken_counts;
-mod range;
 mod shared_table;
 mod short_key_table;
 
-#[cfg(test)]
 #[cfg(test)]
 mod tests;
 
@@ -30,16 +34,16 @@ use crate::special::SpecialTokens;
 
 pub use block_counter::BlockCounter;
 pub use counter::Counter;
-pub use pretoken_counts::PretokenCounts;
 #[doc(hidden)]
-pub use range::Plan;
+pub use part::Plan;
+pub use pretoken_counts::PretokenCounts;
 
-/// What special literals in the corpus are.
+/// What literals of special tokens in a corpus are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusSpecials {
-    /// Ordinary text, counted for a warning.
+    /// Ordinary text; counted for a warning.
     Text,
-    /// Removed; each is a boundary between documents.
+    /// Boundaries between documents; removed.
     Split,
 }
 
@@ -48,17 +52,17 @@ pub enum CorpusSpecials {
 pub struct CountOptions {
     /// Splits documents into pretokens.
     pub pretokenizer: Arc<Pretokenizer>,
-    /// The literals that [`CountOptions::corpus_specials`] is about.
+    /// The special tokens.
     pub specials: Arc<SpecialTokens>,
-    /// What special literals in the corpus are.
+    /// What their literals in the corpus are.
     pub corpus_specials: CorpusSpecials,
-    /// What happens to bytes of a file that are not UTF-8.
+    /// How bytes of a file that are not UTF-8 are handled.
     pub input_errors: InputErrors,
-    /// Threads to use; 0 means all there are.
+    /// Threads to use; 0: one for each processor.
     pub threads: usize,
-    /// Most bytes that tables, arenas and buffers may take together.
+    /// The most bytes that tables, arenas and buffers may take together.
     pub max_memory: Option<u64>,
-    /// Bytes in the whole corpus where the caller knows them: the total that
-    /// [`Counter::count_texts`] reports. Without it the total is what is done.
+    /// The size of the corpus in bytes if the caller knows it: the total that [`Counter::count_texts`] reports.
+    /// Otherwise the total is what is done.
     pub total_hint: Option<u64>,
 }

@@ -1,9 +1,7 @@
 //! The result of counting: distinct pretokens and their counts, as columns.
 //!
-//! Enters: columns, from the counter, from a file or from other counts. Leaves: columns in which each
-//! pretoken stands once. Cost: adding is one hash operation per entry, sorting n log n comparisons of
-//! eight-byte prefixes. Invariants: `ends` ascends strictly, its last member is `bytes.len()`, `counts`
-//! is as long as `ends` and holds no zero, no two pretokens are equal.
+//! Invariants: `ends` ascends strictly and its last item is `bytes.len()`; `counts` is as long as `ends` and holds no
+//! zero; no pretoken occurs twice.
 
 use crate::error::Result;
 use crate::memory::{TryReserve, filled};
@@ -21,10 +19,10 @@ pub struct PretokenCounts {
     pub(super) n_special_literals: u64,
 }
 
-/// What is reserved; named in [`Error::OutOfMemory`].
+/// For errors.
 const COLUMNS: &str = "the columns of the counts";
 
-/// Fewer pretokens than this are not worth another thread.
+/// Fewer pretokens are written by one thread.
 pub(super) const SERIAL: usize = 1 << 16;
 
 impl PretokenCounts {
@@ -48,12 +46,12 @@ impl PretokenCounts {
         self.n_documents
     }
 
-    /// Special literals in the corpus: counted as text or removed, as the counter was told.
+    /// Literals of special tokens in the corpus, whether they were text or removed.
     pub fn n_special_literals(&self) -> u64 {
         self.n_special_literals
     }
 
-    /// The columns, in no order that means anything.
+    /// The columns. The order of pretokens has no meaning.
     pub fn columns(&self) -> WeightedPretokens<'_> {
         WeightedPretokens { bytes: &self.bytes, ends: &self.ends, counts: &self.counts }
     }
@@ -72,7 +70,7 @@ impl PretokenCounts {
     pub fn sorted(&self) -> Result<PretokenCounts> {
         let mut order: Vec<(u64, usize)> = Vec::with_room(self.len(), "the order of the counts")?;
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
-        // Equal prefixes are equal bytes or differ after them or in length: then all bytes decide.
+        // Comparing eight-byte prefixes decides most comparisons; equal prefixes are decided by all bytes.
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.pretoken(a.1).cmp(self.pretoken(b.1))));
         let mut sorted =
             PretokenCounts::assemble(&[(self.len(), self.bytes.len())], vec![order], 1, |order, columns| {
@@ -84,8 +82,8 @@ impl PretokenCounts {
         Ok(sorted)
     }
 
-    /// Columns out of parts: part i holds `sizes[i]` pretokens and bytes of them, and `write` pushes
-    /// exactly those. Each part is given up when it is written.
+    /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` pushes exactly those. A part
+    /// is dropped once it is written.
     pub(super) fn assemble<P: Send>(
         sizes: &[(usize, usize)],
         parts: Vec<P>,
@@ -94,18 +92,14 @@ impl PretokenCounts {
     ) -> Result<PretokenCounts> {
         let n_pretokens: usize = sizes.iter().map(|size| size.0).sum();
         let n_bytes: usize = sizes.iter().map(|size| size.1).sum();
-        let mut merged_id = PretokenCounts {
-            bytes: zeros(n_bytes)?,
-            ends: zeros(n_pretokens)?,
-            counts: zeros(n_pretokens)?,
+        let mut all = PretokenCounts {
+            bytes: filled(n_bytes, 0, COLUMNS)?,
+            ends: filled(n_pretokens, 0, COLUMNS)?,
+            counts: filled(n_pretokens, 0, COLUMNS)?,
             ..PretokenCounts::default()
         };
-        let mut rest = Columns {
-            bytes: &mut merged_id.bytes,
-            ends: &mut merged_id.ends,
-            counts: &mut merged_id.counts,
-            end: 0,
-        };
+        let mut rest =
+            Columns { bytes: &mut all.bytes, ends: &mut all.ends, counts: &mut all.counts, end: 0 };
         let mut jobs = Vec::with_room(parts.len(), COLUMNS)?;
         for (part, &size) in parts.into_iter().zip(sizes) {
             let (columns, after) = rest.split(size);
@@ -117,7 +111,7 @@ impl PretokenCounts {
             write(&part, &mut columns);
             Ok(())
         })?;
-        Ok(merged_id)
+        Ok(all)
     }
 
     /// Pretoken `index`; `index` is less than `len()`.
@@ -134,12 +128,12 @@ impl PretokenCounts {
     }
 }
 
-/// A stretch of columns that are being written.
+/// The rest of the columns, or of a part of them, that is not written yet.
 pub(super) struct Columns<'c> {
     bytes: &'c mut [u8],
     ends: &'c mut [u64],
     counts: &'c mut [u64],
-    /// Where the last pretoken ends in the whole column.
+    /// The end of the last pretoken written, in the whole column.
     end: u64,
 }
 
@@ -160,7 +154,7 @@ impl<'c> Columns<'c> {
         }
     }
 
-    /// SafeCuts off the first that many pretokens and bytes.
+    /// Splits off the first `n_pretokens` and `n_bytes`.
     fn split(self, (n_pretokens, n_bytes): (usize, usize)) -> (Columns<'c>, Columns<'c>) {
         let (bytes, bytes_after) = self.bytes.split_at_mut(n_bytes);
         let (ends, ends_after) = self.ends.split_at_mut(n_pretokens);
@@ -173,12 +167,7 @@ impl<'c> Columns<'c> {
     }
 }
 
-fn zeros<T: Copy + Default>(n: usize) -> Result<Vec<T>> {
-    let zeros = filled(n, T::default(), COLUMNS)?;
-    Ok(zeros)
-}
-
-/// The first eight bytes as a number that orders as they do.
+/// The first eight bytes as a number with the same order; shorter pretokens are padded with zeros.
 fn prefix(pretoken: &[u8]) -> u64 {
     let mut first = [0; 8];
     let n = pretoken.len().min(8);

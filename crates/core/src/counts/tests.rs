@@ -1,4 +1,4 @@
-//! Counting against its definition: scan the whole text, look every pretoken up in a map.
+//! Counting against its definition: pretokenize the whole text and count in a map.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Silent, Stage};
 use crate::pretokens::{gpt2_pattern, named_patterns, names};
 
-/// The same numbers on every run.
+/// xorshift64* (Vigna): the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -26,9 +26,9 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A text of pieces that pretokens, literals and cuts disagree about.
-    fn text(&mut self, most_pieces: usize) -> String {
-        const PIECES: &[&str] = &[
+    /// A text of parts where pretokens, literals and cuts interact.
+    fn text(&mut self, max_parts: usize) -> String {
+        const PARTS: &[&str] = &[
             " ",
             " ",
             "  ",
@@ -76,14 +76,14 @@ impl Random {
             " abcdefghijklmno",
             "0123456789abcdef",
         ];
-        // Some texts are runs of a few pieces: pretokens that span many cuts.
-        let few: Vec<&str> = (0..1 + self.below(6)).map(|_| self.pick(PIECES)).collect();
-        let from = if self.below(3) == 0 { few.as_slice() } else { PIECES };
-        (0..self.below(most_pieces + 1)).map(|_| self.pick(from)).collect()
+        // Some texts repeat a few parts: pretokens that span many cuts.
+        let few: Vec<&str> = (0..1 + self.below(6)).map(|_| self.pick(PARTS)).collect();
+        let from = if self.below(3) == 0 { few.as_slice() } else { PARTS };
+        (0..self.below(max_parts + 1)).map(|_| self.pick(from)).collect()
     }
 
-    fn bytes(&mut self, most_pieces: usize) -> Vec<u8> {
-        let mut bytes = self.text(most_pieces).into_bytes();
+    fn bytes(&mut self, max_parts: usize) -> Vec<u8> {
+        let mut bytes = self.text(max_parts).into_bytes();
         for _ in 0..self.below(6) {
             let at = self.below(bytes.len() + 1);
             let malformed: &[&[u8]] = &[
@@ -104,13 +104,13 @@ impl Random {
 
     fn plan(&mut self) -> Plan {
         Plan {
-            range_bytes: self.pick(&[1, 2, 3, 5, 8, 16, 40, 100, 1000]),
+            part_bytes: self.pick(&[1, 2, 3, 5, 8, 16, 40, 100, 1000]),
             block_bytes: self.pick(&[1, 2, 3, 7, 16, 64, 500]),
         }
     }
 }
 
-/// A file that is gone when the test is over.
+/// A file that is removed after the test.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -143,12 +143,12 @@ fn options(pattern: &str, literals: &[&str]) -> CountOptions {
     }
 }
 
-/// All that counting finds out: pretokens, bytes, documents, literals.
+/// All results of counting: pretokens, bytes, documents, literals.
 type Found = (BTreeMap<Vec<u8>, u64>, u64, u64, u64);
 
 fn found(counts: &PretokenCounts) -> Found {
     let items: BTreeMap<_, _> = counts.iter().map(|(pretoken, count)| (pretoken.to_vec(), count)).collect();
-    assert_eq!(items.len(), counts.len(), "a pretoken stands twice");
+    assert_eq!(items.len(), counts.len(), "a pretoken occurs twice");
     (items, counts.n_bytes(), counts.n_documents(), counts.n_special_literals())
 }
 
@@ -216,28 +216,28 @@ fn agrees_with_the_definition(seed: u64, n_cases: usize) {
         let defined = define(&options, &texts);
         let specials = options.specials.tokens();
         let pattern = options.pretokenizer.pattern();
-        let told = format!("seed {seed}, case {case}: {plan:?} {pattern:?} {specials:?} {texts:?}");
-        assert_eq!(found(&count_texts(&options, plan, &texts).unwrap()), defined, "texts, {told}");
+        let context = format!("seed {seed}, case {case}: {plan:?} {pattern:?} {specials:?} {texts:?}");
+        assert_eq!(found(&count_texts(&options, plan, &texts).unwrap()), defined, "texts, {context}");
         let files: Vec<TempFile> = texts.iter().map(|text| TempFile::new(text.as_bytes())).collect();
-        assert_eq!(found(&count_files(&options, plan, &files).unwrap()), defined, "files, {told}");
+        assert_eq!(found(&count_files(&options, plan, &files).unwrap()), defined, "files, {context}");
     }
 }
 
 #[test]
-fn cut_anywhere_the_counts_are_those_of_the_definition() {
+fn counts_of_text_cut_anywhere_equal_the_definition() {
     agrees_with_the_definition(0x5eed, 400);
 }
 
 #[test]
-#[ignore = "slow: run it after a change to cuts, ranges, seams or windows"]
-fn cut_anywhere_many_times() {
+#[ignore = "slow: run it after a change to safe cuts, parts or windows"]
+fn counts_of_many_texts_cut_anywhere_equal_the_definition() {
     for seed in 1..6 {
         agrees_with_the_definition(seed * 0x9e37_79b9, 2000);
     }
 }
 
 #[test]
-fn malformed_bytes_are_replaced_as_a_lossy_conversion_does() {
+fn count_files_replaces_malformed_bytes_as_from_utf8_lossy() {
     let mut random = Random(77);
     for case in 0..300 {
         let mut options = options(gpt2_pattern(), random.pick(LITERALS));
@@ -255,7 +255,7 @@ fn malformed_bytes_are_replaced_as_a_lossy_conversion_does() {
 }
 
 #[test]
-fn the_first_malformed_byte_of_the_first_file_is_named() {
+fn count_files_names_the_first_malformed_byte_of_the_first_file() {
     let mut random = Random(4242);
     for case in 0..300 {
         let mut options = options(gpt2_pattern(), random.pick(LITERALS));
@@ -278,7 +278,7 @@ fn the_first_malformed_byte_of_the_first_file_is_named() {
 }
 
 #[test]
-fn the_hint_says_what_the_file_is() {
+fn count_files_hints_at_the_encoding_of_a_file() {
     let hint_for = |bytes: &[u8]| match count_files(
         &options(gpt2_pattern(), &[]),
         Plan { block_bytes: 8, ..Plan::default() },
@@ -294,7 +294,7 @@ fn the_hint_says_what_the_file_is() {
 }
 
 #[test]
-fn what_is_not_a_readable_file_is_named() {
+fn count_files_names_a_path_that_is_no_readable_file() {
     let options = options(gpt2_pattern(), &[]);
     for path in [PathBuf::from("/nonexistent/corpus.txt"), std::env::temp_dir()] {
         let mut counter = Counter::new(options.clone()).unwrap();
@@ -307,7 +307,7 @@ fn what_is_not_a_readable_file_is_named() {
 }
 
 #[test]
-fn nothing_counts_as_nothing() {
+fn counts_of_empty_texts_are_empty() {
     let options = options(gpt2_pattern(), &["<|e|>"]);
     assert!(count_texts(&options, Plan::default(), &[]).unwrap().is_empty());
     assert!(count_texts(&options, Plan::default(), &["", ""]).unwrap().is_empty());
@@ -316,7 +316,7 @@ fn nothing_counts_as_nothing() {
 }
 
 #[test]
-fn batches_add_up() {
+fn counts_of_batches_add_up() {
     let options = options(gpt2_pattern(), &[]);
     let mut counter = Counter::new(options.clone()).unwrap();
     for _ in 0..100 {
@@ -328,7 +328,7 @@ fn batches_add_up() {
 }
 
 #[test]
-fn many_distinct_pretokens_pass_through_a_small_table() {
+fn counts_of_more_pretokens_than_a_local_table_holds_equal_the_definition() {
     let text: String = (0..200_000).map(|n| format!(" w{} {:032}", n % 150_000, n % 5000)).collect();
     let options = options(gpt2_pattern(), &[]);
     let counts = count_texts(&options, Plan::default(), &[&text]).unwrap();
@@ -336,7 +336,7 @@ fn many_distinct_pretokens_pass_through_a_small_table() {
 }
 
 #[test]
-fn a_memory_limit_is_an_error_before_it_is_exceeded() {
+fn count_texts_beyond_max_memory_is_an_error() {
     let text: String = (0..200_000).map(|n| format!(" word{n}")).collect();
     let mut options = options(gpt2_pattern(), &[]);
     options.max_memory = Some(8_000_000);
@@ -348,7 +348,7 @@ fn a_memory_limit_is_an_error_before_it_is_exceeded() {
     assert_eq!(found(&count_texts(&options, Plan::default(), &[&text]).unwrap()), define(&options, &[&text]));
 }
 
-/// Stops at its n-th report and remembers what it was told.
+/// Stops at its n-th report; keeps all reports.
 struct Stopping(std::cell::RefCell<Vec<(u64, u64)>>, usize);
 
 impl Monitor for Stopping {
@@ -360,7 +360,7 @@ impl Monitor for Stopping {
 }
 
 #[test]
-fn progress_starts_at_nothing_and_ends_at_all() {
+fn count_files_reports_progress_from_zero_to_all() {
     let options = options(gpt2_pattern(), &[]);
     let monitor = Stopping(Default::default(), usize::MAX);
     let mut counter = Counter::new(options.clone()).unwrap();
@@ -372,7 +372,7 @@ fn progress_starts_at_nothing_and_ends_at_all() {
 }
 
 #[test]
-fn a_monitor_stops_the_work() {
+fn count_texts_stops_at_an_error_of_the_monitor() {
     let mut options = options(r"\w+ (?=\w)|\w+|\W", &[]);
     options.threads = 2;
     let texts = vec!["some words to be slow with ".repeat(5_000); 400];
@@ -385,8 +385,8 @@ fn a_monitor_stops_the_work() {
 }
 
 #[test]
-fn a_pretoken_that_spans_all_cuts_is_counted_once() {
-    let plan = Plan { range_bytes: 1 << 12, block_bytes: 1 << 10 };
+fn counts_of_a_pretoken_longer_than_many_parts_are_one() {
+    let plan = Plan { part_bytes: 1 << 12, block_bytes: 1 << 10 };
     let options = options(gpt2_pattern(), &[]);
     let text = "x".repeat(1 << 20);
     let counts = count_files(&options, plan, &[TempFile::new(text.as_bytes())]).unwrap();
@@ -394,7 +394,7 @@ fn a_pretoken_that_spans_all_cuts_is_counted_once() {
 }
 
 #[test]
-fn counts_are_a_commutative_monoid() {
+fn merge_is_commutative_and_associative() {
     let options = options(gpt2_pattern(), &["<|e|>"]);
     let mut random = Random(9);
     for _ in 0..50 {
@@ -412,7 +412,7 @@ fn counts_are_a_commutative_monoid() {
 }
 
 #[test]
-fn sorted_counts_are_canonical() {
+fn sorted_orders_counts_by_bytes() {
     let options = options(gpt2_pattern(), &[]);
     let text = "b a\0 a\0\0 a ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n ".repeat(3);
     let sorted = count_texts(&options, Plan::default(), &[&text]).unwrap().sorted().unwrap();
@@ -421,7 +421,7 @@ fn sorted_counts_are_canonical() {
 }
 
 #[test]
-fn columns_are_checked() {
+fn from_columns_adds_equal_pretokens_and_rejects_bad_columns() {
     let make = |bytes: &[u8], ends: &[u64], counts: &[u64]| {
         PretokenCounts::from_columns(bytes.to_vec(), ends.to_vec(), counts.to_vec(), 9, 2, 1)
     };

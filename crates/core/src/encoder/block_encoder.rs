@@ -46,8 +46,8 @@ pub struct Encoded<I: Id> {
     pub ids: Buffer<Vec<I>>,
     /// Where documents end in `ids`; ids after the last end belong to a document that goes on in the next block.
     pub ends: Vec<i64>,
-    /// (document, special token, count): literals that were encoded as text, in the order of the documents. A document's
-    /// number is how many documents end before it in the block.
+    /// (document, special token, count): literals that were encoded as text, in the order of the documents. A
+    /// document's number is how many documents end before it in the block.
     pub literals: Vec<[i64; 3]>,
 }
 

@@ -21,6 +21,7 @@ use crate::ids::Id;
 use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
+use crate::pretokens::safe_cuts::part_at;
 
 /// Bytes of a part of a file.
 const PART_BYTES: u64 = 4 << 20;
@@ -137,14 +138,7 @@ impl FileScan<'_> {
         part.ids.clear();
         let buffers = std::mem::take(&mut part.buffers);
         let mut reader = Utf8Reader::open(self.source, InputErrors::Strict, self.budget, buffers)?;
-        if let Some(begin) = self.cut(&mut reader, number)? {
-            let mut next = number + 1;
-            let end = loop {
-                if let Some(end) = self.cut(&mut reader, next)? {
-                    break end;
-                }
-                next += 1;
-            };
+        if let Some((begin, end)) = part_at(number, |number| self.cut(&mut reader, number))? {
             self.encode(&mut reader, begin, end, &mut part.ids, on_progress)?;
         }
         part.buffers = reader.close();

@@ -1,9 +1,9 @@
 //! Encodes text to ids.
 //!
-//! Special tokens divide a text into documents, the pretokenizer splits those into pretokens, and each pretoken is merged
-//! by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`] is the definition, in
-//! ten lines). A bounded cache keeps the ids of pretokens for all threads, so nearly every pretoken is looked up, not
-//! merged.
+//! Special tokens divide a text into documents, the pretokenizer splits those into pretokens, and each pretoken is
+//! merged by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`] is the
+//! definition, in ten lines). A bounded cache keeps the ids of pretokens for all threads, so nearly every pretoken is
+//! looked up, not merged.
 //!
 //! - `worker.rs`: the special tokens and documents of one text, on one thread.
 //! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.

@@ -1,8 +1,8 @@
 //! Encodes a text that arrives in parts, in memory bounded by the longest pretoken.
 //!
-//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what the rest of the text cannot
-//! change ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. A pattern that
-//! is not memoryless has no such bound: its text is held until the next special token or the end.
+//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what the rest of the text
+//! cannot change ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. A
+//! pattern that is not memoryless has no such bound: its text is held until the next special token or the end.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub struct StreamEncoder {
     held: String,
     /// The offset of `held` in the whole text.
     n_taken: u64,
-    /// `held` is not scanned before it has this many bytes. It doubles, so a long pretoken that arrives in small parts is
-    /// scanned in linear time overall.
+    /// `held` is not scanned before it has this many bytes. It doubles, so a long pretoken that arrives in small parts
+    /// is scanned in linear time overall.
     pub(super) patience: usize,
     pub(super) is_memoryless: bool,
 }

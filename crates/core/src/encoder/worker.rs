@@ -92,8 +92,8 @@ impl Worker {
 
     /// Encodes the part of a text that the rest cannot change; gives its length in bytes.
     ///
-    /// Held back are the last [`N_UNSETTLED`] pretokens, trailing white space, and bytes that may begin a special token;
-    /// unless `is_memoryless`, everything after the last special token.
+    /// Held back are the last [`N_UNSETTLED`] pretokens, trailing white space, and bytes that may begin a special
+    /// token; unless `is_memoryless`, everything after the last special token.
     pub(super) fn encode_open_text<S: Output>(
         &mut self,
         shared: &Shared,
@@ -156,8 +156,8 @@ impl Worker {
             }
             shared.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
             let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
-            // At the end of the text the last two pretokens are held back. Before it, the last one is scanned again by the
-            // next fill, so that the final fill gives two to hold back.
+            // At the end of the text the last two pretokens are held back. Before it, the last one is scanned again by
+            // the next fill, so that the final fill gives two to hold back.
             let n_held = match is_last {
                 true => 0,
                 false if end < text.len() => 1.min(n_ends.saturating_sub(1)),

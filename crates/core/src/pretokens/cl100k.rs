@@ -23,8 +23,8 @@ use super::window::{Window, run_starts};
 
 /// How members of the family differ.
 ///
-/// `N_DIGITS`: the size of a group of numbers. `MARKS`: combining marks belong to words. `KEEP_TRAILING` (cl100k): white
-/// space at the end of the text is one pretoken, with or without newlines.
+/// `N_DIGITS`: the size of a group of numbers. `MARKS`: combining marks belong to words. `KEEP_TRAILING` (cl100k):
+/// white space at the end of the text is one pretoken, with or without newlines.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool>;
 

@@ -1,9 +1,9 @@
 //! Patterns without lookaround except `\s+(?!\S)`, run by automata in time linear in the text.
 //!
 //! Most patterns of tokenizers are a list of alternatives, one of them `\s+(?!\S)`. Without that lookahead they are
-//! regular, and `regex-automata` searches them with a lazy DFA instead of backtracking. So `\s+` is searched in its place,
-//! and the lookahead is applied to the match: a run of white space gives its last character back; if it has no other,
-//! the alternatives after it are tried at the same offset.
+//! regular, and `regex-automata` searches them with a lazy DFA instead of backtracking. So `\s+` is searched in its
+//! place, and the lookahead is applied to the match: a run of white space gives its last character back; if it has no
+//! other, the alternatives after it are tried at the same offset.
 //!
 //! Only syntax that `regex-automata` and `fancy_regex` read alike is accepted; any other pattern backtracks. The tests
 //! compare both engines.

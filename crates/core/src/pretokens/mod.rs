@@ -4,8 +4,8 @@
 //! without gaps: text that a custom pattern does not match is a pretoken of its own.
 //!
 //! A named pattern (`patterns.rs`) is scanned by hand-written code at 64 bytes a step: `scan.rs` explains the loop, and
-//! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs` checks
-//! that both give the same pretokens.
+//! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs`
+//! checks that both give the same pretokens.
 
 pub(crate) mod byte_block;
 mod cl100k;

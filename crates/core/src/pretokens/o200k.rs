@@ -10,8 +10,8 @@
 //! So a word is upper-case letters followed by lower-case ones, letters without case and marks count as both, and a
 //! contraction belongs to the word before it.
 //!
-//! The masks leave three rare cases to the character loop: upper case after letters without case, where the split depends
-//! on whether lower case follows, however far away; marks after symbols; Han symbols and numbers after others.
+//! The masks leave three rare cases to the character loop: upper case after letters without case, where the split
+//! depends on whether lower case follows, however far away; marks after symbols; Han symbols and numbers after others.
 //!
 //! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
 //! compare with a regex engine.
@@ -83,7 +83,8 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
             let (mut one, mut two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             let mut again = (one << 2 | two << 3) & (one | two);
             while again != 0 {
-                // "a's's": the second apostrophe follows a contraction, not a word, so it is the prefix of the word "s".
+                // "a's's": the second apostrophe follows a contraction, not a word, so it is the prefix of the word
+                // "s".
                 let bit = again & again.wrapping_neg();
                 (one, two) = (one & !bit, two & !bit);
                 again = (one << 2 | two << 3) & (one | two) & !(bit | (bit - 1));

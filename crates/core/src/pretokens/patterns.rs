@@ -1,11 +1,11 @@
 //! The named patterns.
 //!
-//! A pattern is a list of regexes, mostly of one, that split in turn: each splits the segments that the one before left,
-//! matches and gaps alike, and sees nothing outside of its segment.
+//! A pattern is a list of regexes, mostly of one, that split in turn: each splits the segments that the one before
+//! left, matches and gaps alike, and sees nothing outside of its segment.
 //!
-//! `src/pairloom/named_patterns.json` holds them for the Python package too: name, description, and spellings, which all
-//! give the same pretokens. The first spelling is the one that the name stands for; it avoids quantifiers that regex
-//! engines read differently. The others are texts in use, such as the publisher's own. Only an exact text gets a
+//! `src/pairloom/named_patterns.json` holds them for the Python package too: name, description, and spellings, which
+//! all give the same pretokens. The first spelling is the one that the name stands for; it avoids quantifiers that
+//! regex engines read differently. The others are texts in use, such as the publisher's own. Only an exact text gets a
 //! hand-written scanner: a pattern that differs by one character may give other pretokens.
 
 use std::sync::LazyLock;

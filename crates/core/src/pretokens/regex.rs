@@ -1,9 +1,10 @@
 //! Patterns without a hand-written scanner, run by a regex engine.
 //!
 //! Pretokens are the matches, found one after the other, and the gaps between them; empty matches are skipped. Cost: a
-//! match is found in linear time where the pattern can be an automaton, see [`super::linear_regex`]. Other patterns need
-//! `fancy_regex`, which backtracks up to a limit and then refuses the text. All matches together may take quadratic time
-//! where an alternative reads far ahead at each of them and fails, as `a+b` in `a+b|a` on a long run of a.
+//! match is found in linear time where the pattern can be an automaton, see [`super::linear_regex`]. Other patterns
+//! need `fancy_regex`, which backtracks up to a limit and then refuses the text. All matches together may take
+//! quadratic time where an alternative reads far ahead at each of them and fails, as `a+b` in `a+b|a` on a long run of
+//! a.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -128,9 +129,9 @@ fn steps_per_call(n_bytes: usize) -> usize {
 
 /// A text that can stop the search that reads it.
 ///
-/// `fancy_regex` has no way to cancel a search, but each step calls [`Input::as_bytes`]. That calls `on_progress` now and
-/// then, and if it fails leaves the search by unwinding: [`resume_unwind`] does not run the panic hook, so no message is
-/// printed.
+/// `fancy_regex` has no way to cancel a search, but each step calls [`Input::as_bytes`]. That calls `on_progress` now
+/// and then, and if it fails leaves the search by unwinding: [`resume_unwind`] does not run the panic hook, so no
+/// message is printed.
 struct Watched<'a, 'p> {
     text: &'a str,
     steps_per_call: usize,

@@ -6,11 +6,12 @@
 //! **By two characters** ([`is_safe_cut`]), without scanning. Let X be a letter or number, and Y be ASCII white space,
 //! ASCII punctuation other than the apostrophe, or a full-width comma or full stop. Every named pattern ends a pretoken
 //! between X and Y, whatever else the text holds:
-//! - Letters and numbers occur only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}` and `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`,
-//!   where Y can only come first, and in contractions, which hold no Y and end in a letter. So a match that holds X ends
-//!   before Y. This was checked for each alternative of each named pattern, and a test checks random texts.
-//! - The part before the cut ends in X. Text appended to it can change its last two pretokens only through `\s+(?!\S)`, a
-//!   contraction that goes on, or a run that goes on. None of them continues with Y.
+//! - Letters and numbers occur only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}` and
+//!   `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`, where Y can only come first, and in contractions, which hold no Y and end in a
+//!   letter. So a match that holds X ends before Y. This was checked for each alternative of each named pattern, and a
+//!   test checks random texts.
+//! - The part before the cut ends in X. Text appended to it can change its last two pretokens only through
+//!   `\s+(?!\S)`, a contraction that goes on, or a run that goes on. None of them continues with Y.
 //! - The part after the cut begins where a pretoken begins, which is all that a memoryless pattern needs.
 //!
 //! **By scanning** ([`SafeCuts::last_by_scanning`]), for text without such an offset: all pretokens except the last
@@ -36,8 +37,8 @@ pub(crate) const REACH_BYTES: usize = 16 << 10;
 /// Full-width commas and full stops.
 const EAST_ASIAN: [&[u8]; 3] = ["，".as_bytes(), "。".as_bytes(), "、".as_bytes()];
 
-/// Whether every named pattern ends a pretoken at `at`, whatever the rest of the text is. The bytes may be invalid UTF-8
-/// or start and end inside of a character.
+/// Whether every named pattern ends a pretoken at `at`, whatever the rest of the text is. The bytes may be invalid
+/// UTF-8 or start and end inside of a character.
 pub(crate) fn is_safe_cut(bytes: &[u8], at: usize) -> bool {
     let (before, after) = bytes.split_at(at);
     let follows = match after.first() {
@@ -57,6 +58,22 @@ fn last_char(bytes: &[u8]) -> Option<char> {
 /// The last offset in `range` that is safe by [`is_safe_cut`].
 pub(crate) fn last_safe_cut(bytes: &[u8], range: Range<usize>, specials: &SpecialTokens) -> Option<usize> {
     range.rev().find(|&at| is_safe_cut(bytes, at) && !specials.touches(bytes, at))
+}
+
+/// The part of a file that begins at cut `number`, to the next cut that exists. `None` if there is no cut `number`:
+/// then the part before goes on. `cut` depends on the file alone, so the jobs on both sides of a cut agree on it.
+pub(crate) fn part_at(
+    number: u64,
+    mut cut: impl FnMut(u64) -> Result<Option<u64>>,
+) -> Result<Option<(u64, u64)>> {
+    let Some(begin) = cut(number)? else { return Ok(None) };
+    let mut next = number + 1;
+    loop {
+        match cut(next)? {
+            Some(end) => return Ok(Some((begin, end))),
+            None => next += 1,
+        }
+    }
 }
 
 /// A cut of a text.
@@ -100,8 +117,8 @@ impl SafeCuts {
         Some(Cut { at, is_boundary: false })
     }
 
-    /// The last cut by scanning, of a text that begins where a pretoken begins and continues after what is given. `None`
-    /// if all of it must be kept together. Scans the whole text after its last special token.
+    /// The last cut by scanning, of a text that begins where a pretoken begins and continues after what is given.
+    /// `None` if all of it must be kept together. Scans the whole text after its last special token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
         if !self.pretokenizer.is_memoryless() {
             return Ok(None);

@@ -139,7 +139,8 @@ impl<B: Block> Window<B> {
 
 /// All bytes of the characters that have any of the bits `class`. `classes` has them on first bytes only;
 /// `continuation` are the second, third and fourth bytes of characters.
-// A function, since closures cannot be `#[inline(always)]`: compiled outside the caller, it would lose its instructions.
+// A function, since closures cannot be `#[inline(always)]`: compiled outside the caller, it would lose its
+// instructions.
 #[inline(always)]
 fn spread<B: Block>(classes: B, class: u8, continuation: [u64; 3]) -> u64 {
     if class == 0 {

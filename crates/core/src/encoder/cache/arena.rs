@@ -1,8 +1,8 @@
 //! Append-only memory for what does not fit into the entries of a table: many ids, and the bytes of long pretokens.
 //!
-//! A record is the pretoken, if its key does not hold it, followed by its ids in two or four bytes each. One thread writes
-//! a record, before the entry that refers to it is published; nobody changes it afterwards, so whoever read the entry may
-//! read the record as long as the arena lives. A full arena takes no more records.
+//! A record is the pretoken, if its key does not hold it, followed by its ids in two or four bytes each. One thread
+//! writes a record, before the entry that refers to it is published; nobody changes it afterwards, so whoever read the
+//! entry may read the record as long as the arena lives. A full arena takes no more records.
 
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,8 +53,8 @@ impl Arena {
     /// Copies the record at `location` in the arena `from`, which begins with `n_own` bytes of the pretoken.
     ///
     /// # Safety
-    /// `location` is from a published entry whose record is in `from` and begins with `n_own` bytes of the pretoken. Both
-    /// arenas have the same `is_narrow`.
+    /// `location` is from a published entry whose record is in `from` and begins with `n_own` bytes of the pretoken.
+    /// Both arenas have the same `is_narrow`.
     pub(in crate::encoder) unsafe fn copy(
         &self,
         from: &Arena,
@@ -80,8 +80,8 @@ impl Arena {
         if begin + n_bytes > self.memory.len() {
             return None;
         }
-        // SAFETY: The bytes are within the mapping, and `fetch_add` gave them to this call only. Nobody reads them before an
-        // entry that refers to them is published, and nobody writes them after that.
+        // SAFETY: The bytes are within the mapping, and `fetch_add` gave them to this call only. Nobody reads them
+        // before an entry that refers to them is published, and nobody writes them after that.
         let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
         Some((begin as u32, room))
     }
@@ -96,8 +96,8 @@ impl Arena {
     /// The ids of the record at `location`, if it begins with `own`.
     ///
     /// # Safety
-    /// `location` is from a published entry whose record is in this arena and begins with a pretoken of `own.len()` bytes;
-    /// with none if its key holds the pretoken.
+    /// `location` is from a published entry whose record is in this arena and begins with a pretoken of `own.len()`
+    /// bytes; with none if its key holds the pretoken.
     #[inline(always)]
     pub(in crate::encoder) unsafe fn load(&self, location: &Packed, own: &[u8]) -> Option<Stored<'_>> {
         // SAFETY: By the contract.
@@ -119,8 +119,8 @@ impl Arena {
     unsafe fn record(&self, location: &Packed, n_own: usize) -> &[u8] {
         let [n_ids, begin, ..] = location.words();
         let n_bytes = n_own + n_ids as usize * self.id_bytes();
-        // SAFETY: By the contract these bytes are a record: within the mapping, written before its entry was published, and
-        // never again.
+        // SAFETY: By the contract these bytes are a record: within the mapping, written before its entry was
+        // published, and never again.
         unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) }
     }
 

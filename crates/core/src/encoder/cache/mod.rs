@@ -1,16 +1,16 @@
 //! A bounded cache from pretokens to ids, shared by all threads of an encoder.
 //!
 //! All threads read and write one [`Table`] without locks. It is replaced as it fills:
-//! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of twice the
-//!   size as long as the bound allows.
+//! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of
+//!   twice the size as long as the bound allows.
 //! - At its largest size, once many entries found no room, it is replaced by one of an eighth of the size. An
 //!   entry survives one such copy at most, see [`Table::copy_to`].
 //!
 //! The thread that finds a replacement due publishes the new table and then copies the old one to it. Meanwhile the
 //! others use the new table, and look up in the old one what they miss.
 //!
-//! The cache never fails: if memory is refused, it stays as it is. Only `try_lock` is used: a lock held across fork() costs
-//! the child the shared table, never a deadlock.
+//! The cache never fails: if memory is refused, it stays as it is. Only `try_lock` is used: a lock held across fork()
+//! costs the child the shared table, never a deadlock.
 
 pub(super) mod arena;
 pub(super) mod key;

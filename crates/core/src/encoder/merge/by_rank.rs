@@ -1,9 +1,9 @@
 //! Merges a very long pretoken: candidate pairs in a list for each rank, a bucket queue.
 //!
-//! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where the
-//! heap of [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of that
-//! rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time n log n in the
-//! worst case; about ten bytes of memory for a byte of text, and a list for each rank of the vocabulary.
+//! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where
+//! the heap of [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of
+//! that rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time n log
+//! n in the worst case; about ten bytes of memory for a byte of text, and a list for each rank of the vocabulary.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

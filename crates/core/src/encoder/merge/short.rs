@@ -1,8 +1,8 @@
 //! Merges a short pretoken: scan all pairs for the lowest rank, merge it, repeat.
 //!
-//! A symbol stays at the offset of its first byte, and a bit mask holds the offsets where symbols are, so nothing is moved
-//! and a neighbour is one bit scan away. A pair is its rank and its offset in one word, so the least word is the pair of
-//! lowest rank, leftmost. Quadratic, but at most 48 bytes long this is faster than any queue. tiktoken's
+//! A symbol stays at the offset of its first byte, and a bit mask holds the offsets where symbols are, so nothing is
+//! moved and a neighbour is one bit scan away. A pair is its rank and its offset in one word, so the least word is the
+//! pair of lowest rank, leftmost. Quadratic, but at most 48 bytes long this is faster than any queue. tiktoken's
 //! `_byte_pair_merge` works the same way.
 
 use crate::cpu::CpuTier;

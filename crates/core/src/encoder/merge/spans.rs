@@ -1,8 +1,8 @@
 //! The symbols of a very long pretoken while it is merged, in four bytes for each byte of the pretoken.
 //!
-//! For a symbol of the bytes `at..end`, slot `at` holds its id. If it is longer than a byte, slot `end - 1` holds its length
-//! and the mark [`NOT_A_START`]. So the next symbol begins at `at` plus the length of the token, and the one before is found
-//! from slot `at - 1`.
+//! For a symbol of the bytes `at..end`, slot `at` holds its id. If it is longer than a byte, slot `end - 1` holds its
+//! length and the mark [`NOT_A_START`]. So the next symbol begins at `at` plus the length of the token, and the one
+//! before is found from slot `at - 1`.
 //!
 //! Invariant: each slot where a symbol once began, and no longer does, has the mark; a stale candidate finds it there.
 //! Other slots inside of a symbol are never read. The rank of a pair is not stored: looking it up again costs less than

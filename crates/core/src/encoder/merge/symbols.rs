@@ -1,7 +1,7 @@
 //! The symbols of a long pretoken while it is merged: a doubly linked list in an array, indexed by byte offset.
 //!
-//! Each symbol stores the rank of the pair that it begins. A candidate that a merge beside it has made stale is recognised
-//! when its turn comes: the rank at its offset is another one by then.
+//! Each symbol stores the rank of the pair that it begins. A candidate that a merge beside it has made stale is
+//! recognised when its turn comes: the rank at its offset is another one by then.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;

@@ -1,9 +1,18 @@
-//! Counts one range of a source.
+//! Counts one part of a source.
 //!
-//! A range begins at the source's begin or at a safe cut ([`crate::pretokens::safe_cuts`]), and ends at a safe cut or at
-//! the source's end: no pretoken crosses it. It is read in windows. All pretokens of a window but the last two are
-//! settled; what follows them is read again with the next window. A pattern that is not memoryless gets each document in
-//! one window. Cost: linear; memory is one block, unless a pretoken is longer.
+//! A part begins at the start of the source or at a safe cut ([`crate::pretokens::safe_cuts`]), and ends at a safe cut
+//! or the end of the source, so no pretoken crosses its ends. It is read in windows:
+//!
+//! ```text
+//! at = begin
+//! while at < end:
+//!     window = text from at on, about a block
+//!     count the pretokens of the window that the text after it cannot change: all except the last two
+//!     at = end of the last one counted
+//! ```
+//!
+//! A pattern that is not memoryless needs each document in one window. Cost: linear; memory for a block, or the longest
+//! pretoken.
 
 use super::local_counts::LocalCounts;
 use super::shared_table::SharedTable;
@@ -13,23 +22,22 @@ use crate::error::Result;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::Unsettled;
 
-/// The sizes that work is cut in, all but the last at least 1. They show in the time taken, never in the
-/// result; tests make them tiny.
+/// Sizes in which work is divided, at least 1. They change the time, never the result; tests make them tiny.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Bytes between nominal cuts.
-    pub range_bytes: u64,
+    /// Bytes of a part.
+    pub part_bytes: u64,
     /// Bytes of a window.
     pub block_bytes: usize,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { range_bytes: 2 << 20, block_bytes: 128 << 10 }
+        Plan { part_bytes: 2 << 20, block_bytes: 128 << 10 }
     }
 }
 
-/// What a range held, but for its pretokens.
+/// The totals of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) n_bytes: u64,
@@ -37,40 +45,40 @@ pub(super) struct Totals {
     pub(super) n_special_literals: u64,
 }
 
-/// Counts ranges of one source.
-pub(super) struct RangeCounter<'s> {
+/// Counts parts of a source.
+pub(super) struct PartCounter<'s> {
     pub(super) options: &'s CountOptions,
     pub(super) plan: &'s Plan,
     pub(super) table: &'s SharedTable,
     pub(super) local: &'s mut LocalCounts,
-    /// Where the pretokenizer puts ends.
+    /// Buffer for the ends of pretokens.
     pub(super) ends: &'s mut Vec<usize>,
-    /// Called often, with the bytes that were finished since; an error stops the scan.
+    /// Called often, with the bytes finished since the last call; an error stops counting.
     pub(super) on_progress: OnProgress<'s>,
     pub(super) totals: &'s mut Totals,
 }
 
-impl RangeCounter<'_> {
-    /// Counts from `begin` to `end`, which are safe cuts, or the source's begin and end (`u64::MAX` where that is
-    /// unknown).
+impl PartCounter<'_> {
+    /// Counts from `begin` to `end`: safe cuts, or the ends of the source (`u64::MAX` if the end is unknown).
     pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, begin: u64, end: u64) -> Result<()> {
         let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
         let mut n_bytes = block;
-        // Up to where literals were counted; they may end after the last settled pretoken.
+        // Literals are counted up to `searched`, which may be after `at`: a literal may end in a pretoken that is not
+        // settled.
         let (mut at, mut searched, mut is_first) = (begin, begin, begin == 0);
         loop {
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            // A window that is a quarter larger is better than one of a quarter of a block.
+            // A last window that is up to a quarter larger saves a small one after it.
             let is_last = left <= n_bytes.saturating_add(n_bytes / 4);
             let window = reader.window(at, if is_last { left } else { n_bytes })?;
             if let Some(offset) = window.invalid {
                 return Err(reader.invalid_utf8(offset));
             }
-            // The end of a range that the source goes on after is a safe cut, where all pretokens are settled.
+            // `end` is a safe cut or the end of the source: there all pretokens are settled.
             let is_open = window.more && window.offset_of(window.text.len()) < end;
             let visible = self.visible(&window, is_open);
             if self.options.corpus_specials == CorpusSpecials::Text {
-                // The whole source is one document.
+                // The source is one document.
                 if is_first && !window.text.is_empty() {
                     self.totals.n_documents += 1;
                     is_first = false;
@@ -88,13 +96,13 @@ impl RangeCounter<'_> {
         }
     }
 
-    /// Up to where a literal that starts in the window is seen whole.
+    /// The offset before which each literal that starts in the window is visible in full.
     fn visible(&self, window: &Window<'_>, is_open: bool) -> usize {
         let n_hidden = if is_open { self.options.specials.longest().saturating_sub(1) } else { 0 };
         window.text.floor_char_boundary(window.text.len().saturating_sub(n_hidden))
     }
 
-    /// Counts the literals that start in the window before `visible` and not before `searched`, an offset.
+    /// Counts the literals that start from `searched`, an offset in the source, to `visible`, an index in the window.
     /// Returns the offset to search from in the next window.
     fn count_literals(&mut self, window: &Window<'_>, searched: u64, visible: usize) -> u64 {
         let mut from = window.index_of(searched);
@@ -111,7 +119,7 @@ impl RangeCounter<'_> {
         window.offset_of(from.max(visible))
     }
 
-    /// Counts the settled pretokens of a window; returns where the last of them ends.
+    /// Counts the settled pretokens of a window; returns the end of the last one.
     fn count_window(&mut self, window: &Window<'_>, visible: usize, is_open: bool) -> Result<usize> {
         let text = window.text;
         let mut from = 0;
@@ -124,14 +132,14 @@ impl RangeCounter<'_> {
                 self.totals.n_special_literals += 1;
                 from = found.end;
             }
-            // A document that a cut ends is counted by the range where it goes on.
+            // A document that goes on after the part is counted with the part where it ends.
             self.totals.n_documents += u64::from(!window.more && from < text.len());
         }
         self.count_document(window, from, visible.max(from), is_open)
     }
 
-    /// Counts the settled pretokens of a document, or of the part of it between two offsets of a window; returns where
-    /// the last of them ends.
+    /// Counts the settled pretokens of the document in `begin..end` of a window, all of it or a part; returns the end
+    /// of the last one. `is_open`: the document goes on.
     fn count_document(
         &mut self,
         window: &Window<'_>,
