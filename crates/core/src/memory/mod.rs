@@ -2,7 +2,7 @@
 //!
 //! Rust aborts when an ordinary allocation fails. So, in this library:
 //! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`): a refusal is
-//!   [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+//!   [`Error::OutOfMemory`].
 //! - Libraries that allocate infallibly (regex engines, automata) run while a [`Room`] is held: reserved address space
 //!   that is released when an allocation of theirs fails, so that it succeeds after all.
 //! - The rest is small (boxes, thread names, messages). [`Allocator`] serves it from a static reserve when the system

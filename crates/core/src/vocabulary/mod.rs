@@ -80,16 +80,6 @@ impl Tokens {
         }
         Ok(tokens)
     }
-
-    /// The number of tokens.
-    pub fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
 }
 
 /// Where a token's bytes are in [`Vocabulary::bytes`].
@@ -247,7 +237,7 @@ impl Vocabulary {
         if u32::try_from(tokens.bytes.len()).is_err() {
             return Err(Error::Model("the tokens hold more than 4 GiB of bytes".into()));
         }
-        let mut spans = Spans::new(n_ids, tokens.len())?;
+        let mut spans = Spans::new(n_ids, tokens.ids.len())?;
         let mut start = 0;
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
             if !spans.set(id, Span { start: start as u32, len: (end - start) as u32 })? {
@@ -348,11 +338,6 @@ impl Vocabulary {
                 Ok(derived.get_or_init(|| list))
             }
         }
-    }
-
-    /// Whether pairs merge by the rank of their joined bytes.
-    pub fn is_from_ranks(&self) -> bool {
-        matches!(self.rule, Rule::Ranks { .. })
     }
 
     /// Whether a pretoken that is a token is encoded as that token without merging.
