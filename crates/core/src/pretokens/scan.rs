@@ -9,7 +9,7 @@ use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::CpuTier;
 use crate::error::Result;
 
-/// The most ends that one call of [`Pretokenizer::fill`] gives. Only several patterns without a hand-written scanner
+/// The most ends that one call of `Pretokenizer::fill` gives. Only several patterns without a hand-written scanner
 /// may give more.
 pub const ENDS_PER_FILL: usize = 4096;
 use crate::memory::TryReserve;

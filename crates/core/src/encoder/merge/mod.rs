@@ -4,12 +4,11 @@
 //!
 //! | module | pretokens | time and memory |
 //! |---|---|---|
-//! | [`short`] | up to 48 bytes | n scans over n ranks in registers and the first-level cache |
-//! | [`heap`] | up to 32 KB | n log n; a binary heap of candidate pairs |
-//! | [`by_rank`] | longer | n log n; candidate pairs in a list for each rank, memory read in order |
+//! | `short` | up to 48 bytes | n scans over n ranks in registers and the first-level cache |
+//! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
+//! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
-//! A pretoken that no token of the vocabulary reaches across is split there before
-//! ([`Vocabulary::parts`](crate::vocabulary::Vocabulary::parts)).
+//! A pretoken that no token of the vocabulary reaches across is split there before (`Vocabulary::parts`).
 
 pub(super) mod by_rank;
 pub(super) mod heap;
