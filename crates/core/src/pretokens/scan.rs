@@ -8,11 +8,11 @@ use super::runs::Text;
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::CpuTier;
 use crate::error::Result;
+use crate::memory::TryReserve;
 
 /// The most ends that one call of `Pretokenizer::fill` gives. Only several patterns without a hand-written scanner
 /// may give more.
 pub const ENDS_PER_FILL: usize = 4096;
-use crate::memory::TryReserve;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
 // (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). In pseudo-code:
