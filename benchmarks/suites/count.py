@@ -5,8 +5,8 @@ gigatoken is given the file's bytes in memory before the clock starts; pairloom 
 
 from __future__ import annotations
 
-from peers import median, run, turns
-from section import Claim, Section, Setup, Table
+from peer_process import median, run, turns
+from report.section import Claim, Section, Setup, Table
 
 
 def measure(setup: Setup) -> Section:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peers import Call, cold, turns, warm
-from section import Claim, Section, Setup, Table
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import Call, cold, turns, warm
+from report.section import Claim, Section, Setup, Table
 
 
 def measure(setup: Setup) -> Section:

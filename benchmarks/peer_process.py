@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-ENVIRONMENT = HERE / ".venv-peers"
+_PEERS = Path(__file__).parent / "peers"
+ENVIRONMENT = Path(__file__).parent / ".venv-peers"
 PINNED = {
     "gigatoken": "0.10.0",
     "tokenizers": "0.23.3",
@@ -49,7 +49,7 @@ def run(peer: str, job: Mapping[str, Any]) -> Result:
     environment = dict(os.environ)
     if job.get("threads"):
         environment["RAYON_NUM_THREADS"] = str(job["threads"])
-    command = [python, str(HERE / "adapters" / f"with_{peer}.py")]
+    command = [python, str(_PEERS / f"with_{peer}.py")]
     text = json.dumps(dict(job))
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:

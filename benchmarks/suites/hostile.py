@@ -13,10 +13,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from growth import ENDLESS, TOLERANCE, n_log_n, write
-from peers import run, turns
-from section import Claim, Section, Setup, Table
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import run, turns
+from report.section import Claim, Section, Setup, Table
+
+from suites.growth import ENDLESS, TOLERANCE, n_log_n, write
 
 PARTS = (8, 4, 2, 1)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from peers import Call, run, turns, warm
-from section import Claim, Section, Setup, Table
+from peer_process import Call, run, turns, warm
+from report.section import Claim, Section, Setup, Table
 
 from pairloom.patterns import PATTERNS
 

@@ -1,6 +1,6 @@
 """Builds the corpora of the benchmarks out of Debian packages, which anyone can fetch.
 
-    python benchmarks/corpora.py [english] [multilingual] [code] [mixed]
+    PYTHONPATH=benchmarks python -m corpora.build [english] [multilingual] [code] [mixed]
 
 Enters: the lists of packages.toml. Leaves: corpora/<name>-<MB>.txt, UTF-8, and beside each a JSON with its sha256, the
 package versions, and how much of it there is once. Text is never repeated to reach a size: of lines longer than 30
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from packages import CODE, CORPORA, NOT_PROSE, PROSE, TRANSLATION, download, members, text_of, version
+from corpora.packages import CODE, CORPORA, NOT_PROSE, PROSE, TRANSLATION, download, members, text_of, version
 
 MEGA = 1_000_000
 SIZES = {

@@ -1,6 +1,7 @@
 """Threads: counting, merging and encoding with 1, 2, 4, ... of them. Needs no network and nothing but pairloom.
 
-    python benchmarks/scaling.py --corpus FILE [--threads 1,2,4,8,16] [--vocab-size 32000] [--turns 3] [--json FILE]
+    PYTHONPATH=benchmarks python -m suites.scaling --corpus FILE [--threads 1,2,4,8,16] [--vocab-size 32000]
+        [--turns 3] [--json FILE]
 
 Each measurement is a process of its own; the best of the turns counts, since a thread that had to wait says nothing
 about the others. gigatoken is measured beside it where this interpreter can import it. The tokenizer that encodes
@@ -19,10 +20,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from peers import machine
-from section import Claim, Section, Setup, Table
+from peer_process import machine
+from report.section import Claim, Section, Setup, Table
 
-ADAPTERS = Path(__file__).parent / "adapters"
+PEERS = Path(__file__).parents[1] / "peers"
 COLUMNS = [
     "threads",
     "count s",
@@ -38,7 +39,7 @@ COLUMNS = [
 def call(peer: str, python: str, job: dict[str, Any]) -> dict[str, Any]:
     """One job in a fresh process."""
     environment = os.environ | {"RAYON_NUM_THREADS": str(job["threads"])}
-    command = [python, str(ADAPTERS / f"with_{peer}.py")]
+    command = [python, str(PEERS / f"with_{peer}.py")]
     text = json.dumps(job)
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -89,7 +90,7 @@ def train_job(corpus: Path, vocab_size: int, n_threads: int) -> dict[str, Any]:
 
 def measure(setup: Setup) -> Section:
     """As part of the whole benchmark: threads from 1 to what the machine has."""
-    from peers import ENVIRONMENT
+    from peer_process import ENVIRONMENT
 
     section = Section("scaling")
     corpus = setup.growing[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peers import Call, median, turns
-from section import Claim, Corpus, Section, Setup, Table
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import Call, median, turns
+from report.section import Claim, Corpus, Section, Setup, Table
 
 SHORT = "Hello, world!"
 LONG = (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peers import Call, median, run, turns
-from section import Claim, Corpus, Section, Setup, Table
+from peer_process import Call, median, run, turns
+from report.section import Claim, Corpus, Section, Setup, Table
 
 VOCAB_SIZE = 32_000
 FAST = ("gigatoken",)

@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from peers import Call, Result, median, run, turns
-from section import Claim, Section, Setup, Table
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import Call, Result, median, run, turns
+from report.section import Claim, Section, Setup, Table
 
 MEGA = 1_000_000
 SEPARATOR = "<|endoftext|>"

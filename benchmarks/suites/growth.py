@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from peers import median, run, turns
-from section import Claim, Section, Setup, Table
+from peer_process import median, run, turns
+from report.section import Claim, Section, Setup, Table
 
 VOCABULARIES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 # Timing noise on shared machines; a quadratic step would be far above it.

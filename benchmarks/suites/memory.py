@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from peers import run
-from section import Claim, Section, Setup, Table
-from train import beginning
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import run
+from report.section import Claim, Section, Setup, Table
+
+from suites.train import beginning
 
 MEGA = 1_000_000
 # What the cache may hold, and some room for the allocator.

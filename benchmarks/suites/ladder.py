@@ -1,6 +1,6 @@
 """`make ladder`: one corpus up the ladder, from the naive trainer to the core, and where the time goes.
 
-    python benchmarks/ladder.py [--corpus FILE] [--kilobytes 400] [--vocab-size 500]
+    PYTHONPATH=benchmarks python -m suites.ladder [--corpus FILE] [--kilobytes 400] [--vocab-size 500]
 
 Without --corpus it takes sources of Python's standard library, which every machine has. All trainers follow CS336's
 convention and must learn the same merges, or nothing is printed. The columns are those of the blog series' table: the
@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from section import Table
+from report.section import Table
 
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.reference.documents import read_documents

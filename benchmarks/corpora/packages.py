@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-CORPORA = Path(__file__).parent / "corpora"
+CORPORA = Path(__file__).parent / "built"
 PACKAGES = CORPORA / "packages"
 
 PROSE = re.compile(r"\.(x?html?|txt|rst|md|pod|adoc|page|xml|texi|[1-8])(\.gz)?$")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packages import CORPORA
+from corpora.packages import CORPORA
 
 from pairloom import Tokenizer
 from pairloom.patterns import PATTERNS

@@ -6,9 +6,9 @@ call of a tokenizer in a fresh process, "warm" the calls after it; the file is i
 
 from __future__ import annotations
 
-from peers import Call, cold, run, turns, warm
-from section import Claim, Section, Setup, Table
-from vocabularies import vocabulary
+from corpora.vocabularies import vocabulary
+from peer_process import Call, cold, run, turns, warm
+from report.section import Claim, Section, Setup, Table
 
 
 def measure(setup: Setup) -> Section:

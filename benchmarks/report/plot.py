@@ -1,6 +1,6 @@
 """The plot of a record, as SVG: speed by peer, cost against corpus size and against vocabulary size.
 
-    python benchmarks/plot.py RECORD.json OUTPUT.svg
+    python benchmarks/report/plot.py RECORD.json OUTPUT.svg
 
 Needs matplotlib, the [plot] extra. Enters: a record of run.py. Leaves: one SVG, the same bytes for the same record.
 """
