@@ -1,7 +1,8 @@
-"""The libraries that pairloom is timed against: pinned, in an environment of their own, one process a measurement.
+"""Runs one job of one library in a process of its own.
 
-Enters: a peer's name and a job. Leaves: what its adapter printed, as a dict. `turns` runs several in turn
-(A B C A B C), so that a machine that slows down slows all alike, and gives medians.
+pairloom runs in this interpreter, its peers in a virtual environment. The function that is timed is in
+peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn (A B C A B C), so
+that a change in the machine's speed affects all of them, and returns every result.
 """
 
 from __future__ import annotations

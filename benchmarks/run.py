@@ -1,12 +1,11 @@
-"""`make bench`: builds the corpora, installs the peers, checks answers, then times everything in turn.
+"""`make bench`: builds the corpora, installs the peers, checks answers, then times everything.
 
     python benchmarks/run.py [--quick] [--only NAME]... [--turns 3] [--threads N]
 
-Leaves benchmarks/record/<machine>/<date>.json, a plot beside it, and the table in README.md between the bench markers.
-A wrong answer stops the run; a target that is missed is printed, and with --strict makes the exit
-status 1. With --quick it takes the
-beginnings of corpora that are there, or else the standard library's sources, one turn, and writes nothing; so does
---only, except that its sections replace those of a record of the same day.
+Writes benchmarks/record/<machine>/<date>.json, a plot beside it, and the table in README.md between the bench markers.
+A wrong answer stops the run. A missed target is printed; with --strict the exit status is then 1. --quick measures one
+turn on the beginnings of corpora that exist already, or on the standard library's sources, and writes nothing. --only
+measures some suites, and replaces their results in a record of the same day.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The case files of testdata/, as typed objects.
+"""The case files of testdata/ as typed objects; testdata/README.md specifies them.
 
-Enters: JSON, described in testdata/README.md. Leaves: lists of cases whose `str` names them in a test
-run. Any engine can be run on them; nothing here knows one.
+Each list holds cases whose `str` names them in a test run. Nothing here depends on an engine.
 """
 
 import builtins

@@ -1,7 +1,4 @@
-"""Random corpora in which engines that differ are soon found out.
-
-Enters: a random.Random. Leaves: lists of documents. The same seed gives the same corpus anywhere.
-"""
+"""Random corpora that expose differences between engines quickly; a seed gives the same corpus on any machine."""
 
 import random
 

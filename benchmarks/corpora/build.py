@@ -1,13 +1,12 @@
-"""Builds the corpora of the benchmarks out of Debian packages, which anyone can fetch.
+"""Builds the corpora of the benchmarks from Debian packages, which anyone can download.
 
     PYTHONPATH=benchmarks python -m corpora.build [english] [multilingual] [code] [mixed]
 
-Enters: the lists of packages.toml. Leaves: corpora/<name>-<MB>.txt, UTF-8, and beside each a JSON with its sha256, the
-package versions, and how much of it there is once. Text is never repeated to reach a size: of lines longer than 30
-characters only the first occurrence is kept (code keeps its lines: there whole files are distinct; the mixed corpus is
-the text of the others and more code), and where the packages do not reach a size, the file is as large as distinct text
-goes. Documents come in the order of a hash of their names, so that a smaller corpus is the beginning, and a fair
-sample, of the larger.
+packages.toml lists the packages. The result is built/<name>-<MB>.txt, UTF-8, and a JSON file with its sha256, the
+versions of the packages, and how much distinct text there is. Text is never repeated to reach a size: of lines longer
+than 30 characters only the first occurrence is kept (code keeps its lines, but each file occurs once; the mixed corpus
+is the text of the others and more code), and if the packages have too little text, the corpus is smaller. Documents are
+ordered by a hash of their names, so a smaller corpus is a prefix and a fair sample of the larger one.
 """
 
 from __future__ import annotations

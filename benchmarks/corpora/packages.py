@@ -1,8 +1,7 @@
-"""Debian packages -> documents of plain text.
+"""Extracts documents of plain text from Debian packages of documentation, translations or source code.
 
-Enters: the name of a package of documentation, translations or source. Leaves: (name, text) of each document in it,
-markup taken off. Packages come through `apt-get download`, which needs no root and leaves the system as it is; they
-are kept, so that a second build downloads nothing.
+Markup is removed. Packages are downloaded with `apt-get download`, which needs no root and does not change the system,
+and kept in built/packages.
 """
 
 from __future__ import annotations

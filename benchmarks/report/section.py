@@ -1,4 +1,4 @@
-"""What a benchmark leaves: tables, and claims held against their targets; printable, and JSON."""
+"""Results of a benchmark: tables, and claims with their targets, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The specification of the native file, schema 1 and 2, in plain Python: the oracle of the core's parser.
+"""The native file, schema 1 and 2, specified in plain Python: the oracle for the core's parser.
 
-Enters: the bytes of a file. Leaves: a Model. A missing key is a MissingKeyError; every other defect a FormatError that
-says what, where and how to mend it.
+A missing key is a MissingKeyError; every other defect is a FormatError with the cause, the location and the remedy.
 """
 
 from __future__ import annotations

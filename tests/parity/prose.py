@@ -1,10 +1,10 @@
-"""Real prose in dozens of languages, out of Debian packages that anyone can fetch.
+"""Prose in dozens of languages, from Debian packages that anyone can download.
 
-    python -m tests.parity.prose [SECONDS]      fetches what is not there yet; `make parity` does so
+    python -m tests.parity.prose [SECONDS]      downloads what is missing; `make parity` runs it
 
-Enters: manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. Leaves: documents
-by language, in the order of their names, an equal share of each language at most. Packages are kept beside those of the
-benchmarks. Without them there is no prose, and the tests say so.
+Sources are manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. Documents are
+grouped by language and ordered by name, with the same upper limit for every language. Packages are kept with those of
+the benchmarks. Without them there is no prose, and the tests report that.
 """
 
 from __future__ import annotations
