@@ -79,7 +79,7 @@ def test_three_damaged_files_of_300_are_repaired_removed_and_skipped(
         run(skip_bad_files=True)
     assert len(documents_of(out)) == 300 * 6 + skipped["documents"]
     write(corpus, 240)
-    with pytest.warns(UserWarning, match=r"part-240.* stays left out"):
+    with pytest.warns(UserWarning, match=r"part-240.* skipped documents remain skipped"):
         run()
     assert len(documents_of(out)) == 300 * 6 + skipped["documents"]
     with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards are written again"):
@@ -188,7 +188,7 @@ def test_another_time_of_modification_is_told(
     paths, out = stopped
     paths[2].write_bytes(lines_of(2, 20))
     os.utime(paths[0], ns=(1, 1))
-    with pytest.warns(UserWarning, match=r"1 inputs have other times of modification.*0\.jsonl"):
+    with pytest.warns(UserWarning, match=r"1 inputs have other modification times.*0\.jsonl"):
         tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
     tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")

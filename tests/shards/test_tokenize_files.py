@@ -355,10 +355,11 @@ def test_parallel_runs_are_kept_apart(tokenizer: Tokenizer, tmp_path: Path) -> N
 
 
 def test_numbers_of_shards_do_not_end_at_five_digits() -> None:
-    from pairloom.shards.shards import is_ours
+    from pairloom.shards.shards import is_run_file
 
-    assert is_ours("shard-123456.npy") and is_ours(".shard-00001.offsets.npy.partial") and is_ours("manifest.json")
-    assert not is_ours("shard-1.npy") and not is_ours("shard-00001.txt")
+    ours = ("shard-123456.npy", ".shard-00001.offsets.npy.partial", "manifest.json")
+    others = ("shard-1.npy", "shard-00001.txt")
+    assert all(map(is_run_file, ours)) and not any(map(is_run_file, others))
 
 
 def test_json_is_stable(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -22,21 +22,20 @@ from pairloom.errors import CorpusError
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
 
-# A text of an iterable counts as this much more than its characters, so that many empty ones make a block too.
+# Added to the length of each text of an iterable, so that a block also ends after many empty texts.
 _TEXT_OVERHEAD = 16
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
-# Errors of the system that say nothing about a file.
+# Errors of the system that are not about the file itself.
 _NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR}
 
 
 class Block(NamedTuple):
-    """Some documents.
+    """Consecutive documents of one source.
 
-    source: number of the source they come from; first: how many documents of that source ended before this block.
-    n_skipped_before: records left out in the sources before that one. done: how far reading has come, in the unit of
-    `Reading.total`. withdraws: the block holds nothing but the end of a document that was cut short by damage; who can
-    take back the text that came before does so.
+    source: index of the source. first: number of documents of that source that ended before this block.
+    n_skipped_before: records skipped in earlier sources. done: progress, in the unit of `Reading.total`.
+    withdraws: the block holds no text; the open document before it was cut short by damage and must be discarded.
     """
 
     documents: _core.Documents
@@ -48,9 +47,9 @@ class Block(NamedTuple):
 
 
 class SkippedFile(NamedTuple):
-    """A file that was left out from some place on, because it cannot be read there.
+    """A file of which the rest was skipped because it cannot be read.
 
-    input: number of the source. documents: how many of its documents come before the place, and were kept.
+    input: index of the source. documents: number of its documents before the damage, which were kept.
     """
 
     input: int
@@ -61,10 +60,10 @@ class SkippedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two documents, from which reading can go on.
+    """A boundary between two documents, from which reading can be resumed.
 
-    source: number of the source; documents: how many of its documents lie before the place. n_bytes and n_skipped:
-    the text and the records left out in the sources before it.
+    source: index of the source; documents: number of its documents before the boundary. n_bytes, n_skipped: bytes of
+    text, and records skipped, in earlier sources.
     """
 
     source: int = 0
@@ -77,20 +76,21 @@ class Corpus:
     """Documents in files: `Corpus(paths)`; or in memory: `Corpus.of_texts(texts)`.
 
     paths: a path, glob, folder or URL, "-" for standard input, several of them, or a data set of `datasets`. Suffixes
-    say how a file is read: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a column,
-    anything else plain text; .gz, .zst, .bz2 and .xz after that are decompressed.
-    text_field: the key or column of the text; dots lead to nested ones.
-    separator: what stands between the documents of plain text; None makes each file one document. Empty documents of
-    plain text are none, empty records are.
-    max_bytes: read no more text than this. doc_cap: cut each document to this many bytes. Both cut at characters.
-    skip_bad: leave out records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError;
-    what follows the place where compressed data are damaged counts as one.
-    skip_bad_files: leave out a file that cannot be read, from the document on where that is found out, and go on with
-    the next (`Reading.skipped_files` lists them).
-    input_errors: "replace" makes U+FFFD of malformed bytes and of lone surrogates. input_format: "text", "jsonl",
-    "parquet" or "arrow", whatever the suffix.
+    select the format: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a text column,
+    anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
+    text_field: the key or column of the text; dots separate the names of nested fields.
+    separator: the text between documents of plain text; None makes each file one document. Empty plain-text documents
+    are dropped; empty records are kept.
+    max_bytes: read at most this many bytes of text. doc_cap: truncate each document to this many bytes. Both truncate
+    at a character boundary.
+    skip_bad: skip records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError; the
+    rest of a damaged compressed file counts as one record.
+    skip_bad_files: skip the rest of a file that cannot be read, keeping the documents before the damage, and continue
+    with the next file (`Reading.skipped_files` lists them).
+    input_errors: "replace" turns malformed bytes and lone surrogates into U+FFFD. input_format: "text", "jsonl",
+    "parquet" or "arrow"; overrides the suffix.
 
-    Raises OSError for a path that is not there, CorpusError for a folder or glob without files.
+    Raises OSError for a path that does not exist, CorpusError for a folder or glob without files.
     """
 
     def __init__(
@@ -139,14 +139,14 @@ class Corpus:
 
     @classmethod
     def of_stream(cls, path: str) -> Corpus:
-        """A corpus of one document: the plain text that a pipe gives, whatever its name."""
+        """A corpus of one document: the plain text of a pipe; suffixes of its name are ignored."""
         corpus = cls(path)
         corpus.sources = [replace(source, format="text", compression=None) for source in corpus.sources]
         return corpus
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but whole local files of plain text, all of which are wanted: what the core reads."""
+        """Whether it is local files of plain text, each read whole, so that the core can read them itself."""
         return (
             self._texts is None
             and self.max_bytes is None
@@ -158,28 +158,28 @@ class Corpus:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that decide what good records give; `skip_bad` and `skip_bad_files` do not."""
+        """The options that affect the documents of undamaged inputs; `skip_bad` and `skip_bad_files` do not."""
         names = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors")
         return {name: getattr(self, name) for name in names}
 
     @property
     def listing(self) -> list[dict[str, Any]]:
-        """The sources as a manifest names them: path, size in bytes and time of modification where there is one."""
+        """The sources as entries of a manifest: path, size in bytes and modification time, None where unknown."""
         if self._texts is not None:
             return [{"path": "<texts>", "bytes": None, "mtime_ns": None}]
         return [{"path": source.name, "bytes": source.n_bytes, "mtime_ns": source.mtime_ns} for source in self.sources]
 
     @property
     def names(self) -> list[str]:
-        """What messages call the sources."""
+        """The names of the sources, for messages."""
         return [source.name for source in self.sources] if self._texts is None else ["<texts>"]
 
     def is_one_document(self, source: int) -> bool:
-        """Whether the source of that number is one document as a whole: plain text without separators."""
+        """Whether source `source` is one document: plain text without a separator."""
         return self._texts is None and self.separator is None and self.sources[source].format == "text"
 
     def __iter__(self) -> Iterator[str]:
-        """The documents as str; the engines take `read()` instead, which makes none."""
+        """The documents as str. `read` is faster: it makes no str."""
         open_text = ""
         for block in self.read():
             if block.withdraws:
@@ -191,7 +191,7 @@ class Corpus:
             open_text += block.documents.open_text()
 
     def read(self, start: Position | None = None, *, memory: int | None = None) -> Reading:
-        """Reads the corpus once, from `start` on; `memory` bounds the window of each decompressor, in bytes."""
+        """One pass over the corpus from `start`; `memory` limits the window of each decompressor, in bytes."""
         return Reading(self, start or Position(), memory)
 
     def __repr__(self) -> str:
@@ -200,22 +200,22 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """An iterable of str where paths might stand."""
+    """An iterable of str, passed to Corpus in place of paths."""
 
     texts: Iterable[str]
 
 
 def is_dataset(value: Any) -> bool:
-    """Whether `value` is a data set of the `datasets` library, or like one."""
+    """Whether `value` has the interface of a data set of the `datasets` library."""
     return hasattr(value, "with_format") and hasattr(value, "iter") and not isinstance(value, type)
 
 
 @dataclass(slots=True)
 class _SourceState:
-    """How far one source is read.
+    """The state of reading one source.
 
-    left_out: documents at its beginning that are not wanted. n_skipped_before: records left out in the sources before;
-    before: bytes of those sources. is_open: whether a document began and did not end; n_open_bytes: its text so far.
+    left_out: documents at its start to skip. n_skipped_before: records skipped in earlier sources; before: bytes of
+    those sources. is_open: whether a document has begun and not ended; n_open_bytes: its text so far.
     """
 
     number: int
@@ -230,8 +230,8 @@ class _SourceState:
 class Reading:
     """One pass over a corpus: an iterator of `Block`s.
 
-    total: bytes on the disk, 0 where unknown; with `max_bytes`, bytes of text. n_skipped and messages: records left out
-    so far, and what was wrong with the first of them. skipped_files: files that were left out from some place on.
+    total: bytes on disk, 0 if unknown; with `max_bytes`, bytes of text. n_skipped: records skipped so far; messages:
+    the reasons for the first of them. skipped_files: files of which the rest was skipped.
     """
 
     def __init__(self, corpus: Corpus, start: Position, memory: int | None = None) -> None:
@@ -258,11 +258,11 @@ class Reading:
         return next(self._blocks)
 
     def stop(self) -> None:
-        """Ends a wait for data of a pipe, from any thread; reading raises ReadingStopped then."""
+        """Stops waiting for data of a pipe; can be called from any thread. Reading then raises ReadingStopped."""
         self._stop.set()
 
     def close(self) -> None:
-        """Closes what is open."""
+        """Closes open files."""
         self._blocks.close()
 
     def warn(self) -> None:
@@ -276,7 +276,7 @@ class Reading:
             warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
     def _expected(self) -> int:
-        """How much there is to read, in the unit of `Block.done`."""
+        """The total to read, in the unit of `Block.done`."""
         corpus = self._corpus
         if corpus.max_bytes is None:
             return sum(self._sizes)
@@ -407,7 +407,7 @@ class Reading:
         reader = self._rows_reader(source.name)
         with tempfile.TemporaryFile() as whole:
             if compression is not None or not file.seekable():
-                # Both formats are read from several places at once.
+                # Both formats need random access.
                 for piece in pieces_of(file, compression, source.name, memory=self._memory):
                     whole.write(piece)
                 whole.seek(0)

@@ -22,11 +22,11 @@ from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.writers import parquet
 
-__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "is_there", "name_of", "remove"]
+__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "exists", "name_of", "remove"]
 
 _JSON_NAME: Final = "manifest.json"
 _PARQUET_NAME: Final = "_manifest.parquet"
-# The one that is looked for first comes first: folders of Parquet once had a manifest.json.
+# In the order of lookup: earlier versions wrote manifest.json beside Parquet shards too.
 NAMES: Final = (_PARQUET_NAME, _JSON_NAME)
 PARTIALS: Final = tuple(f".{name}.partial" for name in NAMES)
 SCHEMA: Final = "pairloom-tokens-2"
@@ -38,10 +38,10 @@ _PLAIN_KEYS = ("model", "config", "config_sha256", "inputs", "format", "dtype", 
 
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """A place between two documents of the corpus.
+    """A boundary between two documents of the corpus, from which a run resumes.
 
-    source: number of the input; documents: how many of its documents lie before. source_bytes and source_skipped: text
-    and left out records of the inputs before it.
+    source: index of the input; documents: number of its documents before the boundary. source_bytes and source_skipped:
+    bytes of text, and skipped records, of earlier inputs.
     """
 
     source: int = 0
@@ -88,7 +88,7 @@ class Manifest:
 
     @property
     def special_literals(self) -> dict[str, int]:
-        """The literals of special tokens that are plain text in all shards, and how often each is there."""
+        """How often the literal of each special token occurs as plain text, in all shards."""
         totals: dict[str, int] = {}
         for shard in self.shards:
             for token, n in shard.get("special_literals", {}).items():
@@ -112,7 +112,7 @@ class Manifest:
         content["indexes"] = self.indexes
         content["skipped_files"] = [file._asdict() for file in self.skipped_files]
         if self.complete:
-            # Copies of a corpus give the same manifest; times matter only while a run may go on.
+            # Copies of a corpus give the same manifest; modification times matter only to an unfinished run.
             content["inputs"] = [{"path": entry["path"], "bytes": entry["bytes"]} for entry in self.inputs]
         else:
             content["next"] = dataclasses.asdict(self.next)
@@ -121,7 +121,7 @@ class Manifest:
         return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
 
     def save(self, folder: Path) -> None:
-        """Writes it into `folder`, over an older one, atomically."""
+        """Writes it into `folder` atomically, replacing an older one."""
         name = name_of(self.format)
         partial = folder / f".{name}.partial"
         try:
@@ -139,7 +139,7 @@ class Manifest:
         sync_directory(folder)
 
     def replace(self, folder: Path, **changes: Any) -> None:
-        """Changes it in `folder` and then here: where that fails it says what the folder's says."""
+        """Saves the changed manifest, then changes this object, so that both agree if saving fails."""
         changed = dataclasses.replace(self, **changes)
         changed.save(folder)
         vars(self).update(vars(changed))
@@ -170,9 +170,9 @@ class Manifest:
         )
         if content["schema"] == _OLD_SCHEMA:
             found.old_bytes = content["totals"]["bytes"]
-            # What was not to be chosen then.
+            # Options that did not exist in that version.
             found.config = {"bos_id": None, "specials": "recognise", **found.config}
-        # Read here, so that what is damaged is found now.
+        # Computed here, so that damage is found now.
         _ = (found.documents, found.tokens, found.text_bytes, found.special_literals)
         return found
 
@@ -182,7 +182,7 @@ def name_of(format: str) -> str:
     return _PARQUET_NAME if format == "parquet" else _JSON_NAME
 
 
-def is_there(folder: Path) -> bool:
+def exists(folder: Path) -> bool:
     """Whether `folder` holds a manifest."""
     return any((folder / name).exists() for name in NAMES)
 

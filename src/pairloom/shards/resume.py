@@ -21,16 +21,16 @@ from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.shards import read_shard
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Continuation", "check_same_documents", "continued"]
+__all__ = ["ResumePlan", "check_same_documents", "plan_resume"]
 
 _REMEDY = "put it back as it was, start in a new folder, or write such shards again (resume=True, rewrite=True)"
 
 
-class Continuation(NamedTuple):
-    """How a run goes on.
+class ResumePlan(NamedTuple):
+    """How a run resumes.
 
-    manifest: what is kept, with the inputs of today. is_changed: whether the place lies in an input that has changed,
-    so that its documents must be compared. notes: what the user should know.
+    manifest: the shards that are kept, with today's inputs. is_changed: whether the input that contains the resume
+    point has changed, so that its documents must be compared. notes: warnings for the user.
     """
 
     manifest: Manifest
@@ -38,30 +38,30 @@ class Continuation(NamedTuple):
     notes: list[str]
 
 
-def continued(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool) -> Continuation:
-    """How the run that left `found` in `folder` goes on as the run that `fresh` would begin.
+def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool) -> ResumePlan:
+    """Plans how the run that left `found` in `folder` resumes as the run described by `fresh`.
 
-    rewrite: finished shards may be written again where their inputs changed. Raises ResumeError.
+    rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
     """
     _check_options(folder, found, fresh)
     if found.complete and _plain(found.inputs) == _plain(fresh.inputs):
-        return Continuation(found, False, [])
+        return ResumePlan(found, False, [])
     repaired = _repaired(found, fresh)
     if found.complete and repaired and not rewrite:
-        return Continuation(found, False, [_stays_out(path) for path in repaired])
+        return ResumePlan(found, False, [_skipped_note(path) for path in repaired])
     if found.complete:
         found = _without_last(folder, found, fresh.config["shard_tokens"])
     if found.inputs == fresh.inputs:
-        return Continuation(found, False, [])
-    return _Alignment(folder, found, fresh, rewrite).result()
+        return ResumePlan(found, False, [])
+    return _InputComparison(folder, found, fresh, rewrite).result()
 
 
 def _check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
-    """Raises ResumeError naming what differs between the run in `folder` and the one that is asked for."""
+    """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
     if found.model != fresh.model:
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
     for key, value in fresh.config.items():
-        # A token says the same as its id; folders of earlier versions hold the id alone.
+        # eot_id and bos_id are compared instead; earlier versions stored only those.
         if key in found.config and found.config[key] != value and key not in ("eot", "bos"):
             raise ResumeError(
                 f"{folder}: was made with {key} {found.config[key]!r}, not {value!r}; resume with the same, or start "
@@ -74,7 +74,7 @@ def _plain(inputs: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 
 def _repaired(found: Manifest, fresh: Manifest) -> list[str]:
-    """The inputs that were left out and have changed since, where nothing else has."""
+    """Paths of skipped inputs that have changed since, if no other input has."""
     skipped = {file.input for file in found.skipped_files}
     pairs = list(zip(_plain(found.inputs), _plain(fresh.inputs), strict=False))
     changed = [number for number, (old, new) in enumerate(pairs) if old != new]
@@ -82,18 +82,18 @@ def _repaired(found: Manifest, fresh: Manifest) -> list[str]:
     return [pairs[number][0][0] for number in changed] if is_all and all(a[0] == b[0] for a, b in pairs) else []
 
 
-def _stays_out(path: str) -> str:
+def _skipped_note(path: str) -> str:
     return (
-        f"{path} could not be read when the run came to it, and has changed since; what was left out of it stays left "
-        "out: tokenize it in a folder of its own, or resume with rewrite=True"
+        f"{path} could not be read in the earlier run and has changed since; its skipped documents remain skipped: "
+        "tokenize it into a folder of its own, or resume with rewrite=True"
     )
 
 
 def _without_last(folder: Path, found: Manifest, shard_tokens: int) -> Manifest:
-    """The manifest of a finished run as it was before its last shard, which is not full and gets more."""
+    """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
     if found.shards and "next" not in found.shards[-1]:
         raise ResumeError(
-            f"{folder}: was finished by an earlier version, which left no place to go on from; tokenize the new inputs "
+            f"{folder}: was finished by an earlier version, which stored no resume point; tokenize the new inputs "
             "in a folder of their own"
         )
     n_kept = len(found.shards)
@@ -117,8 +117,8 @@ def _first_shards(found: Manifest, n_kept: int) -> Manifest:
     )
 
 
-class _Alignment:
-    """Compares the inputs before the point, of then and of today, one after the other."""
+class _InputComparison:
+    """Compares the earlier run's inputs up to the resume point with today's, in order."""
 
     def __init__(self, folder: Path, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
         self._folder = folder
@@ -128,13 +128,13 @@ class _Alignment:
         self._skipped = {file.input: file for file in found.skipped_files if file.input < found.next.source}
         self._notes: list[str] = []
         self._touched: list[str] = []
-        # Numbers of then -> numbers of today.
+        # Index of an input then -> index today.
         self._numbers: dict[int, int] = {}
-        # What the shards know of an input that has changed since, and was left out.
+        # Manifest entries of inputs that were skipped and have changed since, by today's index.
         self._kept_entries: dict[int, dict[str, Any]] = {}
         self._is_changed = False
 
-    def result(self) -> Continuation:
+    def result(self) -> ResumePlan:
         point = self._found.next
         n_concerned = point.source + (1 if point.documents else 0)
         for number in range(n_concerned):
@@ -145,20 +145,20 @@ class _Alignment:
                 raise ResumeError(f"{self._folder}: {problem}, but finished shards hold its documents; {_REMEDY}")
         if self._touched:
             self._notes.append(
-                f"{len(self._touched)} inputs have other times of modification than when they were read, the first is "
-                f"{self._touched[0]}; finished shards hold what they were then"
+                f"{len(self._touched)} inputs have other modification times than when they were read, the first is "
+                f"{self._touched[0]}; finished shards hold their earlier content"
             )
-        return Continuation(self._renumbered(self._found), self._is_changed, self._notes)
+        return ResumePlan(self._renumbered(self._found), self._is_changed, self._notes)
 
     def _compare(self, number: int) -> str | None:
-        """What forbids to go on because of input `number`; None where nothing does."""
+        """Why input `number` prevents resuming; None if it does not."""
         old = self._found.inputs[number]
         at = len(self._numbers)
         new = self._fresh.inputs[at] if at < len(self._fresh.inputs) else None
         skipped = self._skipped.get(number)
         if new is None or new["path"] != old["path"]:
             if skipped is not None and not skipped.documents:
-                # It gave nothing then, and gives nothing now.
+                # It contributed no documents then and contributes none now.
                 return None
             if any(entry["path"] == old["path"] for entry in self._fresh.inputs[at:]):
                 return f"{new['path'] if new else ''} stands before {old['path']} now"
@@ -169,7 +169,7 @@ class _Alignment:
         if skipped is not None and (is_other_size or is_other_time):
             if self._rewrite:
                 return f"{old['path']} has changed"
-            self._notes.append(_stays_out(old["path"]))
+            self._notes.append(_skipped_note(old["path"]))
             self._kept_entries[at] = old
             return None
         if number == self._found.next.source:
@@ -180,22 +180,22 @@ class _Alignment:
             self._touched.append(old["path"])
         return None
 
-    def _rewritten(self, number: int, problem: str) -> Continuation:
-        """Goes back to the last shard before which input `number` had not begun."""
+    def _rewritten(self, number: int, problem: str) -> ResumePlan:
+        """Keeps the shards that ended before input `number` began."""
         shards = self._found.shards
         if any("next" not in shard for shard in shards):
             raise ResumeError(
-                f"{self._folder}: {problem}, and the run was begun by an earlier version, which left no places to go "
-                "back to; start in a new folder"
+                f"{self._folder}: {problem}, and the run was begun by an earlier version, which stored no resume "
+                "points; start in a new folder"
             )
         n_kept = sum(shard["next"]["source"] < number for shard in shards)
         self._notes = [f"{problem}; {len(shards) - n_kept} finished shards are written again"]
-        return Continuation(self._renumbered(_first_shards(self._found, n_kept)), False, self._notes)
+        return ResumePlan(self._renumbered(_first_shards(self._found, n_kept)), False, self._notes)
 
     def _renumbered(self, manifest: Manifest) -> Manifest:
-        """The manifest with the inputs of today."""
+        """The manifest with today's inputs and their indices."""
         point = manifest.next
-        # Before the first document of an input, what counts is how many inputs come before.
+        # At the start of an input, only the number of inputs before it matters.
         source = self._numbers[point.source] if point.documents else sum(n < point.source for n in self._numbers)
         return dataclasses.replace(
             manifest,
@@ -221,14 +221,14 @@ class _Alignment:
 def check_same_documents(
     tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest, options: dict[str, Any]
 ) -> None:
-    """Raises ResumeError unless the documents before the place are those in the shards.
+    """Raises ResumeError unless the documents before the resume point equal those in the shards.
 
-    options: those of the block encoder. Only the input in which the place lies is read.
+    options: those of the block encoder. Only the input that contains the resume point is read.
     """
     point = manifest.next
     reading = corpus.read(Position(point.source, 0, point.source_bytes, point.source_skipped))
     encoder = tokenizer.block_encoder(**options)
-    stored = _Stored(folder, manifest, manifest.documents - point.documents)
+    stored = _StoredDocuments(folder, manifest, manifest.documents - point.documents)
     n_documents, is_same = 0, True
     try:
         for block in reading:
@@ -242,25 +242,25 @@ def check_same_documents(
             n_documents += len(ends)
             if n_documents >= point.documents:
                 ids = ids[: int(ends[-1])]
-            is_same = stored.goes_on_with(ids, ends)
+            is_same = stored.matches_next(ids, ends)
     finally:
         reading.close()
     if not is_same or n_documents < point.documents:
         name = manifest.inputs[point.source]["path"]
         raise ResumeError(
-            f"{folder}: {name} has changed, also in the {point.documents} documents that finished shards hold; "
+            f"{folder}: {name} has changed, also in its first {point.documents} documents, which finished shards hold; "
             f"{_REMEDY}"
         )
 
 
-class _Stored:
-    """The documents in the shards of a folder from some number on, to be compared with others."""
+class _StoredDocuments:
+    """The documents in the shards of a folder from number `first` on, for comparison."""
 
     def __init__(self, folder: Path, manifest: Manifest, first: int) -> None:
         self._shards = self._read(folder, manifest, first)
         self._ids: npt.NDArray[Any] = np.zeros(0, np.uint32)
         self._lengths: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        # Ids of the document that is open.
+        # Ids of the open document.
         self._n_open = 0
 
     @staticmethod
@@ -275,7 +275,7 @@ class _Stored:
                 yield ids[int(offsets[0]) :], np.diff(offsets)
             before = after
 
-    def goes_on_with(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> bool:
+    def matches_next(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> bool:
         """Whether these are the next ids and ends of documents."""
         lengths = np.diff(ends, prepend=0)
         if len(lengths):

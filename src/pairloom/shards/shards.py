@@ -26,25 +26,25 @@ from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.writers import bin, megatron, npy, parquet
 
-__all__ = ["FORMATS", "Batch", "Publisher", "Shard", "Shards", "clear", "is_ours", "read_shard"]
+__all__ = ["FORMATS", "Batch", "Publisher", "Shard", "Shards", "clear", "is_run_file", "read_shard"]
 
 _MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
 
 FORMATS = tuple(_MODULES)
-"""What shards can be written as."""
+"""The formats that shards can be written in."""
 
-_OURS = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
+_SHARD_FILE = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
 _HASH_BYTES = 1 << 18
 
 
 class Batch(NamedTuple):
-    """Some ids of one source.
+    """Ids of consecutive documents of one source.
 
-    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run; first: how many
-    documents of the source ended before. literals: int64 [n, 3] of (document, special token, how often): literals that
-    are plain text, in the order of the documents, which are counted by the ends before them. source_bytes and
-    source_skipped: as in `ResumePoint`. skipped_files: inputs before this one that were left out from some place on.
-    withdraws: there is nothing but the end of a document that is taken back.
+    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run; first: number of
+    documents of the source that ended before. literals: int64 [n, 3] of (document, special token, count), literals that
+    are plain text, in the order of the documents; a document is numbered by the ends before it. source_bytes and
+    source_skipped: as in `ResumePoint`. skipped_files: earlier inputs of which the rest was skipped.
+    withdraws: the batch holds no ids; the open document must be discarded.
     """
 
     ids: npt.NDArray[Any]
@@ -67,20 +67,20 @@ class _Writer(Protocol):
 
 
 def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
-    """The type that ids are written as."""
+    """The dtype of the ids in the files."""
     dtype: np.dtype[Any] = _MODULES[format].dtype(n_vocab)
     return dtype
 
 
-def is_ours(name: str) -> bool:
-    """Whether a run may have left a file of this name."""
-    return bool(_OURS.fullmatch(name)) or name in (*manifest_file.NAMES, *manifest_file.PARTIALS)
+def is_run_file(name: str) -> bool:
+    """Whether the name is one that a run writes."""
+    return bool(_SHARD_FILE.fullmatch(name)) or name in (*manifest_file.NAMES, *manifest_file.PARTIALS)
 
 
 def clear(folder: Path, n_kept: int) -> None:
-    """Removes what runs left in `folder`, but for the manifest and the first `n_kept` shards."""
+    """Removes partial files and all shards after the first `n_kept` from `folder`."""
     for path in folder.iterdir():
-        found = _OURS.fullmatch(path.name)
+        found = _SHARD_FILE.fullmatch(path.name)
         if path.name in manifest_file.PARTIALS or (found and (found[3] or int(found[1]) >= n_kept)):
             path.unlink()
 
@@ -95,9 +95,10 @@ def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArr
 
 
 class Shard(NamedTuple):
-    """A shard that is written, under its partial names, but not yet published.
+    """A shard that is written under partial names and not yet published.
 
-    n_bytes: its text. place: where the run goes on after it; skipped_files: inputs before that, which were left out.
+    n_bytes: bytes of its text. point: where the run resumes after it; skipped_files: inputs before that point of which
+    the rest was skipped.
     """
 
     number: int
@@ -110,10 +111,10 @@ class Shard(NamedTuple):
 
 
 class Shards:
-    """Writes shards into `folder`, going on after those that the manifest names; each goes to `publish` when written.
+    """Writes shards into `folder` after those that the manifest names, and passes each to `publish`.
 
-    What `publish` does (see `Publisher`) takes as long as the disk does: it is for a thread of its own. tokens: the
-    special tokens, in the order in which `Batch.literals` counts them.
+    `publish` (see `Publisher`) waits for the disk, so it should hand over to a thread. tokens: the special tokens, in
+    the order of the indices in `Batch.literals`.
     """
 
     def __init__(
@@ -143,14 +144,14 @@ class Shards:
         self._is_abandoned = False
 
     def add(self, batch: Batch) -> None:
-        """Writes ids, closing shards on the way."""
+        """Writes ids, ending shards on the way."""
         if batch.withdraws:
             self._withdraw()
             return
         ids, ends = batch.ids, batch.ends
         position, first, literal = 0, 0, 0
         while first < len(ends):
-            # The first document that fills the shard, or all that are there.
+            # Up to the first document that fills the shard, or all of them.
             wanted = position + self._shard_tokens - self._n_tokens - self._n_open_tokens
             last = min(int(np.searchsorted(ends, wanted)), len(ends) - 1)
             stop = int(ends[last])
@@ -174,13 +175,13 @@ class Shards:
         if self._n_documents:
             self._close()
         elif self._writer is not None:
-            # A document that was withdrawn was all it held.
+            # It held nothing but a document that was withdrawn.
             self._writer.abandon()
             self._writer = None
             clear(self._folder, self._number)
 
     def abandon(self) -> None:
-        """Closes the files of the shard that is not complete, and leaves them; nothing more is written."""
+        """Closes the files of the incomplete shard without removing them; nothing is written afterwards."""
         self._is_abandoned = True
         if self._writer is not None:
             with contextlib.suppress(OSError):
@@ -188,7 +189,7 @@ class Shards:
             self._writer = None
 
     def _withdraw(self) -> None:
-        """Takes back the document that has not ended."""
+        """Discards the open document."""
         if self._writer is not None and self._n_open_tokens:
             self._writer.withdraw()
         self._n_open_tokens = 0
@@ -236,7 +237,7 @@ class Shards:
 
 
 class Publisher:
-    """Makes written shards count: files safe on the disk and under their names, then the manifest."""
+    """Publishes written shards: sync the files, rename them, then name them in the manifest."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
@@ -252,7 +253,7 @@ class Publisher:
         with self._lock:
             if self._is_closed:
                 return
-            # The ids last, so that they never stand without their index.
+            # The ids last, so that they never exist without their index.
             for partial, path in reversed(paths):
                 partial.replace(path)
             sync_directory(self._folder)
@@ -277,19 +278,19 @@ class Publisher:
             )
 
     def close(self) -> None:
-        """Publishes nothing more; a shard that is about to be named in the manifest is waited for."""
+        """Stops publishing; waits for a shard that is being published."""
         with self._lock:
             self._is_closed = True
 
 
 def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
-    """Of each file of a shard, the ids first: its partial name, and its name."""
+    """(partial name, name) of each file of a shard, the ids first."""
     names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
     return [(folder / f".{name}.partial", folder / name) for name in names]
 
 
 def _digest(path: Path) -> str:
-    """The SHA-256 of a file, which is safe on the disk when this returns."""
+    """The SHA-256 of a file; syncs the file to disk."""
     with path.open("rb", buffering=0) as file:
         digest = hashlib.sha256()
         while data := file.read(_HASH_BYTES):

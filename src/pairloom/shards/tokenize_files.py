@@ -26,24 +26,24 @@ from pairloom.corpus import Corpus, Position
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.resume import check_same_documents, continued
-from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_ours
+from pairloom.shards.resume import check_same_documents, plan_resume
+from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_run_file
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["SHARD_TOKENS", "TokenizedFiles", "tokenize_files"]
 
 SHARD_TOKENS = 100_000_000
-"""Tokens after which a shard is closed, unless the caller says otherwise."""
+"""Default number of tokens after which a shard ends."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
 
 
 class TokenizedFiles:
-    """What `tokenize_files` made: the folder, its totals, and whether an earlier run had finished it already.
+    """The result of `tokenize_files`: the folder, its totals, and whether an earlier run had already finished it.
 
-    n_documents, n_tokens; n_bytes of text; n_skipped records and skipped_files (paths), which were left out;
-    special_literals: how often each special token's literal stands in the text as plain text; files: the shards.
+    n_documents, n_tokens, n_bytes (of text), n_skipped (records), skipped_files (paths). special_literals: how often
+    the literal of each special token occurs as plain text. files: the shards.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, was_complete: bool) -> None:
@@ -84,14 +84,14 @@ def tokenize_files(
     """Encodes every document of a corpus and writes shards of ids into a folder.
 
     model: a tokenizer or its file. inputs: paths, or a `Corpus`; `options` are those of `Corpus`.
-    output: a folder, new or empty. `overwrite` replaces the shards in it; `resume` goes on with them (and begins where
-    there are none): inputs may have changed behind the place where the run stopped, and new ones may follow; a finished
-    run to which nothing is added is left as it is. `rewrite`: finished shards whose inputs changed are written again.
-    format: "npy", "bin", "parquet" or "megatron", described in docs/shards.md. shard_tokens: a shard holds whole
-    documents, and is closed once it has so many tokens.
-    eot, bos: the special token whose id is put after, or before, each document; True where the tokenizer has only one.
-    specials: what literals of special tokens in the text are: "ordinary" text (they are counted, and a warning tells of
-    them), the ids of the tokens ("recognise"), or an "error".
+    output: a folder, new or empty. overwrite: replace the shards in it. resume: continue an interrupted run, or start
+    one; inputs after the point where it stopped may have changed, and new ones may follow; a finished run without new
+    inputs is left unchanged. rewrite: also write finished shards again if their inputs changed.
+    format: "npy", "bin", "parquet" or "megatron"; see docs/shards.md. shard_tokens: a shard holds whole documents and
+    ends once it has this many tokens.
+    eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
+    specials: literals of special tokens in the text are "ordinary" text (counted, with a warning), become the tokens'
+    ids ("recognise"), or are an "error".
 
     Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
     folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
@@ -119,11 +119,11 @@ def tokenize_files(
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads))
     try:
         with locked_folder(folder), reporter(progress) as report:
-            manifest = run.begin(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
+            manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
             if manifest.complete:
                 return TokenizedFiles(folder, manifest, was_complete=True)
             try:
-                run.go_on(manifest, report)
+                run.execute(manifest, report)
             except OSError as error:
                 if error.errno in _FULL:
                     raise _no_space(error, folder, len(manifest.shards)) from error
@@ -160,7 +160,7 @@ def _special(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
 
 
 class _Run:
-    """One call of `tokenize_files`, once its arguments are checked."""
+    """One call of `tokenize_files` after its arguments are checked."""
 
     def __init__(self, tokenizer: Tokenizer, corpus: Corpus, folder: Path, threads: int) -> None:
         self._tokenizer = tokenizer
@@ -168,32 +168,32 @@ class _Run:
         self._folder = folder
         self._threads = threads
 
-    def begin(self, fresh: Manifest, *, resume: bool, rewrite: bool, overwrite: bool) -> Manifest:
-        """The manifest to go on with: that of the folder, or the fresh one, written there."""
+    def prepare(self, fresh: Manifest, *, resume: bool, rewrite: bool, overwrite: bool) -> Manifest:
+        """The manifest to continue from: the folder's, or the fresh one after saving it."""
         folder = self._folder
         names = sorted(path.name for path in folder.iterdir())
-        is_there = manifest_file.is_there(folder)
-        if is_there and resume:
+        has_manifest = manifest_file.exists(folder)
+        if has_manifest and resume:
             return self._resumed(fresh, names, rewrite)
-        strangers = [name for name in names if not is_ours(name)]
-        if strangers or (is_there and not overwrite):
-            if is_there and not overwrite:
+        others = [name for name in names if not is_run_file(name)]
+        if others or (has_manifest and not overwrite):
+            if has_manifest and not overwrite:
                 remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
             else:
-                remedy = f"is not empty: it holds {strangers[0]}; name a new folder"
+                remedy = f"is not empty: it holds {others[0]}; name a new folder"
             raise FileExistsError(errno.EEXIST, remedy, str(folder))
         if names and not (resume or overwrite):
-            raise FileExistsError(errno.EEXIST, "holds what a killed run left; resume it (resume=True)", str(folder))
+            raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
         manifest_file.remove(folder)
         clear(folder, 0)
         fresh.save(folder)
         return fresh
 
     def _resumed(self, fresh: Manifest, names: list[str], rewrite: bool) -> Manifest:
-        """The manifest of the folder, for the inputs of today."""
+        """The manifest of the folder, updated to today's inputs."""
         folder = self._folder
         found = Manifest.load(folder)
-        manifest, is_changed, notes = continued(folder, found, fresh, rewrite=rewrite)
+        manifest, is_changed, notes = plan_resume(folder, found, fresh, rewrite=rewrite)
         missing = [shard["file"] for shard in [*manifest.shards, *manifest.indexes] if shard["file"] not in names]
         if missing:
             raise ResumeError(f"{folder}: {missing[0]} is in the manifest, but not there; start again in a new folder")
@@ -221,8 +221,8 @@ class _Run:
             "threads": self._threads,
         }
 
-    def go_on(self, manifest: Manifest, report: Any) -> None:
-        """Reads, encodes and writes from where the manifest ends to the end of the corpus."""
+    def execute(self, manifest: Manifest, report: Any) -> None:
+        """Reads, encodes and writes from the manifest's resume point to the end of the corpus."""
         point = manifest.next
         reading = self._corpus.read(Position(point.source, point.documents, point.source_bytes, point.source_skipped))
         reading.skipped_files.extend(manifest.skipped_files)
@@ -233,7 +233,7 @@ class _Run:
         skipped_files = tuple(manifest.skipped_files)
         last_report = (0, 0)
         with self._publishing(manifest) as shards:
-            # What was encoded before an input turns out to be damaged is written.
+            # always: documents encoded before an input turns out to be damaged are still written.
             with ReadAhead(reading) as blocks, WriteBehind(shards.add, always=True) as write:
                 if report is not None:
                     report("encode", 0, reading.total)
@@ -264,7 +264,7 @@ class _Run:
                     n_bytes += documents.n_bytes
                     n_open_bytes = documents.n_open_bytes + (0 if len(documents) else n_open_bytes)
                     n_tokens += len(ids)
-                    # Their memory is wanted for the next.
+                    # Frees their memory before the next block is encoded.
                     del ids, ends, byte_ends, documents
                     if report is not None:
                         last_report = (block.done, max(reading.total, block.done))
@@ -283,7 +283,7 @@ class _Run:
 
     @contextlib.contextmanager
     def _publishing(self, manifest: Manifest) -> Iterator[Shards]:
-        """Shards, each published while the next is written; after an exception, the whole ones are there, no others."""
+        """Shards published in a thread. On error, completed shards remain and partial files are removed."""
         publisher = Publisher(self._folder, manifest)
         tokens = list(self._tokenizer.special_tokens)
         shards: Shards | None = None
@@ -301,7 +301,7 @@ class _Run:
 
 
 def _warn_of_literals(literals: dict[str, int]) -> None:
-    """Tells of special tokens that stand in the text as plain text."""
+    """Warns if literals of special tokens were encoded as plain text."""
     if not literals:
         return
     some = sorted(literals, key=lambda token: -literals[token])[:_MOST_LISTED]
