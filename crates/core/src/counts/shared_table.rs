@@ -171,7 +171,7 @@ fn reserve(table: &mut HashTable<LongEntry>, budget: &Budget) -> Result<()> {
     budget.take(n_buckets.saturating_mul(size_of::<LongEntry>() + 1) + 16, TABLE)?;
     let before = table.allocation_size();
     table.try_reserve(1, |entry| entry.hash).map_err(Error::out_of_memory(TABLE))?;
-    budget.give(before);
+    budget.give_freed(before);
     Ok(())
 }
 
@@ -183,7 +183,7 @@ pub(super) fn append(arena: &mut Vec<u8>, bytes: &[u8], budget: &Budget) -> Resu
         let wanted = (arena.len() + bytes.len()).max(arena.len() + arena.len() / 2).max(256);
         budget.take(wanted, ARENA)?;
         arena.try_reserve_exact(wanted - arena.len()).map_err(Error::out_of_memory(ARENA))?;
-        budget.give(before);
+        budget.give_freed(before);
     }
     arena.extend_from_slice(bytes);
     Ok(())

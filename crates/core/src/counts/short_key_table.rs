@@ -83,7 +83,9 @@ impl ShortKeyTable {
         for &slot in old.iter().filter(|slot| slot.0 != PretokenKey::EMPTY) {
             *self.slot_of(slot.0, hasher.hash(slot.0)) = slot;
         }
-        budget.give(old.len() * size_of::<Slot>());
+        let n_bytes = old.len() * size_of::<Slot>();
+        drop(old);
+        budget.give_freed(n_bytes);
         Ok(())
     }
 }
