@@ -17,6 +17,7 @@ mod cut_points;
 mod jobs;
 mod local_counts;
 mod local_table;
+mod long_table;
 mod merge;
 mod part;
 mod pretoken_counts;

@@ -24,9 +24,8 @@ use super::cache::key::CACHED_BYTES;
 use super::cache::lookup::{Avx2, Avx512};
 use super::cache::lookup::{BATCH, Batch, Lookup, Portable};
 use super::cache::{Cache, TableHandle};
-use super::merge::by_rank;
-use super::merge::heap::{self, HeapScratch};
 use super::merge::short::{self, ShortScratch};
+use super::merge::{by_rank, heap};
 use super::output::Output;
 use super::shared::Shared;
 use crate::cpu::CpuTier;
@@ -56,7 +55,6 @@ pub(super) struct PretokenEncoder {
     /// The batch at hand and the next one.
     batches: [Batch; 2],
     short: ShortScratch,
-    heap: HeapScratch,
     /// The ids of the pretoken at hand.
     ids: Vec<u32>,
 }
@@ -67,7 +65,6 @@ impl PretokenEncoder {
             handle,
             batches: [Batch::new(), Batch::new()],
             short: ShortScratch::default(),
-            heap: HeapScratch::default(),
             ids: Vec::new(),
         }
     }
@@ -246,7 +243,7 @@ impl PretokenEncoder {
                 if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
                     by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
                 } else if part.len() > CACHED_BYTES {
-                    heap::merge(vocabulary, part, &mut self.heap, |id| output.put(id))?;
+                    heap::merge(vocabulary, part, |id| output.put(id))?;
                 } else {
                     self.encode_part(shared, part)?;
                     output.extend(self.ids.iter().copied())?;
@@ -307,7 +304,7 @@ impl PretokenEncoder {
         if part.len() <= short::MOST_BYTES {
             return short::merge(vocabulary, part, &mut self.short, &mut self.ids);
         }
-        heap::merge(vocabulary, part, &mut self.heap, |id| {
+        heap::merge(vocabulary, part, |id| {
             self.ids.push(id);
             Ok(())
         })

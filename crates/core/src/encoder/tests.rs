@@ -87,11 +87,11 @@ fn encode_of_long_pretokens_equals_the_definition() {
 #[test]
 fn merges_of_any_text_equal_the_definition() {
     for (setting, mut random) in settings() {
-        let (vocabulary, mut scratch) = (setting.vocabulary(), merge::heap::HeapScratch::default());
+        let vocabulary = setting.vocabulary();
         for n in [1, 2, 3, 10, 100, 1000] {
             let text = setting.text(&mut random, n);
             let (mut by_heap, mut by_rank_ids) = (Vec::new(), Vec::new());
-            let heap = merge::heap::merge(&vocabulary, text.as_bytes(), &mut scratch, |id| {
+            let heap = merge::heap::merge(&vocabulary, text.as_bytes(), |id| {
                 by_heap.push(id);
                 Ok(())
             });
@@ -138,7 +138,7 @@ fn merges_of_runs_equal_the_definition() {
         .unwrap();
         let text: Vec<u8> = (0..7 + random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
         let (mut expected, mut by_rank_ids) = (Vec::new(), Vec::new());
-        merge::heap::merge(&vocabulary, &text, &mut merge::heap::HeapScratch::default(), |id| {
+        merge::heap::merge(&vocabulary, &text, |id| {
             expected.push(id);
             Ok(())
         })

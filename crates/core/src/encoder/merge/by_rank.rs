@@ -8,8 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::spans::Spans;
-use super::symbols::{WHAT, candidate};
+use super::spans::{Spans, WHAT, candidate};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;

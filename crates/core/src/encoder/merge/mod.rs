@@ -15,4 +15,3 @@ pub(super) mod heap;
 pub mod naive;
 pub(super) mod short;
 mod spans;
-mod symbols;

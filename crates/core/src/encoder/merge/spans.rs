@@ -1,4 +1,4 @@
-//! The symbols of a very long pretoken while it is merged, in four bytes for each byte of the pretoken.
+//! The symbols of a long pretoken while it is merged, in four bytes for each byte of the pretoken.
 //!
 //! For a symbol of the bytes `at..end`, slot `at` holds its id. If it is longer than a byte, slot `end - 1` holds its
 //! length and the mark [`NOT_A_START`]. So the next symbol begins at `at` plus the length of the token, and the one
@@ -8,11 +8,13 @@
 //! Other slots inside of a symbol are never read. The rank of a pair is not stored: looking it up again costs less than
 //! the memory.
 
-use super::symbols::WHAT;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
+
+/// What is reserved; named in [`Error::OutOfMemory`].
+pub(super) const WHAT: &str = "the merging of a long pretoken";
 
 /// The mark of a slot where no symbol begins; ids and lengths are smaller.
 const NOT_A_START: u32 = 1 << 31;
@@ -102,4 +104,9 @@ impl<'v> Spans<'v> {
 /// The length of a token in bytes. A merged token has just the bytes of its parts, so this is the length of its symbol.
 fn n_bytes(vocabulary: &Vocabulary, id: u32) -> u32 {
     vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
+}
+
+/// A candidate as a number: the least is the pair of lowest rank, leftmost.
+pub(super) fn candidate(rank: u32, at: u32) -> u64 {
+    u64::from(rank) << 32 | u64::from(at)
 }
