@@ -22,7 +22,7 @@ use std::ops::Range;
 use super::cache::key::CACHED_BYTES;
 #[cfg(target_arch = "x86_64")]
 use super::cache::lookup::{Avx2, Avx512};
-use super::cache::lookup::{BATCH, Batch, Lookup, Portable};
+use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query};
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, heap};
@@ -145,18 +145,18 @@ impl PretokenEncoder {
         let mut chunks = ends.chunks(BATCH);
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let mut current = 0;
+        let query = Query { hasher, table: self.handle.table.view(), text: &padded };
         // SAFETY: The processor has the instructions; ends ascend and lie within the text.
-        unsafe {
-            L::look_up(&mut self.batches[current], hasher, self.handle.table.view(), &padded, start, ends)
-        };
+        unsafe { L::look_up(&mut self.batches[current], &query, start, ends) };
         loop {
-            let table = self.handle.table.view();
+            // `encode_new` may have changed the table.
+            let query = Query { hasher, table: self.handle.table.view(), text: &padded };
             self.batches[current].prefetch_records(&self.handle.table);
             let end = ends.last().copied().unwrap_or(start);
             let next = chunks.next();
             if let Some(next) = next {
                 // SAFETY: as above.
-                unsafe { L::look_up(&mut self.batches[current ^ 1], hasher, table, &padded, end, next) };
+                unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
             let mut n_done = 0;
             loop {

@@ -46,6 +46,14 @@ impl Batch {
     }
 }
 
+/// Where a batch is looked up, and the text of its pretokens.
+#[derive(Clone, Copy)]
+pub(in crate::encoder) struct Query<'a> {
+    pub(in crate::encoder) hasher: KeyHasher,
+    pub(in crate::encoder) table: View<'a>,
+    pub(in crate::encoder) text: &'a PaddedText<'a>,
+}
+
 /// The instructions by which a batch is found.
 pub(in crate::encoder) trait Lookup {
     /// Makes the keys of the pretokens that end at `ends`, at most [`BATCH`], the first of which begins at `start`, and
@@ -54,14 +62,7 @@ pub(in crate::encoder) trait Lookup {
     /// # Safety
     /// The processor has the instructions, the hasher's tier asks for them; ends ascend from `start` and lie within the
     /// text.
-    unsafe fn look_up(
-        batch: &mut Batch,
-        hasher: KeyHasher,
-        table: View<'_>,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[usize],
-    );
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]);
 
     /// [`View::inline_ids`].
     ///
@@ -75,14 +76,8 @@ pub(in crate::encoder) trait Lookup {
 /// # Safety
 /// As for that function.
 #[inline(always)]
-unsafe fn look_up_by<H: HashKey>(
-    batch: &mut Batch,
-    hasher: KeyHasher,
-    table: View<'_>,
-    text: &PaddedText<'_>,
-    mut start: usize,
-    ends: &[usize],
-) {
+unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, mut start: usize, ends: &[usize]) {
+    let Query { hasher, table, text } = *query;
     let mut long = 0;
     for (index, (&end, (key, slot))) in
         ends.iter().zip(batch.keys.iter_mut().zip(&mut batch.slots)).enumerate()
@@ -110,16 +105,9 @@ pub(in crate::encoder) struct Portable;
 
 impl Lookup for Portable {
     #[inline(always)]
-    unsafe fn look_up(
-        batch: &mut Batch,
-        hasher: KeyHasher,
-        table: View<'_>,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[usize],
-    ) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
-        unsafe { look_up_by::<Folded>(batch, hasher, table, text, start, ends) };
+        unsafe { look_up_by::<Folded>(batch, query, start, ends) };
     }
 
     #[inline(always)]
@@ -135,16 +123,9 @@ pub(in crate::encoder) struct Avx2;
 #[cfg(target_arch = "x86_64")]
 impl Lookup for Avx2 {
     #[inline(always)]
-    unsafe fn look_up(
-        batch: &mut Batch,
-        hasher: KeyHasher,
-        table: View<'_>,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[usize],
-    ) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
-        unsafe { look_up_by::<Aes>(batch, hasher, table, text, start, ends) };
+        unsafe { look_up_by::<Aes>(batch, query, start, ends) };
     }
 
     #[inline]
@@ -182,16 +163,10 @@ pub(in crate::encoder) struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Lookup for Avx512 {
     #[inline(always)]
-    unsafe fn look_up(
-        batch: &mut Batch,
-        hasher: KeyHasher,
-        table: View<'_>,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[usize],
-    ) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         use std::arch::x86_64::*;
         debug_assert!(ends.len() <= BATCH);
+        let Query { hasher, table, text } = *query;
         let (mut begin, mut long) = (start, 0u64);
         // SAFETY: the caller vouches for the processor and for the ends: at most as many as the batch has keys and slots,
         // all within the text. A masked load reads only what the mask names, which are bytes of the pretoken. The bits
