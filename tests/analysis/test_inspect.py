@@ -121,7 +121,7 @@ def test_the_command_says_all(model: Path) -> None:
         "pattern                gpt2",
         "  258 '<|endoftext|>'",
         "  257 ' ab' (3 bytes)",
-        "unreachable: no merging makes: 0",
+        "unreachable by merging: 0",
         "duplicates: 0",
         "18 bytes, 5 tokens: 256:'ab' 258:'<|endoftext|>' 32:' ' 195:b'\\xc3' 169:b'\\xa9'",
     ):

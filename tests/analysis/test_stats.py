@@ -288,7 +288,7 @@ def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> No
     assert (report["documents"], report["skipped"]) == (len(DOCUMENTS), 1)
     assert b"warning: 1 records" in done.stderr
     done = run("stats", "--model", model, "--input", tmp_path / "folder", "--skip-bad")
-    assert done.stdout.decode().splitlines()[-1] == "records left out     1"
+    assert done.stdout.decode().splitlines()[-1] == "records skipped      1"
 
 
 def test_a_pipe_can_be_measured(model: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.cli import messages
 from pairloom.cli.commands import COMMANDS
-from pairloom.cli.messages import error_message, in_words_of_options
+from pairloom.cli.messages import error_message, with_option_names
 from tests.cli.commands import run
 from tests.cli.test_help import parser_of
 from tests.corpus.files import write_parquet
@@ -121,7 +121,7 @@ def test_names_that_messages_quote_stay_as_they_are() -> None:
         "d/threads must be: broken",
         "separator.txt: invalid UTF-8",
     ):
-        assert in_words_of_options(message) == message
+        assert with_option_names(message) == message
 
 
 def test_paths_are_plain() -> None:

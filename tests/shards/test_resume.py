@@ -151,7 +151,7 @@ def test_an_input_that_says_something_else_is_refused(
         lines[at] = json_lines([text]).encode()
     paths[2].write_bytes(b"".join(lines))
     before = contents(out)
-    with pytest.raises(ResumeError, match=r"2\.jsonl has changed, also in the \d+ documents.*rewrite=True"):
+    with pytest.raises(ResumeError, match=r"2\.jsonl has changed, also in its first \d+ documents.*rewrite=True"):
         tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
     assert contents(out) == before
 

@@ -17,7 +17,7 @@ from pairloom.cli.signals import Interruptions
 
 __all__ = ["COMMANDS", "parser", "run"]
 
-# One small module a command; each has HELP, add_arguments(parser) and run(args).
+# Each command is a module with HELP, add_arguments(parser) and run(args).
 COMMANDS = (
     "train",
     "encode",
@@ -32,7 +32,7 @@ COMMANDS = (
 )
 
 
-# Those that may take so long that progress is of interest.
+# Commands that may take long and report progress.
 _LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare"})
 
 
@@ -47,15 +47,15 @@ class _Command(Protocol):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Says of an option that it is not there before it asks for others that are missing."""
+    """Reports unknown options before missing required ones."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse has it; exits with 2 at an option that the command does not have."""
+        """As argparse, but exits with 2 at the first unknown option."""
         for argument in args or ():
             name = argument.partition("=")[0]
             if name == "--":
                 break
-            # What has a space in it is a value.
+            # An argument with a space is a value.
             if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
                 close = difflib.get_close_matches(name, self._option_string_actions, n=1)
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
@@ -80,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
-    """Parses the command line and runs one command; the exit status."""
-    _open_what_is_closed()
+    """Parses the command line and runs one command; returns the exit status."""
+    _open_closed_streams()
     args = parser().parse_args(argv)
     args.console = Console(quiet=getattr(args, "quiet", False), log_json=getattr(args, "log_json", False))
     say = args.console.say
@@ -93,7 +93,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
             status = args.run(args) or 0
         sys.stdout.flush()
     except BaseException as error:
-        # An exception may have been made of the one that a signal raised: the signal is what counts.
+        # The signal's exception may have been turned into another one.
         if interruptions.number or isinstance(error, KeyboardInterrupt):
             say("interrupted", interruptions.message)
             status = interruptions.status
@@ -101,14 +101,14 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
             status = _status_of(error, say)
             if status is None:
                 raise
-    _forget_stdout()
+    _discard_stdout()
     return status
 
 
 def _status_of(error: BaseException, say: Say) -> int | None:
-    """Tells of an error; the exit status, None for one that is a bug."""
+    """Reports an error; returns the exit status, or None for an unexpected exception (a bug)."""
     if isinstance(error, BrokenPipeError):
-        # The reader has gone, and knows why.
+        # The reader closed the pipe: not a failure.
         return 0
     if isinstance(error, UsageError):
         say("error", str(error))
@@ -122,8 +122,8 @@ def _status_of(error: BaseException, say: Say) -> int | None:
     return None
 
 
-def _open_what_is_closed() -> None:
-    """Opens /dev/null for standard streams that are closed, lest the files of the command take their numbers."""
+def _open_closed_streams() -> None:
+    """Opens /dev/null for closed standard streams, so that no file gets descriptor 0, 1 or 2."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -131,8 +131,8 @@ def _open_what_is_closed() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _forget_stdout() -> None:
-    """Keeps the interpreter from complaining at its exit of what could not be written."""
+def _discard_stdout() -> None:
+    """Keeps the interpreter from reporting at exit that stdout cannot be written."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -23,7 +23,7 @@ from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.formats import INCOMPLETE, format_of
 
-HELP = "show where two tokenizers first differ, and by how much in tokens and bytes per token"
+HELP = "compare two tokenizers: ids, token boundaries, tokens and bytes per token"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints the comparison; that the two differ is a result, not a failure."""
+    """Prints the comparison; the exit status is 0 also if they differ."""
     if len(args.model) != 2:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
         if given and not any(map(_is_incomplete, args.model)):
-            raise ValueError(f"both models carry what {option} says; leave it out")
+            raise ValueError(f"both models store what {option} gives; leave it out")
     first, second = (_side(name, args) for name in args.model)
     comparison = compare(first, second, named_documents(corpus_of(args)))
-    # Names of files that are not UTF-8 hold lone surrogates, which JSON escapes and stdout cannot say.
+    # File names that are not UTF-8 hold lone surrogates, which JSON escapes and UTF-8 cannot encode.
     report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
 
@@ -60,14 +60,14 @@ def run(args: argparse.Namespace) -> None:
 def _side(name: str, args: argparse.Namespace) -> Side:
     if name.startswith(LIBRARIES):
         return load_side(name)
-    # A pipe is read only once: the format is found out before only where an option asks for it.
+    # A pipe can be read only once, so the format is detected first only if an option needs it.
     if (args.pattern is not None or args.special) and not _is_incomplete(name):
         return side_of(Tokenizer.load(name, allow_missing_bytes=args.allow_missing_bytes), name)
     return side_of(load_at(name, args), name)
 
 
 def _is_incomplete(name: str) -> bool:
-    """Whether the name is that of a file which leaves to --pattern and --special what it is loaded with."""
+    """Whether the file needs --pattern and --special."""
     return not name.startswith(LIBRARIES) and format_of(Path(name)) in INCOMPLETE
 
 
@@ -86,14 +86,16 @@ def _report(comparison: Comparison) -> str:
     ]
     for letter, n_altered in zip("AB", comparison.n_altered, strict=True):
         if n_altered:
-            lines.append(f"{letter} does not spell the text of {n_altered} documents: it changes text, or lacks bytes")
+            lines.append(
+                f"{letter} does not reproduce the text of {n_altered} documents: it changes text, or lacks bytes"
+            )
     if comparison.ids is None:
         lines.append("the ids are the same")
     else:
         lines += _difference_lines("first different ids", comparison.ids)
     if comparison.cuts is None:
         if comparison.ids is not None:
-            lines.append("the text is cut at the same places: only the numbering differs")
+            lines.append("the token boundaries are the same: only the ids differ")
     elif comparison.cuts != comparison.ids:
         lines += _difference_lines("first different cut", comparison.cuts)
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ from pairloom._internal.progress import Pace, Progress, ProgressEvent
 from pairloom.errors import CorpusError
 
 __all__ = [
-    "LEFT_OUT",
+    "INPUT_SKIPPED",
     "Console",
     "Say",
     "UsageError",
@@ -26,8 +26,8 @@ __all__ = [
     "write_stdout",
 ]
 
-LEFT_OUT = 3
-"""The exit status of --strict when some of the input was left out."""
+INPUT_SKIPPED = 3
+"""The exit status of --strict if some of the input was skipped."""
 
 _MOST_SHOWN = 40
 
@@ -36,18 +36,18 @@ Say = Callable[[str, str], None]
 
 
 class UsageError(Exception):
-    """The command cannot be run as it was called; exit status 2."""
+    """Wrong usage; exit status 2."""
 
 
 class Console:
-    """What --quiet and --log-json make of messages and progress."""
+    """Messages and progress on stderr, as --quiet and --log-json select."""
 
     def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
         self.quiet = quiet
         self.log_json = log_json
 
     def say(self, event: str, message: str) -> None:
-        """Tells people, or what reads the log, of something that happened."""
+        """Writes a message, as text or as JSON."""
         if self.quiet and event == "note":
             return
         if self.log_json:
@@ -56,19 +56,19 @@ class Console:
             _write_line(f"pairloom: {'warning: ' if event == 'warning' else ''}{message}")
 
     def tell(self, line: str) -> None:
-        """Writes a line that is what somebody at a terminal asked for."""
+        """Writes a line that the user asked for, also with --quiet and --log-json."""
         _write_line(line)
 
     @property
     def progress(self) -> Progress:
-        """What long commands pass as `progress`: a bar on a terminal, lines now and then elsewhere."""
+        """The `progress` argument of long calls: a bar on a terminal, lines elsewhere."""
         if self.quiet:
             return None
         return _JsonLines() if self.log_json else True
 
 
 class _JsonLines:
-    """Progress as JSON, a line now and then."""
+    """Progress as lines of JSON, at increasing intervals."""
 
     def __init__(self) -> None:
         self._pace: Pace | None = None
@@ -87,7 +87,7 @@ class _JsonLines:
 
 
 def _write_line(line: str) -> None:
-    """Writes to stderr; what cannot be told is no reason to stop."""
+    """Writes to stderr; failures are ignored."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(line + "\n")
@@ -95,16 +95,16 @@ def _write_line(line: str) -> None:
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """What is told on stderr; `Console` is made of these options."""
+    """Adds the options of `Console`."""
     told = parser.add_mutually_exclusive_group()
-    told.add_argument("--quiet", action="store_true", help="say nothing on stderr but warnings and errors")
+    told.add_argument("--quiet", action="store_true", help="write only warnings and errors to stderr")
     told.add_argument(
         "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object a line"
     )
 
 
 def whole_number(text: str) -> int:
-    """The int that an option is given; what no 64 bits hold is wrong usage."""
+    """The value of an integer option; a value beyond 64 bits is wrong usage."""
     try:
         number = int(text)
     except ValueError:

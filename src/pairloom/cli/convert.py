@@ -7,7 +7,7 @@ import argparse
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.formats import WRITABLE
 
-HELP = "write a tokenizer in another format; what that format cannot express exactly is refused with the reason"
+HELP = "write a tokenizer in another format, or fail with the reason if that format cannot express it exactly"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,15 +18,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop-post-processor",
         action="store_true",
-        help="leave out what HuggingFace puts around a text (BOS, EOS), for formats that cannot hold it",
+        help="leave out what HuggingFace adds around a text (BOS, EOS), for formats that cannot store it",
     )
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Loads and saves; stdout stays empty, stderr says what was written and warns of what its files do not store.
+    """Loads and saves; stderr says what was written, and warns about what the format does not store.
 
-    Files of earlier builds of pairloom are read too, so that this command rewrites them.
+    Also reads files of earlier builds, so this command can upgrade them.
     """
     tokenizer = load_model(args, legacy=True)
     if args.drop_post_processor:

@@ -25,7 +25,7 @@ _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
 
 def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Where documents come from; `corpus_of` reads these options."""
+    """Adds the options of a corpus, which `corpus_of` reads."""
     group = parser.add_argument_group("corpus")
     group.add_argument(
         "--input",
@@ -36,35 +36,33 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
     )
     group.add_argument("--text-field", default="text", metavar="F", help="key or column of the text (%(default)s)")
     separators = group.add_mutually_exclusive_group()
-    separators.add_argument(
-        "--separator", metavar="S", help=r"what stands between documents of plain text (\n, \t, \0)"
-    )
+    separators.add_argument("--separator", metavar="S", help=r"the text between documents of plain text (\n, \t, \0)")
     separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")
-    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="read no more text than this")
-    group.add_argument("--doc-cap", type=whole_number, metavar="N", help="cut each document to this many bytes")
-    group.add_argument(
-        "--skip-bad", action="store_true", help="leave out records that cannot be read, and say how many"
-    )
+    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="read at most this many bytes of text")
+    group.add_argument("--doc-cap", type=whole_number, metavar="N", help="truncate each document to this many bytes")
+    group.add_argument("--skip-bad", action="store_true", help="skip records that cannot be read, and report how many")
     group.add_argument(
         "--skip-bad-files",
         action="store_true",
-        help="leave out files that cannot be read, from the place on where that is found out, and list them",
+        help="skip the rest of files that cannot be read, keep the documents before the damage, and list the files",
     )
     group.add_argument(
-        "--input-format", choices=get_args(InputFormat), help="how files are read, whatever their suffix"
+        "--input-format", choices=get_args(InputFormat), help="format of the files; overrides their suffixes"
     )
     group.add_argument(
-        "--input-errors", choices=["strict", "replace"], help="what invalid UTF-8 gives, and lone surrogates in JSON"
+        "--input-errors",
+        choices=["strict", "replace"],
+        help="invalid UTF-8, and lone surrogates in JSON, are an error or become U+FFFD",
     )
 
 
 def add_specials_option(parser: argparse.ArgumentParser, default: str = "recognise") -> None:
-    """What literals of special tokens in the text are; `args.specials`."""
+    """Adds --specials: how literals of special tokens in the text are encoded."""
     parser.add_argument(
         "--specials",
         choices=SPECIALS,
         default=default,
-        help="what literals of special tokens in the text are: their ids, ordinary text or an error (%(default)s)",
+        help="literals of special tokens in the text become ids, stay ordinary text, or are an error (%(default)s)",
     )
 
 
@@ -87,19 +85,23 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
 
 
 def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
-    """How documents are cut into pretokens; `pretoken_fields` reads these options."""
+    """Adds the options of splitting into pretokens, which `pretoken_fields` reads."""
     parser.add_argument("--profile", choices=list(PROFILES), default="bpetite", help="convention (%(default)s)")
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
-    parser.add_argument("--corpus-specials", choices=["text", "split"], help="what special tokens in the input are")
     parser.add_argument(
-        "--max-memory", type=whole_number, metavar="BYTES", help="fail rather than count or learn in more"
+        "--corpus-specials",
+        choices=["text", "split"],
+        help="literals of special tokens in the input stay text, or split documents and are removed",
+    )
+    parser.add_argument(
+        "--max-memory", type=whole_number, metavar="BYTES", help="fail if counting or training needs more memory"
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
 
 
 def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a `TrainingConfig` that were given."""
+    """The fields of `TrainingConfig` that the options set."""
     fields = {
         "special_tokens": args.special,
         "pattern": args.pattern,
@@ -110,7 +112,7 @@ def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def count_options(config: TrainingConfig, args: argparse.Namespace) -> dict[str, Any]:
-    """What `PretokenCounts.from_corpus` needs beside the corpus."""
+    """The keyword arguments of `PretokenCounts.from_corpus`."""
     return {
         "pattern": config.pattern,
         "special_tokens": config.special_tokens,

@@ -17,13 +17,13 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 
-HELP = "count the pretokens of a corpus, to be merged and trained on later"
+HELP = "count the pretokens of a corpus into a file, to train on later"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom count`."""
     parser.add_argument(
-        "--output", required=True, metavar="FILE", help="the counts file; Parquet where it ends in .parquet"
+        "--output", required=True, metavar="FILE", help="the counts file; Parquet if it ends in .parquet"
     )
     add_corpus_options(parser)
     add_pretoken_options(parser)
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def report(counts: PretokenCounts, started: float) -> dict[str, float]:
-    """What is printed about counts."""
+    """The JSON line about counts."""
     return {
         "corpus_bytes": counts.n_bytes,
         "documents": counts.n_documents,

@@ -17,9 +17,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom decode`."""
     add_model_arguments(parser)
     parser.add_argument(
-        "--ids", nargs="*", type=whole_number, metavar="N", help="ids; stdin (JSON or apart by white space) if absent"
+        "--ids",
+        nargs="*",
+        type=whole_number,
+        metavar="N",
+        help="ids; if absent, read from stdin (JSON, or separated by white space)",
     )
-    parser.add_argument("--errors", choices=["strict", "replace", "ignore"], help="what malformed bytes give")
+    parser.add_argument(
+        "--errors",
+        choices=["strict", "replace", "ignore"],
+        help="malformed bytes are an error, become U+FFFD, or are dropped",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -30,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def parse_ids(text: str) -> list[int]:
-    """The ids of a JSON array, or of integers apart by white space; ValueError names the first that is none."""
+    """The ids of a JSON array, or of integers separated by white space; ValueError names the first invalid one."""
     if text.lstrip().startswith("["):
         try:
             ids: Any = json.loads(text)
@@ -40,7 +48,9 @@ def parse_ids(text: str) -> list[int]:
         words = text.split()
         wrong = next((word for word in words if not re.fullmatch(r"[+-]?[0-9]{1,20}", word, re.ASCII)), None)
         if wrong is not None:
-            raise ValueError(f"stdin: {wrong[:40]!r} is not an id; give a JSON array, or integers apart by white space")
+            raise ValueError(
+                f"stdin: {wrong[:40]!r} is not an id; give a JSON array, or integers separated by white space"
+            )
         ids = [int(word) for word in words]
     for token_id in ids:
         if isinstance(token_id, bool) or not isinstance(token_id, int):

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     if args.input is not None:
         ids = tokenizer.encode_file(args.input, specials=args.specials).tolist()
     else:
-        # Arguments that are not UTF-8 come in as lone surrogates; os.fsencode gives their bytes back.
+        # Arguments that are not UTF-8 arrive as lone surrogates; os.fsencode restores their bytes.
         text = os.fsencode(args.text).decode() if args.text is not None else read_stdin()
         ids = _encoded(tokenizer, text, args.specials)
     write_stdout(json.dumps(ids, separators=(",", ":")) + "\n")
@@ -40,5 +40,5 @@ def _encoded(tokenizer: Tokenizer, text: str, specials: str) -> list[int]:
         return tokenizer.encode(text)
     if specials == "ordinary":
         return tokenizer.encode_ordinary(text)
-    # Its error names the option, that of `encode` the arguments.
+    # The error of encode_iterable names the option; that of encode names keyword arguments.
     return list(tokenizer.encode_iterable([text], specials=specials))

@@ -46,12 +46,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
-    rule = "any two tokens that join to a token merge, least id first" if inspection.rule == "ranks" else "by pairs"
+    rule = "by ranks" if inspection.rule == "ranks" else "by pairs"
     rows = {
         "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
         "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",
         "merges": f"{inspection.n_merges}, {rule}",
-        "whole pretokens first": "yes" if inspection.ignore_merges else "no",
+        "ignore_merges": "yes" if inspection.ignore_merges else "no",
         "pattern": inspection.pattern_name or repr(inspection.pattern),
         "decode errors": inspection.decode_errors,
         "special tokens": str(len(inspection.special_tokens)),
@@ -62,8 +62,8 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
     lines.append(f"{'longest tokens':<22} {len(inspection.longest)} shown")
     lines += [f"  {token_id} {shown_token(token)} ({len(token)} bytes)" for token_id, token in inspection.longest]
     for what, ids in (
-        ("unreachable: no merging makes", inspection.unreachable),
-        ("cut by the pattern when alone", inspection.cut_alone),
+        ("unreachable by merging", inspection.unreachable),
+        ("split by the pattern when alone", inspection.cut_alone),
     ):
         lines.append(f"{what}: {len(ids)}")
         lines += _some([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])

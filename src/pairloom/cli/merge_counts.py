@@ -11,13 +11,13 @@ from pairloom import CountsError, PretokenCounts
 from pairloom._internal.atomic import check_free
 from pairloom.cli.count import report
 
-HELP = "add up counts files that were made in the same way"
+HELP = "add counts files with the same pattern and special tokens"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom merge-counts`."""
     parser.add_argument("counts", nargs="+", metavar="FILE", help="counts files")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet where it ends in .parquet")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet if it ends in .parquet")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def load_merged(paths: list[str]) -> PretokenCounts:
-    """The sum of the counts in the files, one file in memory at a time beside it."""
+    """The sum of the counts in the files; one file at a time is in memory beside the sum."""
     total = PretokenCounts.load(paths[0])
     for path in paths[1:]:
         try:

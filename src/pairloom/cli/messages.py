@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["error_message", "in_words_of_options", "warnings_as_lines"]
+__all__ = ["error_message", "warnings_as_lines", "with_option_names"]
 
 
 def _specials(found: re.Match[str]) -> str:
-    """A dict of special tokens, as far as the message shows it, as options."""
+    """The special tokens of a dict in a message, as options; the message may show only some of them."""
     options = re.sub(r"('(?:[^'\\]|\\.)*)': ([0-9]+)(?:, )?", r"--special \1=\2' ", found[2])
     return found[1] + options.rstrip()
 
 
-# Whole phrases, not names alone: a name may stand in a path or in a text that a message quotes.
+# Whole phrases, because a name alone may be part of a path or a text that the message quotes.
 _PHRASES = tuple(
     (re.compile(phrase), replacement)
     for phrase, replacement in (
@@ -47,7 +47,7 @@ _PHRASES = tuple(
             "pass --format huggingface for theirs, or --format pairloom",
         ),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
-        (r"\bdrop pattern=", "drop --pattern"),
+        (r"\bleave out pattern=", "leave out --pattern"),
         (r"\bleave pattern=None", "leave out --pattern"),
         (r"\bits own special_tokens; leave special_tokens=None", "its own special tokens; leave out --special"),
         (r"\bthe same special_tokens and corpus_specials\b", "the same --special and --corpus-specials"),
@@ -62,7 +62,7 @@ _PHRASES = tuple(
         (r'\bspecials="(ordinary|recognise)"', r"--specials \1"),
         (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
         (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
-        # Checks of arguments begin with the argument's name.
+        # Messages of argument checks begin with the argument's name.
         (
             r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
             r"|vocab_size)(?= (?:must|is)\b)",
@@ -72,18 +72,18 @@ _PHRASES = tuple(
 )
 
 
-def in_words_of_options(message: str) -> str:
-    """The message with the names of options for those of arguments."""
+def with_option_names(message: str) -> str:
+    """The message with options in place of keyword arguments."""
     for phrase, replacement in _PHRASES:
         message = phrase.sub(replacement, message)
     return message
 
 
 def error_message(error: BaseException) -> str:
-    """What an error says to somebody at a terminal: of an OSError the plain path and the reason."""
+    """The message of an error; for an OSError, the path and the reason."""
     if not isinstance(error, OSError) or error.strerror is None:
-        return in_words_of_options(str(error))
-    reason = in_words_of_options(error.strerror)
+        return with_option_names(str(error))
+    reason = with_option_names(error.strerror)
     paths = [_path(name) for name in (error.filename, error.filename2) if name is not None]
     return f"{' -> '.join(paths)}: {reason}" if paths else reason
 
@@ -94,9 +94,9 @@ def _path(name: Any) -> str:
 
 @contextmanager
 def warnings_as_lines(show: Any) -> Iterator[None]:
-    """Hands each warning of the library to `show` as a message, without the line of the source that gave it."""
+    """Passes the message of each warning to `show`, without the source line."""
     with warnings.catch_warnings():
-        # What a command has to say is said, whatever filters the environment sets.
+        # Overrides filters that the environment sets.
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: show(in_words_of_options(str(message)))
+        warnings.showwarning = lambda message, *_, **__: show(with_option_names(str(message)))
         yield

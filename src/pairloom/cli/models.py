@@ -12,43 +12,43 @@ __all__ = ["add_format_arguments", "add_model_arguments", "load_at", "load_model
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that `load_model` reads."""
+    """Adds the options that `load_model` reads."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model", required=True, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
-    group.add_argument("--model-format", choices=READABLE, help="the format of FILE; found out if not given")
+    group.add_argument("--model-format", choices=READABLE, help="the format of FILE; detected if not given")
     add_format_arguments(group)
 
 
 def add_format_arguments(group: argparse._ArgumentGroup) -> None:
-    """The options that say what files of some formats leave unsaid; `load_at` reads them."""
+    """Adds the options for what some formats do not store; `load_at` reads them."""
     group.add_argument(
         "--pattern",
         metavar="P",
-        help=f"for files that carry none (tiktoken, gpt2): a regex or one of {', '.join(PATTERNS)}",
+        help=f"for formats that store none (tiktoken, gpt2): a regex or one of {', '.join(PATTERNS)}",
     )
     group.add_argument(
         "--special",
         action="append",
         default=[],
         metavar="T[=ID]",
-        help="for files that carry none (tiktoken, gpt2): a special token and its id; without one, the next free id",
+        help="for formats that store none (tiktoken, gpt2): a special token and its id; without one, the next free id",
     )
     group.add_argument(
         "--allow-missing-bytes",
         action="store_true",
-        help="load a vocabulary that lacks some of the 256 bytes; text that holds one of them is an error",
+        help="load a vocabulary that lacks some of the 256 bytes; encoding text with a missing byte is an error",
     )
 
 
 def load_model(args: argparse.Namespace, *, legacy: bool = False) -> Tokenizer:
-    """The tokenizer that the options name; `legacy` accepts what earlier builds wrote (see `pairloom.formats.load`)."""
+    """The tokenizer that the options name; `legacy` accepts files of earlier builds (see `pairloom.formats.load`)."""
     return load_at(args.model, args, args.model_format, legacy=legacy)
 
 
 def load_at(path: str, args: argparse.Namespace, format: str | None = None, *, legacy: bool = False) -> Tokenizer:
-    """The tokenizer at `path`, which is given what the options say of it."""
+    """The tokenizer at `path`, loaded with the pattern and special tokens of the options."""
     with_id, without_id = _specials(args.special)
     model = formats.load(
         path,
@@ -63,12 +63,12 @@ def load_at(path: str, args: argparse.Namespace, format: str | None = None, *, l
 
 
 def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:
-    """(special tokens with an id, those that take the next free one); ValueError for a token that is named twice."""
+    """(special tokens with an id, special tokens without); ValueError for a duplicate."""
     with_id: dict[str, int] = {}
     without_id: list[str] = []
     for given in all_given:
         literal, sign, number = given.rpartition("=")
-        # A token that itself ends in "=" and a number is given with its id.
+        # A token that ends in "=" and a number can only be given with an id.
         has_id = bool(sign) and number.isascii() and number.isdigit()
         literal = literal if has_id else given
         if literal in with_id or literal in without_id:

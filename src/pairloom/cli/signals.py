@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = ["Interrupted", "Interruptions", "handled"]
 
-# How long the clean-up may take.
+# Seconds that cleaning up may take.
 _SECONDS = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0, signal.SIGHUP: 5.0}
 
 
@@ -28,10 +28,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Interruptions:
-    """What is known of signals so far.
+    """The signals received so far.
 
-    number: of the first one, 0 while there is none. may_clean_up: whether the command has begun, so that a signal is an
-    exception instead of the end of the process.
+    number: of the first signal, 0 before it. may_clean_up: the command has begun, so a signal raises an exception
+    instead of ending the process.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class Interruptions:
 
     @property
     def message(self) -> str:
-        """What is said after a signal."""
+        """The message after a signal."""
         return "interrupted" if self.number in (0, signal.SIGINT) else "terminated"
 
     def handle(self, number: int, _: FrameType | None) -> None:
-        """What the interpreter calls, in the main thread."""
+        """The signal handler; the interpreter calls it in the main thread."""
         is_first = not self.number
         self.number = self.number or number
         if not self.may_clean_up or not is_first:
@@ -63,7 +63,7 @@ class Interruptions:
         os._exit(self.status)
 
     def watch(self, pipe: int) -> None:
-        """Waits for the numbers of signals, which the interpreter writes into a pipe as they come."""
+        """Reads signal numbers from the wakeup pipe; ends the process after the grace time."""
         with contextlib.suppress(OSError):
             while data := os.read(pipe, 1):
                 if data[0] in _SECONDS:
@@ -75,7 +75,7 @@ class Interruptions:
 
 @contextlib.contextmanager
 def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
-    """Handles the signals in `before` for the length of the block, and then as before."""
+    """Handles the signals in `before` during the block, then restores their handlers."""
     interruptions = Interruptions()
     for number in before:
         signal.signal(number, interruptions.handle)
@@ -83,7 +83,7 @@ def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
     try:
         yield interruptions
     finally:
-        # Once there was a signal the watcher stays, so that nothing on the way out can keep the process.
+        # After a signal the watchdog stays active, so that nothing can block the exit.
         if not interruptions.number:
             if pipe is not None:
                 signal.set_wakeup_fd(-1)
@@ -93,7 +93,7 @@ def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
 
 
 def _watched(interruptions: Interruptions) -> int | None:
-    """Starts the thread that watches; gives the end of its pipe that is written to."""
+    """Starts the watchdog thread; returns the write end of its pipe, or None."""
     try:
         reading, writing = os.pipe()
     except OSError:

@@ -12,10 +12,10 @@ from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 
-# As much text as is encoded by every truncation that a plot shows.
+# The text that every truncation in a plot encodes.
 _SAMPLE_BYTES = 4 << 20
 
-HELP = "measure a tokenizer on a corpus: compression, use of the vocabulary, efficiency, throughput"
+HELP = "measure a tokenizer on a corpus: compression, vocabulary use, Renyi efficiency, throughput"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def _table(stats: CorpusStats) -> str:
         "throughput": _shown(stats.bytes_per_second / 1e6, ".1f", " MB/s reading and encoding"),
     }
     if stats.n_skipped:
-        rows["records left out"] = f"{stats.n_skipped}"
+        rows["records skipped"] = f"{stats.n_skipped}"
     return "".join(f"{name:<20} {value}\n" for name, value in rows.items())
 
 

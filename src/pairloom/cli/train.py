@@ -25,8 +25,8 @@ HELP = "train a tokenizer on a corpus, or on counts"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom train`."""
-    parser.add_argument("--vocab-size", type=whole_number, required=True, metavar="N", help="tokens to learn up to")
-    parser.add_argument("--output", required=True, metavar="FILE", help="where the tokenizer is saved")
+    parser.add_argument("--vocab-size", type=whole_number, required=True, metavar="N", help="size of the vocabulary")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
         "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
     )
@@ -34,9 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus_options(parser, required=False)
     add_pretoken_options(parser)
     parser.add_argument("--min-frequency", type=whole_number, metavar="N", help="merge no pair rarer than this")
-    parser.add_argument("--max-token-bytes", type=whole_number, metavar="N", help="make no token longer than this")
+    parser.add_argument("--max-token-bytes", type=whole_number, metavar="N", help="learn no token longer than this")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
-    # What is left out is told from what is wrong by the parser itself: exit status 2.
     parser.set_defaults(wrong_usage=parser.error)
 
 
@@ -51,8 +50,8 @@ def run(args: argparse.Namespace) -> None:
         fields["max_token_bytes"] = args.max_token_bytes
     config = TrainingConfig.from_profile(args.profile, **fields)
     config.n_merges(args.vocab_size)
-    # What stands in the way of saving is said before the work of training: what is at the path already, or a format
-    # that cannot express such tokenizers (the one that has learned nothing yet stands for them).
+    # Fails before training if the result could not be saved: the path is taken, or the format cannot express such a
+    # tokenizer (checked on one without merges).
     check_target(args.output, args.format, args.force)
     check_expressible(lay_out((), config), args.output, args.format)
     started = time.perf_counter()
