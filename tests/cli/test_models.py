@@ -58,7 +58,7 @@ def test_compare(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None
     assert json.loads(run_bytes("compare", *given, *native, *corpus))["ids"] is None
     for option in (["--pattern", "gpt2"], ["--special", "<e>"]):
         done = run("compare", *native, *native, *option, *corpus)
-        assert done.status == 1 and f"both models carry what {option[0]} says" in done.err
+        assert done.status == 1 and f"both models store what {option[0]} gives" in done.err
 
 
 def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
