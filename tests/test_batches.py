@@ -11,7 +11,7 @@ import pytest
 
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.corpus import Corpus
-from pairloom.errors import UnknownTokenIdError
+from pairloom.errors import MissingByteError, SpecialTokenError, UnknownTokenIdError
 
 TOKENIZER = Tokenizer.train("ab ab ab", 258)
 TAKES_TEXTS: dict[str, Callable[[Any], object]] = {
@@ -38,6 +38,20 @@ def test_a_lone_surrogate_is_named_by_the_index_of_its_text(call: str) -> None:
     ) as caught:
         TAKES_TEXTS[call](["plain", "é", "東 ab", "a\ud800b"])
     assert caught.value.object == "a\ud800b"
+
+
+@pytest.mark.parametrize("call", ["encode_batch", "encode_batch_to_numpy", "count_tokens_batch"])
+@pytest.mark.parametrize("before", [2, 300_000])
+def test_a_text_that_cannot_be_encoded_is_named_by_its_index(call: str, before: int) -> None:
+    special = Tokenizer.train("b", 257, special_tokens=["<s>"])
+    texts = ["b"] * before
+    with pytest.raises(SpecialTokenError, match=rf'^texts\[{before}\]: the text holds .*"<s>" at byte 2'):
+        getattr(special, call)([*texts, "b <s>", "<s>"], allowed_special=[], disallowed_special="all")
+    lacks_a = Tokenizer({i: bytes([i]) for i in range(256) if i != 97}, [], allow_missing_bytes=True)
+    with pytest.raises(MissingByteError, match=rf"^texts\[{before}\]: .* no token for byte 97"):
+        getattr(lacks_a, call)([*texts, "ba", "a"])
+    with pytest.raises(MissingByteError, match=r"^the vocabulary has no token for byte 97"):
+        lacks_a.encode("ba")
 
 
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])

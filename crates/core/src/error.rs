@@ -81,6 +81,13 @@ pub enum Error {
         /// The byte.
         byte: u8,
     },
+    /// [`Error::DisallowedSpecial`] or [`Error::MissingByte`] of a text in a batch.
+    InText {
+        /// The index of the text.
+        index: usize,
+        /// The error.
+        source: Box<Error>,
+    },
     /// An id that the vocabulary does not hold.
     UnknownTokenId {
         /// The id as it was given.
@@ -104,6 +111,24 @@ impl Error {
             Error::DisallowedSpecial { token, offset } => {
                 Error::LiteralInData { location: location(), token, offset }
             }
+            other => other,
+        }
+    }
+
+    /// Turns errors that are about one text into [`Error::InText`]; other errors are unchanged.
+    pub(crate) fn in_text(self, index: usize) -> Error {
+        match self {
+            Error::DisallowedSpecial { .. } | Error::MissingByte { .. } => {
+                Error::InText { index, source: Box::new(self) }
+            }
+            other => other,
+        }
+    }
+
+    /// The error without the index of a text.
+    pub(crate) fn without_text(self) -> Error {
+        match self {
+            Error::InText { source, .. } => *source,
             other => other,
         }
     }
@@ -160,6 +185,7 @@ impl fmt::Display for Error {
                     "the vocabulary has no token for byte {byte} (0x{byte:02x}); add it to the vocabulary"
                 )
             }
+            Error::InText { index, source } => write!(f, "texts[{index}]: {source}"),
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
         }
     }
@@ -187,6 +213,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Io { source, .. } => Some(source),
+            Error::InText { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -14,6 +14,10 @@ use crate::objects;
 /// The exception for `error`, of `pairloom.errors` if there is a class for it.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
+    let (location, error) = match error {
+        Error::InText { index, source } => (format!("texts[{index}]: "), *source),
+        other => (String::new(), other),
+    };
     match error {
         Error::Io { path, source } => match source.raw_os_error() {
             // With three arguments OSError chooses its subclass: FileNotFoundError, IsADirectoryError, ...
@@ -38,14 +42,14 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             py,
             "SpecialTokenError",
             format!(
-                "the text holds the disallowed special token {token} at byte {offset}; pass \
+                "{location}the text holds the disallowed special token {token} at byte {offset}; pass \
                  allowed_special={{{token}}} to encode it as its id, or leave it out of disallowed_special to \
                  encode it as plain text",
                 token = pairloom_core::error::quoted(&token)
             ),
         ),
         Error::LiteralInData { .. } => named(py, "SpecialTokenError", message),
-        Error::MissingByte { .. } => named(py, "MissingByteError", message),
+        Error::MissingByte { .. } | Error::InText { .. } => named(py, "MissingByteError", message),
         Error::UnknownTokenId { .. } => named(py, "UnknownTokenIdError", message),
         Error::Counts(_) => named(py, "CountsError", message),
         Error::Model(_) => named(py, "FormatError", message),

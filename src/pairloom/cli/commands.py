@@ -101,7 +101,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
             status = _status_of(error, say)
             if status is None:
                 raise
-    _discard_stdout()
+    _discard_unwritten()
     return status
 
 
@@ -131,10 +131,11 @@ def _open_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _discard_stdout() -> None:
-    """Keeps the interpreter from reporting at exit that stdout cannot be written."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard_unwritten() -> None:
+    """Keeps the interpreter from reporting at exit that stdout or stderr cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

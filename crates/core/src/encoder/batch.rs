@@ -127,7 +127,9 @@ impl Encoder {
                         next.prefetch();
                     }
                     let utf8 = text.utf8(&mut result.buffer)?;
-                    result.counts.push(encode(worker, first + index, utf8, &mut result.ids, on_progress)?);
+                    let n_ids = encode(worker, first + index, utf8, &mut result.ids, on_progress)
+                        .map_err(|error| error.in_text(first + index))?;
+                    result.counts.push(n_ids);
                 }
                 Ok(())
             })

@@ -117,6 +117,8 @@ impl<I: Id> BlockEncoder<I> {
                 }
                 Ok(())
             });
+            // The texts are pieces of documents, whose numbers mean nothing to the caller.
+            let done = done.map_err(Error::without_text);
             let found = counts.into_sorted();
             if let Err(Error::DisallowedSpecial { token, offset }) = done {
                 // The error is the first in the order of the texts.
