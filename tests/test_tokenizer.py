@@ -128,7 +128,7 @@ def test_lone_surrogates_are_refused_everywhere() -> None:
         Tokenizer.train("a", 300, special_tokens=["\ud800"])
 
 
-def test_disallowed_special_tokens_name_token_place_and_remedy() -> None:
+def test_disallowed_special_tokens_name_token_offset_and_remedy() -> None:
     with pytest.raises(SpecialTokenError, match=r"<\|endoftext\|>.*byte 2.*allowed_special") as caught:
         AB.encode("ab<|endoftext|>", allowed_special=set(), disallowed_special="all")
     assert isinstance(caught.value, ValueError)
@@ -137,7 +137,7 @@ def test_disallowed_special_tokens_name_token_place_and_remedy() -> None:
     assert 258 not in AB.encode_ordinary("ab<|endoftext|>")
 
 
-def test_made_by_hand() -> None:
+def test_constructor_takes_vocab_and_merges() -> None:
     vocab = {i: bytes([i]) for i in range(256)} | {300: b"ab"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<s>", "ab"])
     assert tokenizer.special_tokens == {"<s>": 301, "ab": 300}

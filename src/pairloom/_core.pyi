@@ -1,11 +1,11 @@
-"""The seam to the Rust core: private, typed, one line of Python above each call.
+"""The compiled module: the private, typed interface to the Rust core.
 
 Long calls release the interpreter, call `report(stage, done, total)` about ten times a second from the calling
-thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all there are.
+thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all cores.
 Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
-refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the one at fault.
+refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the invalid one.
 Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call
-at a time: another one meanwhile, from another thread or from a callback, is a RuntimeError.
+at a time: a concurrent call, from another thread or from a callback, is a RuntimeError.
 """
 
 from collections.abc import Callable, Iterable
@@ -54,7 +54,7 @@ def find_overlap(first: list[str], second: list[str]) -> int | None:
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """(rows [m, 3] of left, right, made; unreachable; tokens of a byte that is none), all by place in rank order."""
+    """(rows [m, 3] of left, right, merged id; unreachable; tokens of a missing byte), by index in rank order."""
 
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
@@ -84,7 +84,7 @@ class Counter:
         """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
 
     def count_block(self, documents: Documents) -> None:
-        """Counts the documents of a block; one that goes on is joined with the next block."""
+        """Counts the documents of a block; an open one is joined with the next block."""
 
     def finish(self) -> PretokenCounts:
         """The counts of all that was given."""
@@ -103,7 +103,7 @@ class PretokenCounts:
 
     @staticmethod
     def merged(parts: list[PretokenCounts]) -> PretokenCounts:
-        """The sum of several counts; OverflowError is a ValueError that says where."""
+        """The sum of several counts; ValueError on overflow."""
 
     @staticmethod
     def from_columns(
@@ -129,7 +129,7 @@ def train(
     report: _Report,
     max_memory: int | None = None,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """Learns merges: (uint32 [m, 2] of symbols, shortage); 0..255 are byte values, 256 + r is what merge r made.
+    """Learns merges: (uint32 [m, 2] of symbols, shortage); 0..255 are byte values, 256 + r is the result of merge r.
 
     byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
@@ -212,7 +212,7 @@ class DecodeStream:
 class Documents:
     """A block of documents: text, and where documents end in it; immutable.
 
-    Text after the last end belongs to a document that goes on in the next block.
+    Text after the last end belongs to an open document, which the next block continues.
     """
 
     n_bytes: int
@@ -300,9 +300,9 @@ class BlockEncoder:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids [n], ends int64, literals int64 [m, 3]).
 
-        ends: where documents end in ids; ids after that are of one that goes on. literals: (document, special token,
-        how often) of what is plain text, documents counted by the ends before them. name and first: the file, and
-        its documents before these, for messages.
+        ends: where documents end in ids; ids after that belong to the open document. literals: (document, special
+        token, how often) of what is plain text, documents counted by the ends before them. name and first: the file,
+        and its documents before these, for messages.
         """
 
     def withdraw(self) -> None:

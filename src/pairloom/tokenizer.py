@@ -45,17 +45,17 @@ Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
 
 SPECIALS = ("recognise", "ordinary", "error")
-"""What literals of special tokens in files and streams can be."""
+"""How literals of special tokens in files and streams are encoded."""
 
 
-# How many choices of allowed and disallowed special tokens are kept ready.
+# The most special-token policies (allowed and disallowed sets) that are cached.
 _MOST_POLICIES = 16
 
 
 class Tokenizer:
     """A byte-level BPE tokenizer: text to ids and back, without loss.
 
-    Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") makes one by hand from
+    Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") takes a
     dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
     else the next id past the largest) or a dict str -> id. A vocabulary that lacks some of the 256 bytes gives a
     warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
@@ -101,9 +101,9 @@ class Tokenizer:
 
     @classmethod
     def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Tokenizer:
-        """A tokenizer of the given model; what every format and trainer ends in.
+        """A tokenizer with the given model; every format and trainer uses it.
 
-        name: what messages call the file that the model was read from. Raises PatternError for a pattern that does not
+        name: the file that the model was read from, for messages. Raises PatternError for a pattern that does not
         compile, FormatError for a model that is too large for the core's tables.
         """
         if not isinstance(model, Model):
@@ -137,9 +137,9 @@ class Tokenizer:
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
         files use `train_files`. `fields` are those of `TrainingConfig`.
 
-        checkpoint: a folder that keeps the counts; after a kill, the same call with the same corpus does not count
-        again (of an iterator only the first texts are compared). max_memory: bytes.
-        Warns when the vocabulary becomes smaller than `vocab_size`, or misses uint16 by its special tokens.
+        checkpoint: a folder that stores the counts; calling again with the same arguments resumes (of an iterator, only
+        the first texts are compared). max_memory: bytes.
+        Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
         be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
         for one that is in use.
@@ -173,8 +173,8 @@ class Tokenizer:
 
         `fields` are those of `TrainingConfig`.
 
-        checkpoint: a folder that keeps the counts; after a kill, the same call does not count again. max_memory: bytes.
-        Warns when the vocabulary becomes smaller than `vocab_size`, or misses uint16 by its special tokens.
+        checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
+        Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
         small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
         another training, or whose files have changed, FileExistsError for one that is in use.
@@ -248,11 +248,11 @@ class Tokenizer:
     ) -> Tokenizer:
         """Loads a tokenizer from a file, or from a folder that holds one.
 
-        format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; found out when None.
-        pattern, special_tokens: for files that do not say them (.tiktoken, vocab.json and merges.txt).
+        format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; detected if None.
+        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt).
         allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
-        MissingByteError. Raises OSError, FormatError naming what, where and how to mend it, PatternError for a pattern
-        that does not compile.
+        MissingByteError. Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a
+        pattern that does not compile.
         """
         model = formats.load(
             path,
@@ -267,21 +267,21 @@ class Tokenizer:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
         format: None is "tiktoken" for a path that ends in .tiktoken and "pairloom" for any other. Equal tokenizers give
-        equal bytes. Warns of what the format leaves to whoever loads the file. Raises FileExistsError unless
+        equal bytes. Warns about what the format does not store. Raises FileExistsError unless
         `overwrite`, FormatError when the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 
     @classmethod
     def from_tiktoken(cls, encoding: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
-        """The tokenizer of a tiktoken.Encoding, with the same ids; raises FormatError where bytes are no tokens."""
+        """The tokenizer of a tiktoken.Encoding, with the same ids; FormatError if it lacks some of the 256 bytes."""
         model = formats.tiktoken.from_tiktoken(encoding)
         name = f"tiktoken encoding {encoding.name!r}"
         formats.check_bytes(model, name, allow_missing_bytes)
         return cls.from_model(model, name=name)
 
     def to_tiktoken(self, name: str = "pairloom") -> Any:
-        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError where it cannot be.
+        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError if that is impossible.
 
         It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning. So
         does one with special tokens that HuggingFace does not call special, since tiktoken has one kind.
@@ -304,7 +304,7 @@ class Tokenizer:
         return cls.from_model(model, name=name)
 
     def to_huggingface(self) -> Any:
-        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError where it cannot be.
+        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError if that is impossible.
 
         It decodes malformed bytes as the library does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
         """
@@ -328,7 +328,7 @@ class Tokenizer:
         return self._core.encode(text, self._policy(allowed_special, disallowed_special))
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of `text`, special tokens taken for plain text."""
+        """The ids of `text`; special tokens are plain text."""
         return self._core.encode_ordinary(text)
 
     def encode_batch(
@@ -403,7 +403,7 @@ class Tokenizer:
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
     def _encode_stream(self, path: str, threads: int, report: Any, specials: str) -> npt.NDArray[Any]:
-        """The ids of what a pipe gives; waiting for it can be interrupted, as it cannot in the core."""
+        """The ids of the text from a pipe, read in Python so that waiting can be interrupted."""
         encoder = self.block_encoder(specials=specials, threads=threads)
         parts = [np.zeros(0, self.id_dtype)]
         with ReadAhead(Corpus.of_stream(path).read()) as blocks:
@@ -422,7 +422,7 @@ class Tokenizer:
         allowed_special: Allowed = "all",
         disallowed_special: Allowed = (),
     ) -> int:
-        """How many ids `text` has; counting stops at `limit`, which is then the answer."""
+        """The number of ids of `text`, at most `limit`: counting stops there."""
         if limit is not None:
             check_int("limit", limit, least=0)
         return self._core.count_tokens(text, limit, self._policy(allowed_special, disallowed_special))
@@ -435,12 +435,12 @@ class Tokenizer:
         allowed_special: Allowed = "all",
         disallowed_special: Allowed = (),
     ) -> npt.NDArray[np.int64]:
-        """How many ids each text has: int64 [n]."""
+        """The number of ids of each text: int64 [n]."""
         policy = self._policy(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads), policy)
 
     def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
-        """Which specials are recognised and which raise; None stands for the default."""
+        """The policy for special tokens: which are recognised and which raise; None is the default."""
         if allowed == "all" and not disallowed:
             return None
         specials = self._model.special_tokens
@@ -523,12 +523,12 @@ class Tokenizer:
 
     @property
     def decode_errors(self) -> DecodeErrors:
-        """What malformed bytes give on decoding unless the call says otherwise."""
+        """How malformed bytes are decoded by default: "strict", "replace" or "ignore"."""
         return self._model.decode_errors
 
     @property
     def config(self) -> TrainingConfig | None:
-        """How it was trained; None for a tokenizer that was loaded or made by hand."""
+        """The training configuration; None for a tokenizer that was loaded or constructed."""
         return self._config
 
     @property
@@ -560,7 +560,7 @@ class Tokenizer:
 
     @property
     def model(self) -> Model:
-        """What it is, as columns; what the file formats translate."""
+        """The tokenizer's definition as columns; file formats translate it."""
         return self._model
 
     def token_to_id(self, token: bytes | str) -> int | None:
@@ -581,23 +581,23 @@ class Tokenizer:
 
     @property
     def post_processor(self) -> str | None:
-        """What HuggingFace puts around a text on request, as the JSON of a tokenizer.json; None if nothing.
+        """What HuggingFace adds around a text on request, as the JSON of a tokenizer.json; None if nothing.
 
         It is kept for saving as a tokenizer.json and changes no ids here.
         """
         return self._model.post_processor
 
     def without_post_processor(self) -> Tokenizer:
-        """The same tokenizer without what HuggingFace puts around a text, for formats that cannot hold it."""
+        """The same tokenizer without the post-processor, for formats that cannot store it."""
         return Tokenizer.from_model(dataclasses.replace(self._model, post_processor=None), self._config)
 
     def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Tokenizer:
         """The tokenizer that training to the smaller `vocab_size` would have given.
 
-        vocab_size counts as it did in training. specials_counted says whether that was with the special tokens; it is
-        needed for a tokenizer with special tokens that was not trained here (loaded, or made by hand), since nothing
-        else says it. Raises ValueError when it is not given then, when vocab_size is below the base vocabulary, or the
-        tokenizer was not trained by merges.
+        vocab_size has the same meaning as in training. specials_counted: whether it counts the special tokens; required
+        for a tokenizer with special tokens that was loaded or constructed, since files do not store it. Raises
+        ValueError if it is missing then, when vocab_size is below the base vocabulary, or the tokenizer was not trained
+        by merges.
         """
         return Tokenizer.from_model(truncated(self._model, vocab_size, self._config, specials_counted), self._config)
 
@@ -618,7 +618,7 @@ class Tokenizer:
     def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
         """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.
 
-        A special token stands for no text and counts as 0, as bits per byte want it; with count_specials it counts as
+        A special token is no text and counts as 0, as bits per byte require; with count_specials it counts as
         the bytes of its literal.
         """
         lengths = self._core.token_byte_lengths()

@@ -98,7 +98,7 @@ def _checked_merges(merges: Any) -> Sequence[tuple[bytes, bytes]]:
 
 
 def missing_bytes_text(model: Model) -> str | None:
-    """How many of the 256 bytes are no token of the model, and which; None when all are there.
+    """How many of the 256 bytes the model lacks, and which; None if it has all.
 
     >>> missing_bytes_text(Model.from_tokens({b: bytes([b]) for b in range(253)}, pattern="a"))
     'the vocabulary has no token for 3 of the 256 bytes (0xfd-0xff)'
@@ -124,7 +124,7 @@ def truncated(
     """The Model that training to the smaller `vocab_size` would have given.
 
     Whether vocab_size counts the special tokens that training put into the vocabulary follows from the config; without
-    one, and with special tokens, the caller must say it.
+    one, and with special tokens, the caller must pass it.
     """
     check_int("vocab_size", vocab_size)
     if model.rule != "pairs":
@@ -140,7 +140,7 @@ def truncated(
         specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
     elif specials:
         raise ValueError(
-            f"this tokenizer was not trained here, so that nothing says whether vocab_size counts its {n_specials}"
+            f"this tokenizer was not trained here, so it is unknown whether vocab_size counts its {n_specials}"
             " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
             " specials_counted=False (as 'bpetite' has it)"
         )

@@ -35,7 +35,7 @@ def first_different(left: list[int], right: list[int]) -> int | None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_places_are_those_of_a_plain_search(seed: int) -> None:
+def test_compare_equals_a_plain_search(seed: int) -> None:
     rng = random.Random(seed)
     documents = [(f"document {n}", text) for n, text in enumerate(random_documents(rng))]
     first = side_of(Tokenizer.train([text for _, text in documents], 262), "first")
@@ -87,7 +87,7 @@ def test_another_numbering_is_no_other_cut() -> None:
     assert found.ids is not None and found.n_tokens[0] == found.n_tokens[1]
 
 
-def test_a_side_that_changes_the_text_is_said_to() -> None:
+def test_compare_reports_a_side_that_changes_the_text() -> None:
     import tokenizers
 
     tokenizer = Tokenizer.train(["ab AB"], 256)

@@ -178,7 +178,7 @@ def test_train_warns_at_the_name_tokenizer_json(tmp_path: Path) -> None:
     assert run(*command, "--force", "--format", "pairloom").stderr == b""
 
 
-def test_train_says_what_stands_in_the_way_of_saving_before_it_trains(tmp_path: Path) -> None:
+def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "vocab.json").write_text("mine")
     (tmp_path / "file").write_text("mine")

@@ -38,7 +38,7 @@ def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path:
 
 
 @pytest.mark.parametrize("format", ["tiktoken", "gpt2"])
-def test_what_a_format_does_not_carry_is_said_and_can_be_given(
+def test_convert_warns_about_what_the_format_does_not_store(
     tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str
 ) -> None:
     there, back = tmp_path / "there", tmp_path / "back"

@@ -201,7 +201,7 @@ def test_columns_are_read_from_a_file_that_gives_little_at_a_time(
     assert list(Corpus(write_all(tmp_path)[name])) == DOCUMENTS
 
 
-def test_a_damaged_length_takes_no_memory_and_is_told_from_a_lack_of_it(tmp_path: Path) -> None:
+def test_a_damaged_length_is_a_counts_error_and_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     write_arrow(path, ["a"], stream=True)
     data = path.read_bytes()

@@ -164,7 +164,7 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
         PretokenCounts.load(path)
 
 
-def test_counts_made_otherwise_are_refused(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_counts_with_other_metadata_are_refused(counts: PretokenCounts, tmp_path: Path) -> None:
     counts.save(tmp_path / "c")
     loaded = PretokenCounts.load(tmp_path / "c")
     with pytest.raises(CountsError, match="split"):
@@ -304,7 +304,7 @@ class TestParquetOfOtherPrograms:
         with pytest.raises(CountsError, match="damaged"):
             PretokenCounts.load(path)
 
-    def test_a_column_that_stands_twice_is_a_counts_error(self, path: Path) -> None:
+    def test_a_duplicate_column_is_a_counts_error(self, path: Path) -> None:
         import pyarrow
         import pyarrow.parquet
 

@@ -208,7 +208,7 @@ DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("what", DAMAGED)
-def test_damage_is_told_with_file_and_place(what: str) -> None:
+def test_damage_names_file_and_location(what: str) -> None:
     edit, expected = DAMAGED[what]
     with pytest.raises(FormatError, match=expected) as caught:
         huggingface.read(edited(edit), "tokenizer.json")
@@ -347,9 +347,7 @@ def test_a_post_processor_comes_back_from_every_road_that_can_hold_it(
 
 
 @pytest.mark.parametrize("processor", [bert, template, roberta, several])
-def test_formats_without_a_place_for_a_post_processor_refuse_it(
-    processor: Callable[[Any], Any], tmp_path: Path
-) -> None:
+def test_formats_that_cannot_store_a_post_processor_refuse_it(processor: Callable[[Any], Any], tmp_path: Path) -> None:
     ours = Tokenizer.from_huggingface(library_tokenizer(processor))
     for format in ("tiktoken", "gpt2"):
         with pytest.raises(FormatError, match=r"post-processor.*without_post_processor\(\)"):
@@ -361,7 +359,7 @@ def test_formats_without_a_place_for_a_post_processor_refuse_it(
     assert Tokenizer.from_tiktoken(plain.to_tiktoken()) == plain
 
 
-def test_a_post_processor_of_offsets_alone_stands_in_no_ones_way(tmp_path: Path) -> None:
+def test_a_post_processor_that_only_trims_offsets_is_accepted(tmp_path: Path) -> None:
     ours = Tokenizer.from_huggingface(library_tokenizer(byte_level))
     with pytest.warns(UserWarning, match="which tokens are special"):
         ours.save(tmp_path / "model", format="gpt2")

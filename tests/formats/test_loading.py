@@ -113,7 +113,7 @@ def test_the_name_tokenizer_json_without_a_format_gives_a_warning(tokenizer: Tok
 @pytest.mark.parametrize(
     ("format", "said"), [("tiktoken", True), ("gpt2", True), ("huggingface", True), ("pairloom", False)]
 )
-def test_what_a_format_leaves_unsaid_is_told(format: str, said: bool, tmp_path: Path) -> None:
+def test_save_warns_about_what_the_format_does_not_store(format: str, said: bool, tmp_path: Path) -> None:
     strict = Tokenizer.train([TEXT], 270)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -283,7 +283,7 @@ def test_bridges_and_pairs_of_files_refuse_them_too(lacking: dict[str, Path]) ->
     assert Tokenizer.from_huggingface(loaded.to_huggingface(), allow_missing_bytes=True) == loaded
 
 
-def test_made_by_hand_it_gives_a_warning_that_can_be_silenced() -> None:
+def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
     with pytest.warns(UserWarning, match=r"no token for 255 of the 256 bytes \(0x00-0x60, 0x62-0xff\)"):
         tokenizer = Tokenizer({0: b"a"}, [])
     with warnings.catch_warnings():

@@ -56,7 +56,7 @@ def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
         ("\x00" * 100, "line 3 is"),
     ],
 )
-def test_damage_is_told_with_the_line(line: str, expected: str) -> None:
+def test_damage_names_the_line(line: str, expected: str) -> None:
     data = b"AA== 0\nAQ== 1\n" + line.encode() + b"\n"
     with pytest.raises(FormatError, match=expected) as caught:
         tiktoken.read(data, "model.tiktoken", pattern="a")

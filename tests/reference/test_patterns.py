@@ -37,7 +37,7 @@ def test_equal_to_the_published_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_name_stands_for_its_text(name: str) -> None:
+def test_pattern_text_resolves_names(name: str) -> None:
     assert pattern_text(name) == PATTERNS[name]
     assert pattern_name(PATTERNS[name]) == name
     assert pattern_text(PATTERNS[name]) == PATTERNS[name]

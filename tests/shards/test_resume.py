@@ -105,7 +105,7 @@ def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return paths, tmp_path / "out"
 
 
-def test_the_input_in_which_a_run_stopped_may_change_behind_the_place(
+def test_resume_accepts_changes_after_the_resume_point(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
 ) -> None:
     paths, out = stopped
@@ -139,7 +139,7 @@ def test_an_input_that_was_rewritten_but_says_the_same_is_accepted(
 
 
 @pytest.mark.parametrize("change", [(0, "x"), (2, "shorter"), (5, "other text"), ("cut", "")])
-def test_an_input_that_says_something_else_is_refused(
+def test_resume_refuses_changed_finished_inputs(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], change: tuple[Any, str], tmp_path: Path
 ) -> None:
     paths, out = stopped
@@ -182,7 +182,7 @@ def test_a_change_of_finished_inputs_is_refused_and_can_be_written_again(
         tokenize_files(tokenizer, paths, out, shard_tokens=100, rewrite=True)
 
 
-def test_another_time_of_modification_is_told(
+def test_resume_warns_about_other_modification_times(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
 ) -> None:
     paths, out = stopped

@@ -76,7 +76,7 @@ def test_counts_and_ids_of_a_document_of_many_blocks(
             assert [shard.get("special_literals", {}).get("<s>", 0) for shard in manifest_of(out)["shards"]] == [1, 400]
 
 
-def test_a_refused_literal_in_a_long_document_is_named_with_its_place(
+def test_a_refused_literal_in_a_long_document_names_its_offset(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "some words and more, 12\n" * 400

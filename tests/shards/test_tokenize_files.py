@@ -94,7 +94,7 @@ def test_a_file_is_a_document_and_equals_encode_file(
         assert documents_of(out) == expected
 
 
-def test_ids_of_a_block_stay_while_others_are_made(tokenizer: Tokenizer) -> None:
+def test_ids_of_a_block_survive_later_blocks(tokenizer: Tokenizer) -> None:
     encoder = tokenizer.block_encoder(threads=1)
     # Only a part of each array is held on to; those of every other block are dropped, and their memory used again.
     held = [(text, encoder.push(_core.Documents.from_texts([text]))[0][1:]) for text in DOCUMENTS * 3][::2]
@@ -137,7 +137,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_broken_run_goes_on_to_the_same_bytes(
+def test_resumed_run_gives_the_same_bytes(
     tokenizer: Tokenizer,
     paths: dict[str, Path],
     tmp_path: Path,

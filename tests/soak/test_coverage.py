@@ -13,12 +13,13 @@ from tests.soak import memory_limits, misuse
 _NO_ARGUMENTS = {
     *("Tokenizer.to_huggingface", "Tokenizer.without_post_processor", "Tokenizer.decode_stream"),
     *("PretokenCounts.items", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
+    "cpu_tier",
 }
 # No work, or a moment's work on what is there already.
 _NO_ALLOCATION = {
     *("Tokenizer.from_model", "Tokenizer.id_to_token", "Tokenizer.token_to_id", "Tokenizer.with_cache_bytes"),
     *("Tokenizer.without_post_processor", "Corpus.of_texts", "Corpus.of_stream", "Corpus.read"),
-    *("Corpus.is_one_document", "ProgressEvent", "TrainingConfig"),
+    *("Corpus.is_one_document", "ProgressEvent", "TrainingConfig", "cpu_tier"),
 }
 
 

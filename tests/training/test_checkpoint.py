@@ -26,7 +26,7 @@ def test_killed_at_any_moment_and_resumed_gives_the_uninterrupted_model(tmp_path
     assert checkpoint_kills.failures_of_kills(corpus, tmp_path, 3, seed=3) == []
 
 
-def test_counts_are_not_made_twice_and_sizes_are_nested(tmp_path: Path) -> None:
+def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     big = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
     events: list[ProgressEvent] = []
@@ -95,7 +95,7 @@ class TestCorpusThatChanged:
         with pytest.raises(CheckpointError, match=r"corpus\.txt has 116 bytes, and had 115; delete the folder"):
             self.resumed(corpus)
 
-    def test_by_content_is_refused_whatever_the_time_says(self, corpus: Path) -> None:
+    def test_changed_content_is_refused_with_the_same_modification_time(self, corpus: Path) -> None:
         status = corpus.stat()
         corpus.write_text(TEXTS[0].replace("cat", "rat"))
         os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -276,7 +276,7 @@ class TestDamage:
         with pytest.raises(CheckpointError, match="188 bytes of a corpus of 184"):
             Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
 
-    def test_counts_that_training_json_does_not_name_yet_are_made_again(self, checkpoint: Path) -> None:
+    def test_counts_without_a_digest_in_training_json_are_recounted(self, checkpoint: Path) -> None:
         training = json.loads((checkpoint / "training.json").read_text())
         training["counts_sha256"] = None
         (checkpoint / "training.json").write_text(json.dumps(training))

@@ -110,7 +110,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
             f"special_tokens must be a list of str, not {type(tokens).__name__}: their ids follow their order, which "
             "in a set changes from run to run; write a list, or sorted(...) of the set"
         )
-    # Not tuple(tokens), which asks an object of the caller's for its length and believes it.
+    # Not tuple(tokens): that trusts the __len__ of a caller's object.
     checked = tuple([token for token in tokens])  # noqa: C416
     for token in checked:
         if not isinstance(token, str):
@@ -132,7 +132,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
 def _is_several(values: Any) -> bool:
     """Whether one can go through `values`; a str or bytes is one value."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-    # An array of no dimensions says that it is iterable, and is not.
+    # An array without dimensions has __iter__, but iterating it fails.
     return is_iterable and getattr(values, "ndim", 1) != 0
 
 
@@ -143,7 +143,7 @@ def check_several(name: str, what: str, values: Any) -> None:
 
 
 def check_texts(name: str, texts: Any) -> None:
-    """Raises a TypeError when one str stands where several are meant, or anything that is not iterable."""
+    """Raises TypeError for a single str or a value that is not iterable."""
     if not _is_several(texts):
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; wrap a single text in a list")
 

@@ -37,7 +37,7 @@ def check_file(path: Path, overwrite: bool) -> None:
 def write_file(path: Path, data: bytes, overwrite: bool) -> None:
     """Writes `data` to `path` atomically."""
     check_file(path, overwrite)
-    path = path.resolve()  # a link that is overwritten goes on being a link
+    path = path.resolve()  # overwriting a link replaces its target, not the link
     temporary = _temporary_name(path)
     try:
         # "x" and not tempfile.mkstemp, whose files only their owner can read.
@@ -56,10 +56,10 @@ def write_file(path: Path, data: bytes, overwrite: bool) -> None:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
-    """Writes the files into the folder `path`, which is made if it is not there.
+    """Writes the files into the folder `path`, which is created if it does not exist.
 
     A new folder is filled under a temporary name first, so that it appears whole. In a folder that exists, each file is
-    written atomically, and only a file of the same name stands in the way.
+    written atomically, and only files of the same names are conflicts.
     """
     check_free(path, True)
     if path.is_dir():

@@ -24,7 +24,7 @@ __all__ = ["ReadAhead", "WriteBehind"]
 Item = TypeVar("Item")
 
 # How often a thread that waits looks whether it should stop, or whether the other one still lives.
-_PATIENCE_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.1
 # How long an interruption waits for a thread to end.
 _MOST_SECONDS_AFTER_INTERRUPTION: Final = 0.25
 
@@ -77,7 +77,7 @@ class _Thread:
         """Waits until it has ended, or so long."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.is_alive and (deadline is None or time.monotonic() < deadline):
-            if self._ended.acquire(timeout=_PATIENCE_SECONDS):
+            if self._ended.acquire(timeout=_POLL_SECONDS):
                 return
 
 
@@ -124,7 +124,7 @@ class ReadAhead(Generic[Item]):
         """Hands an item over; False when nobody wants it any more."""
         while not self._stop.is_set():
             with contextlib.suppress(queue.Full):
-                self._ready.put(item, timeout=_PATIENCE_SECONDS)
+                self._ready.put(item, timeout=_POLL_SECONDS)
                 return True
         return False
 
@@ -133,7 +133,7 @@ class ReadAhead(Generic[Item]):
             # Asked first: what it handed over before it ended is in the queue by then.
             is_alive = self._thread.is_alive
             try:
-                item = self._ready.get(timeout=_PATIENCE_SECONDS if is_alive else 0)
+                item = self._ready.get(timeout=_POLL_SECONDS if is_alive else 0)
             except queue.Empty:
                 if not is_alive:
                     raise MemoryError(_DIED) from None
@@ -149,8 +149,8 @@ class WriteBehind(Generic[Item]):
     """`with WriteBehind(write) as put:` has `write` called with each item put, at most `depth` items later.
 
     The block ends when all of them are written. When it ends by an exception, those not begun are dropped, unless
-    `always` says that they are written all the same; an interruption drops them in any case, and does not wait long for
-    the one at hand. An exception of `write` comes out of the next `put`, or of the end of the block.
+    `always` is set; an interruption always drops them, and waits only a moment for the item being written. An
+    exception of `write` is raised by the next `put`, or at the end of the block.
     """
 
     def __init__(self, write: Callable[[Item], None], depth: int = 2, *, always: bool = False) -> None:
@@ -176,7 +176,7 @@ class WriteBehind(Generic[Item]):
         deadline = None if patience is None else time.monotonic() + patience
         while self._thread.is_alive and (deadline is None or time.monotonic() < deadline):
             with contextlib.suppress(queue.Full):
-                self._waiting.put(_End(), timeout=_PATIENCE_SECONDS)
+                self._waiting.put(_End(), timeout=_POLL_SECONDS)
                 break
         self._thread.join(patience)
         if kind is None:
@@ -194,7 +194,7 @@ class WriteBehind(Generic[Item]):
             self._raise()
             is_alive = self._thread.is_alive
             with contextlib.suppress(queue.Full):
-                self._waiting.put(item, timeout=_PATIENCE_SECONDS)
+                self._waiting.put(item, timeout=_POLL_SECONDS)
                 return
             if not is_alive:
                 raise MemoryError(_DIED)
@@ -206,7 +206,7 @@ class WriteBehind(Generic[Item]):
     def _work(self) -> None:
         while True:
             try:
-                item = self._waiting.get(timeout=_PATIENCE_SECONDS)
+                item = self._waiting.get(timeout=_POLL_SECONDS)
             except queue.Empty:
                 # After an interruption nobody may have waited to put the end.
                 if self._drop.is_set():

@@ -25,8 +25,8 @@ _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, err
 def locked_folder(folder: Path) -> Iterator[None]:
     """Holds the lock on an existing folder for the length of the block.
 
-    Raises FileExistsError at once where another run holds it, in this process or in another. Where the file system has
-    no locks, warns and goes on without one.
+    Raises FileExistsError immediately if another run holds it, in this process or another. If the file system has no
+    locks, warns and continues without one.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     owner = os.getpid()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["extra"]
+__all__ = ["import_optional"]
 
-# Which of the package's extras brings a library.
+# The package's extra that installs each library.
 _EXTRAS = {"pyarrow": "parquet", "backports.zstd": "zstd", "fsspec": "remote", "matplotlib": "plot"}
 
 
-def extra(module: str, purpose: str) -> Any:
+def import_optional(module: str, purpose: str) -> Any:
     """The module; `purpose` begins the message of the ImportError.
 
-    >>> extra("json", "reading JSON").__name__
+    >>> import_optional("json", "reading JSON").__name__
     'json'
     """
     try:

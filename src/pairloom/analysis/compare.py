@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Window:
-    """The tokens around a difference on one side; the first differing one is `ids[at]`, if it is there at all."""
+    """The tokens around a difference on one side; the first differing one is `ids[at]`, if it exists."""
 
     ids: list[int]
     tokens: list[bytes]
@@ -199,7 +199,7 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
 
 
 def load_side(name: str) -> Side:
-    """The side that `name` stands for: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
+    """The side that `name` denotes: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
 
     The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
     OSError, FormatError.

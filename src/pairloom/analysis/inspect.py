@@ -88,7 +88,7 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
 
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """(ids that no merging makes, ids of tokens that the pattern cuts when they stand alone), each ascending."""
+    """(ids unreachable by merging, ids of tokens that the pattern splits when they are the whole text), ascending."""
     model = check_tokenizer("tokenizer", tokenizer).model
     tokens = model.tokens()
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}

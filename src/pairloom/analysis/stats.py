@@ -85,7 +85,7 @@ class CorpusStats:
 
     @property
     def n_vocab_tokens(self) -> int:
-        """Ids that stand for a token."""
+        """The number of ids that are tokens."""
         return int((self.token_bytes > 0).sum())
 
     @property

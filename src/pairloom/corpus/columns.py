@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.optional_deps import extra
+from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
 
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
-    return extra(module, "reading Parquet and Arrow")
+    return import_optional(module, "reading Parquet and Arrow")
 
 
 class RowsReader:
@@ -285,7 +285,7 @@ def _machine_memory() -> int:
 
 
 def _is_utf8(data: memoryview) -> bool:
-    """Whether bytes are UTF-8, found out piece by piece."""
+    """Whether bytes are UTF-8, checked in pieces."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, len(data), PIECE_BYTES):

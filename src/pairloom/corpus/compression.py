@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final, Protocol
 
-from pairloom._internal.optional_deps import extra
+from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import CorpusError
 
 __all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
@@ -115,7 +115,7 @@ def _zstd(window_log: int) -> _Decoder:
     try:
         library = importlib.import_module("zstandard")
     except ImportError:
-        library = extra("backports.zstd", "reading .zst")
+        library = import_optional("backports.zstd", "reading .zst")
     return _Zstandard(library, window_log)
 
 

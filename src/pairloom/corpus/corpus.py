@@ -455,7 +455,7 @@ def _told(file: BinaryIO, source: Source) -> int:
 
 
 def _looked_at(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | None]:
-    """Standard input: (file, format, compression); what is compressed or Parquet is told by how it begins."""
+    """Standard input: (file, format, compression); compression and Parquet are detected by the first bytes."""
     begin = file.read(8)
     compression = sniffed(begin)
     format: InputFormat = "text"

@@ -27,7 +27,7 @@ _PIECE_CHARACTERS = 1 << 20
 
 
 def of_files(paths: list[str]) -> dict[str, Any]:
-    """The fingerprint of the files that training on `paths` reads; OSError for one that is not there.
+    """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
 
     What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size.
     """

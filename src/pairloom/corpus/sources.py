@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom._internal.arguments import check_choice
-from pairloom._internal.optional_deps import extra
+from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
@@ -68,7 +68,7 @@ class Source:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a local file of plain text that can be read from any place."""
+        """Whether it is a local file of plain text that supports random access."""
         return self.format == "text" and self.compression is None and not self.is_remote and self.n_bytes is not None
 
     @contextlib.contextmanager
@@ -93,7 +93,7 @@ class Source:
 def resolve(paths: list[str], input_format: str | None = None) -> list[Source]:
     """The files that `paths` mean, in order; OSError or CorpusError for one that means none.
 
-    input_format: how all of them are read, whatever their suffix.
+    input_format: format of all of them; overrides their suffixes.
     """
     if input_format is not None:
         check_choice("input_format", input_format, get_args(InputFormat))
@@ -198,4 +198,4 @@ def _raise(error: OSError) -> None:
 
 
 def _fsspec() -> Any:
-    return extra("fsspec", "reading URLs")
+    return import_optional("fsspec", "reading URLs")

@@ -4,7 +4,7 @@ The suffix selects one of two formats: `.parquet` is Parquet (with the extra [pa
 
 Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
 special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version. Equal counts
-give equal bytes. Reading checks all of it: CountsError says what, where, and how to mend it.
+give equal bytes. Reading checks all of it: CountsError names the cause, the location and the remedy.
 
 Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from pairloom import _core
 from pairloom._internal.arguments import check_special_tokens, shown
 from pairloom._internal.atomic import check_free, write_file
-from pairloom._internal.optional_deps import extra
+from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
@@ -89,7 +89,7 @@ def from_bytes(data: bytes, name: str) -> CountsColumns:
 
 
 def _checked(columns: CountsColumns, name: str) -> CountsColumns:
-    """The columns, if each pretoken stands once, in order, with a count of at least 1."""
+    """The columns, if the pretokens are distinct and sorted and each count is at least 1."""
     if len(columns.counts) and not columns.counts.all():
         row = int(np.flatnonzero(columns.counts == 0)[0])
         raise CountsError(f"{name}: row {row}: a count of 0; leave such rows out")
@@ -278,7 +278,7 @@ def _joined(column: Any) -> tuple[bytes, npt.NDArray[np.uint64]]:
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
-    return extra(module, "counts as Parquet")
+    return import_optional(module, "counts as Parquet")
 
 
 # Metadata -------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ _LARGEST_COUNT = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class CountsMetadata:
-    """What must agree before counts may be added: how the corpus was cut into pretokens."""
+    """How the corpus was split into pretokens; counts can only be added if it agrees."""
 
     pattern: Pattern
     special_tokens: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ class PretokenCounts:
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
         """Loads counts that `save` wrote; everything in the file is checked.
 
-        Raises OSError, CountsError naming the file, the place and the remedy.
+        Raises OSError, CountsError naming the file, the location and the remedy.
         """
         return cls._of_file_columns(counts_file.load(Path(check_path("path", path))))
 
@@ -284,7 +284,7 @@ class PretokenCounts:
 
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
-        """The sum of several counts, in one go; CountsError unless all were made in the same way."""
+        """The sum of several counts; CountsError unless their metadata agree."""
         check_several("parts", "PretokenCounts", parts)
         listed = [part for part in parts]  # noqa: C416
         for part in listed:

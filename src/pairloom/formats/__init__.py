@@ -49,7 +49,7 @@ WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2")
 """The names that `save` takes for `format`."""
 
 INCOMPLETE = ("tiktoken", "gpt2")
-"""The formats whose files carry neither pattern nor special tokens, which `load` is given."""
+"""Formats that store neither pattern nor special tokens; `load` takes them as arguments."""
 
 _HEAD_BYTES = 4096
 # The native file is any JSON object that is none of the others.
@@ -65,12 +65,12 @@ def load(
     allow_missing_bytes: bool = False,
     legacy: bool = False,
 ) -> Model:
-    """Reads the file or folder at `path`; the format is found out when None.
+    """Reads the file or folder at `path`; the format is detected if None.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, else by its tekken.json. `pattern`
     and `special_tokens` are for formats whose files do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
     vocabulary that lacks some of the 256 bytes. legacy: see `native.read`. Raises OSError, and FormatError naming the
-    file, the place and the remedy.
+    file, the location and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
     if format is not None:
@@ -116,14 +116,14 @@ def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
 def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
     """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
 
-    format: None is "tiktoken" for a name that ends in .tiktoken, else "pairloom". Warns of what the format leaves to
-    whoever loads the file. Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does
+    format: None is "tiktoken" for a name that ends in .tiktoken, else "pairloom". Warns about what the format does
+    not store. Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does
     not exist, FormatError where the format cannot express the model exactly.
     """
     target = Path(check_path("path", path))
     is_named_for_another = format is None and target.name == huggingface.FILE_NAME
     format = _format_for(target, format)
-    # What stands in the way is said before the work of translating starts.
+    # Fails before translating if the target cannot be written.
     check_target(target, format, overwrite)
     translated = _translated(model, format)
     if isinstance(translated, bytes):
@@ -146,7 +146,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
 
 
 def _not_stored(model: Model, format: str) -> str:
-    """What a file of the format does not say of the model, and how it is said on loading; empty if nothing."""
+    """What the format does not store of the model, and how to pass it when loading; empty if nothing."""
     missing, arguments = [], []
     if format == "tiktoken":
         missing.append("the pattern")
@@ -164,7 +164,7 @@ def _not_stored(model: Model, format: str) -> str:
 
 
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
-    """Raises the OSError that `save` would raise for what is at the path already, or for a folder that is not there."""
+    """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
     target = Path(check_path("path", path))
     if format != "gpt2":
         check_file(target, overwrite)
@@ -172,7 +172,7 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
         for name in (gpt2.VOCAB_NAME, gpt2.MERGES_NAME):
             check_file(target / name, overwrite)
     else:
-        # A folder cannot take the place of a file, whatever `overwrite` says.
+        # A folder cannot replace a file, even with `overwrite`.
         check_free(target, False)
 
 
@@ -202,7 +202,7 @@ def _check_format(format: str, known: Sequence[str]) -> None:
 
 
 def format_of(path: Path) -> str:
-    """The name of the format of a file or folder, by its begin; FormatError where there is none."""
+    """The format of a file or folder, detected by its first bytes; FormatError if unknown."""
     if path.is_dir():
         path, format = _in_folder(path, None)
         if format is not None:
@@ -224,7 +224,7 @@ def _format_of_data(data: bytes, path: Path) -> str:
 
 
 def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
-    """Where in the folder a tokenizer lies (one of `format`, if given), and its format as far as it is known."""
+    """The tokenizer's path in the folder (of `format`, if given), and its format if known."""
     if format in (None, "huggingface", "pairloom") and (folder / huggingface.FILE_NAME).is_file():
         return folder / huggingface.FILE_NAME, format
     if format is None and gpt2.is_in(folder):

@@ -87,7 +87,7 @@ def _special_ids(entries: Mapping[str, int], special_tokens: Specials) -> dict[s
 
 
 def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str], list[str], Sequence[int]]:
-    """merges.txt: the left and the right tokens in rank order, and the lines on which they stand."""
+    """merges.txt: the left and the right tokens in rank order, and their line numbers."""
     check_not_pickle(data, name)
     try:
         text = data.decode()
@@ -115,7 +115,7 @@ def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str
 
 
 def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
-    """Where to cut a line that holds not one space but more: there is one place at which all parts are entries."""
+    """Splits a line with several spaces: at the only space where both parts are entries of the vocabulary."""
     spaces = [at for at, character in enumerate(line[:4096]) if character == " "]
     cuts = [(line[:at], line[at + 1 :]) for at in spaces]
     cuts = [(left, right) for left, right in cuts if left in entries and right in entries and left + right in entries]
@@ -127,8 +127,8 @@ def _cut(line: str, entries: Mapping[str, int], where: str) -> tuple[str, str]:
 def write(model: Model) -> dict[str, bytes]:
     """The folder's files by name; raises FormatError where they cannot express the model exactly.
 
-    Special tokens become entries as they stand; reading takes them for special tokens when it is told to. decode_errors
-    is left to whoever loads them.
+    Special tokens become literal entries; reading treats them as special if the caller lists them. decode_errors is not
+    stored.
     """
     check_none(model, "a folder of GPT-2's files")
     if model.rule != "pairs" or model.ignore_merges:

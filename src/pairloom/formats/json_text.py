@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def parse(data: bytes, name: str) -> Any:
-    """The value that `data` holds; raises FormatError naming `name` and the place."""
+    """The value that `data` holds; raises FormatError naming `name` and the location."""
 
     def refuse(constant: str) -> NoReturn:
         raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
@@ -79,14 +79,14 @@ def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
 
 
 def check_keys(value: dict[str, Any], known: Set[str], where: str) -> None:
-    """Raises FormatError for a key that is none of `known`: what it says could not be kept."""
+    """Raises FormatError for a key that is not in `known`, because its meaning would be lost."""
     for key in value:
         if key not in known:
             raise FormatError(f"{where}: key {shown(key)} is unknown and could not be kept; remove it")
 
 
 def check_not_pickle(data: bytes, name: str) -> None:
-    """Raises FormatError, which says what to do instead, where the data look like a Python pickle."""
+    """Raises FormatError with the remedy if the data look like a Python pickle."""
     binary = len(data) > 1 and data[0] == 0x80 and 2 <= data[1] <= 5
     if binary or data.startswith((b"(dp", b"(lp", b"}q", b"]q")):
         raise FormatError(
@@ -97,7 +97,7 @@ def check_not_pickle(data: bytes, name: str) -> None:
 
 @contextmanager
 def model_of(name: str) -> Iterator[None]:
-    """Within it a ValueError, which says what is wrong with a Model, becomes a FormatError that names the file."""
+    """Turns a ValueError about a Model into a FormatError that names the file."""
     try:
         yield
     except PairloomError:

@@ -24,7 +24,7 @@ def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Mode
     """The Model that the file holds; `name` is what messages call the file.
 
     legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it. Raises
-    MissingKeyError for a key that is not there, FormatError for every other defect.
+    MissingKeyError for a missing key, FormatError for every other defect.
     """
     columns = _core.read_model(data, name, legacy)
     with model_of(name):

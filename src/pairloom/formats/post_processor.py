@@ -43,7 +43,7 @@ def adds_ids(post_processor: str | None) -> bool:
 
 
 def check_none(model: Model, what: str) -> None:
-    """Raises FormatError where the model has a post-processor that adds ids, which `what` has no place for."""
+    """Raises FormatError where the model has a post-processor that adds ids, which `what` cannot store."""
     if adds_ids(model.post_processor):
         raise FormatError(
             f"{what} cannot hold the post-processor {shown(model.post_processor)}; save as 'huggingface' or 'pairloom',"

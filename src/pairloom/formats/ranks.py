@@ -90,7 +90,7 @@ def write(model: Model) -> dict[bytes, int]:
 
 
 def unreachable(ranks: Mapping[bytes, int]) -> set[bytes]:
-    """The tokens of a rank list that no merging makes."""
+    """The tokens of a rank list that merging cannot produce."""
     tokens = sorted(ranks, key=ranks.__getitem__)
     ends = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
     return {tokens[index] for index in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}

@@ -25,7 +25,7 @@ SPECIAL = "<|endoftext|>"
 
 
 def expresses(model: Model) -> bool:
-    """Whether schema 1 says all that there is to say about `model`."""
+    """Whether schema 1 can express `model` completely."""
     n = 256 + len(model.merges)
     return (
         model.rule == "pairs"

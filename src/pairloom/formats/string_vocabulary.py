@@ -46,7 +46,7 @@ def check_entries(entries: Any, where: str) -> dict[str, int]:
 def merge_rows(
     lefts: Sequence[str], rights: Sequence[str], entries: Mapping[str, int], location: Callable[[int], str]
 ) -> Rows:
-    """Rows (left, right, merged_id) of ids; `location` says where the merge of a rank stands."""
+    """Rows (left, right, merged_id) of ids; `location` names the location of the merge of a rank."""
     look_up = entries.get
     joined = map(str.__add__, lefts, rights)
     columns = [list(map(look_up, lefts)), list(map(look_up, rights)), list(map(look_up, joined))]
@@ -105,7 +105,7 @@ def ordinary_entries(entries: dict[str, int], specials: Mapping[str, int], rows:
 
 
 def token_columns(entries: Mapping[str, int], where: str) -> dict[str, Any]:
-    """token_ids, token_bytes and token_ends of a Model. A token not written in the alphabet stands for its own text."""
+    """token_ids, token_bytes and token_ends of a Model. A token not written in the alphabet is taken literally."""
     order = sorted(entries, key=entries.__getitem__)
     blob = from_alphabet("".join(order))
     if blob is None:

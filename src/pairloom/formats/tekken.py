@@ -31,7 +31,7 @@ _MOST_SPECIALS = 100_000
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether the object begins with tekken's `config` or says its type."""
+    """Whether the object begins with tekken's `config` or its type."""
     compact = b"".join(head[:200].split())
     return compact.startswith((b'{"config":{"pattern"', b'{"vocab":[{"rank"')) or b'"type":"Tekken"' in compact
 

@@ -105,7 +105,7 @@ def _line_by_line(data: bytes, name: str) -> dict[bytes, int]:
 def write(model: Model) -> bytes:
     """The file, ranks ascending; raises FormatError where ranks do not encode every text as the model does.
 
-    Pattern, special tokens and decode_errors are left to whoever loads it.
+    Pattern, special tokens and decode_errors are not stored.
     """
     check_none(model, "a .tiktoken file")
     return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.write(model).items())

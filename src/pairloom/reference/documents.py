@@ -62,9 +62,9 @@ def read_documents(
 ) -> Iterator[str]:
     """Gives the documents of a file, reading `block_bytes` at a time.
 
-    What is at hand is cut after the last special token in it, and the rest waits for the next block,
+    The buffer is split after its last special token, and the rest is kept for the next block,
     as does all of it while it holds no special token: no document is ever cut. A special token near
-    the end of what is at hand waits too, since more bytes may make it a longer one.
+    the end of the buffer is kept too, since more bytes may make it a longer one.
 
     Raises ValueError naming the file and the byte offset where the file is not UTF-8.
     """

@@ -91,7 +91,7 @@ def bytes_in_order(byte_order: ByteOrder) -> Sequence[int]:
     """All 256 byte values in the order of their ids.
 
     "value" is 0, 1, 2, ...; "gpt2" puts the bytes first that GPT-2's files show as themselves, those
-    that print in Latin-1, and the other 68 after them: 33 comes first, and 0 has place 188.
+    that print in Latin-1, and the other 68 after them: 33 comes first, and 0 is at index 188.
     """
     if byte_order == "value":
         return range(256)

@@ -68,7 +68,7 @@ class Manifest:
     skipped_files: list[SkippedFile] = field(default_factory=list)
     complete: bool = False
     next: ResumePoint = ResumePoint()
-    # Shards of folders that an earlier version wrote do not say how much text they hold.
+    # Bytes of text in shards that an earlier version wrote without recording it.
     old_bytes: int | None = None
 
     @property

@@ -36,7 +36,7 @@ _LONGEST_PATH = 4096
 
 
 class Run(TypedDict, total=False):
-    """How training runs, which changes nothing of the result."""
+    """Options of a training run that do not change its result."""
 
     threads: int
     progress: Progress
@@ -77,13 +77,13 @@ def train_on_files(
 
 
 def _warn_of_a_file_named(text: str) -> None:
-    """Warns where the text to train on is the path of a file; any text may be asked about."""
+    """Warns if the text to train on is the path of an existing file."""
     if len(text) >= _LONGEST_PATH or "\n" in text:
         return
     try:
         is_file = Path(text).is_file()
     except (OSError, ValueError):
-        # Too long for a name, not to be looked at, NUL or lone surrogates: a text, whatever it looks like.
+        # Too long for a name, no permission, NUL or lone surrogates: not the path of a readable file.
         return
     if is_file:
         warn(
@@ -103,7 +103,7 @@ def _train(
     max_memory: int | None = None,
     checkpoint: PathLike | None = None,
 ) -> Model:
-    """Trains on what `count` counts; `corpus` is the fingerprint of that, for a checkpoint."""
+    """Trains on the counts that `count` returns; `corpus` is their corpus' fingerprint, for a checkpoint."""
     options = {
         "pattern": config.pattern,
         "special_tokens": config.special_tokens,
@@ -133,7 +133,7 @@ def train_model(
     progress: Progress = None,
     max_memory: int | None = None,
 ) -> Model:
-    """Learns merges from `counts` and lays out ids as `config` says; warns where the size is not what was asked for."""
+    """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
     n_merges = config.n_merges(vocab_size)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
@@ -164,7 +164,7 @@ def train_model(
 
 
 def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
-    """Why fewer merges were learned than asked for, and what gives more."""
+    """Why fewer merges were learned than requested, and the remedy."""
     if shortage is None:
         return f"an id is at most {LARGEST_ID}"
     if not counts.n_bytes:
@@ -179,7 +179,7 @@ def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bo
 
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
-    """Raises CountsError unless `counts` were cut as `config` says."""
+    """Raises CountsError unless `counts` have the pattern, Unicode version and special tokens of `config`."""
     metadata = counts.metadata
     if metadata.pattern != pattern_text(config.pattern):
         raise CountsError(
@@ -201,9 +201,9 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
 
 
 def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
-    """Gives every byte, merge and special token its id.
+    """Assigns an id to every byte, merge and special token.
 
-    `pairs` speaks symbols: 0..255 are byte values, 256 + r is the result of merge r.
+    `pairs` holds symbols: 0..255 are byte values, 256 + r is the result of merge r.
     """
     specials = config.special_tokens
     first_byte = len(specials) if config.special_ids == "first" else 0

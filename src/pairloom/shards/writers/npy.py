@@ -68,7 +68,7 @@ class Offsets:
 
 
 class FlatWriter:
-    """Writes the ids of one shard one after the other; each format adds what stands before, after or beside them."""
+    """Writes the ids of one shard as a flat array; subclasses add headers and index files."""
 
     _n_header_bytes = 0
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.optional_deps import extra
+from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 
 __all__ = ["SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"]
@@ -21,17 +21,17 @@ __all__ = ["SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"
 SUFFIXES = (".parquet",)
 COLUMN = "input_ids"
 ROW_GROUP_TOKENS = 1 << 21
-# What offsets of 32 bits can say.
+# The largest 32-bit offset.
 _MOST_TOKENS = np.iinfo(np.int32).max
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
-    """uint32, whatever the vocabulary."""
+    """uint32 for every vocabulary."""
     return np.dtype("<u4")
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
-    return extra(module, "writing Parquet")
+    return import_optional(module, "writing Parquet")
 
 
 def _schema() -> Any:
