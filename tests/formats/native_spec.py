@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.formats import schema1, schema2
-from pairloom.formats.json_text import parse, shown, take, take_id
+from pairloom.formats.shared.json_text import parse, shown, take, take_id
 from pairloom.model import LARGEST_ID, DecodeErrors, MergeRule, Model, Pattern
 from pairloom.patterns import GPT2
 

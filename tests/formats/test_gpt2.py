@@ -9,7 +9,8 @@ import pytest
 
 from pairloom import formats
 from pairloom.errors import FormatError
-from pairloom.formats import byte_alphabet, gpt2
+from pairloom.formats import gpt2
+from pairloom.formats.shared import byte_alphabet
 from pairloom.model import Model
 
 from .models import ENDOFTEXT, trained

@@ -15,7 +15,7 @@ import pytest
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface
-from pairloom.formats.oniguruma import from_oniguruma, to_oniguruma
+from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.model import Model
 from pairloom.patterns import GPT2, PATTERNS
 

@@ -10,7 +10,7 @@ import pytest
 from pairloom import Tokenizer, formats, pretokenize
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, tiktoken
-from pairloom.formats.pattern_aliases import named_of, published_of
+from pairloom.formats.shared.pattern_aliases import named_of, published_of
 from pairloom.model import Model
 from pairloom.patterns import GPT2, PATTERNS
 from tests.formats.models import trained

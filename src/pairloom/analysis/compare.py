@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pairloom._internal.arguments import check_path, check_str
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import from_alphabet
+from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]

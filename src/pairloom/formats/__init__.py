@@ -16,7 +16,7 @@ from pairloom._internal.atomic import check_file, check_free, write_file, write_
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, native, ranks, tekken, tiktoken
-from pairloom.formats.json_text import check_not_pickle
+from pairloom.formats.shared.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.vocabulary import missing_bytes_text

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pairloom._internal.arguments import check_special_tokens
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import to_alphabet
-from pairloom.formats.json_text import check_not_pickle, model_of, parse, shown
-from pairloom.formats.post_processor import check_none
-from pairloom.formats.special_entries import with_special_tokens
-from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.formats.shared.json_text import check_not_pickle, model_of, parse, shown
+from pairloom.formats.shared.post_processor import check_none
+from pairloom.formats.shared.special_entries import with_special_tokens
+from pairloom.formats.shared.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model, Pattern, assign_special_ids
 from pairloom.patterns import GPT2
 

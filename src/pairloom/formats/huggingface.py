@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.added_tokens import check_assigned, read_added_tokens, write_added_tokens
-from pairloom.formats.byte_alphabet import ALPHABET, to_alphabet
-from pairloom.formats.json_text import check_keys, model_of, parse, shown, take
-from pairloom.formats.post_processor import read_post_processor, write_post_processor
-from pairloom.formats.pre_tokenizer import read_splitters, write_splitters
-from pairloom.formats.special_entries import with_special_tokens
-from pairloom.formats.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
+from pairloom.formats.shared.added_tokens import check_assigned, read_added_tokens, write_added_tokens
+from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
+from pairloom.formats.shared.json_text import check_keys, model_of, parse, shown, take
+from pairloom.formats.shared.post_processor import read_post_processor, write_post_processor
+from pairloom.formats.shared.pre_tokenizer import read_splitters, write_splitters
+from pairloom.formats.shared.special_entries import with_special_tokens
+from pairloom.formats.shared.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model
 
 if TYPE_CHECKING:

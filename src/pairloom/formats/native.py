@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pairloom import _core
 from pairloom.formats import schema1, schema2
-from pairloom.formats.json_text import model_of
+from pairloom.formats.shared.json_text import model_of
 from pairloom.model import Model
 
 __all__ = ["read", "sniff", "write"]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import model_of, shown, take_id
+from pairloom.formats.shared.json_text import model_of, shown, take_id
 from pairloom.model import LARGEST_ID, Model, Pattern
 
 __all__ = ["one_form", "pairs", "read", "unreachable", "write"]

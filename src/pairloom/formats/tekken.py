@@ -13,7 +13,7 @@ from typing import Any
 
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.json_text import parse, shown, take, take_id
+from pairloom.formats.shared.json_text import parse, shown, take, take_id
 from pairloom.model import Model
 
 __all__ = ["FILE_NAME", "read", "sniff"]

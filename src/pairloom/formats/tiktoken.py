@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.json_text import check_not_pickle, shown
-from pairloom.formats.pattern_aliases import named_of, published_of
-from pairloom.formats.post_processor import check_none
+from pairloom.formats.shared.json_text import check_not_pickle, shown
+from pairloom.formats.shared.pattern_aliases import named_of, published_of
+from pairloom.formats.shared.post_processor import check_none
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import PATTERNS
 

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import shown
+from pairloom.formats.shared.json_text import shown
 from pairloom.model import Model, canonical_json
 
 __all__ = ["adds_ids", "check_none", "read_post_processor", "write_post_processor"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import shown
+from pairloom.formats.shared.json_text import shown
 
 __all__ = ["with_special_tokens"]
 

@@ -11,7 +11,7 @@ import re
 from typing import Final, Literal
 
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import shown
+from pairloom.formats.shared.json_text import shown
 
 __all__ = ["from_oniguruma", "to_oniguruma"]
 

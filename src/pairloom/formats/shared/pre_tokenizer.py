@@ -12,9 +12,9 @@ from typing import Any
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.json_text import shown, take
-from pairloom.formats.oniguruma import from_oniguruma, to_oniguruma
-from pairloom.formats.pattern_aliases import published_of
+from pairloom.formats.shared.json_text import shown, take
+from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
+from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2, PATTERNS
 

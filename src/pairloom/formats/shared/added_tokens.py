@@ -12,8 +12,8 @@ from typing import Any
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import from_alphabet
-from pairloom.formats.json_text import check_keys, shown, take, take_id
+from pairloom.formats.shared.byte_alphabet import from_alphabet
+from pairloom.formats.shared.json_text import check_keys, shown, take, take_id
 
 __all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
 

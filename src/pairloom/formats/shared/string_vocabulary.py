@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.formats.byte_alphabet import ALPHABET, from_alphabet
-from pairloom.formats.json_text import is_text, shown, take_id
+from pairloom.formats.shared.byte_alphabet import ALPHABET, from_alphabet
+from pairloom.formats.shared.json_text import is_text, shown, take_id
 from pairloom.model import LARGEST_ID
 
 __all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
