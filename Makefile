@@ -68,8 +68,8 @@ lint: $(VENV)/installed ## formatting, lints, types
 
 check: lint test ## before each commit
 
-ci: check ## what CI runs
-	$(MAKE) -j2 test-checked parity PROSE_SECONDS=240
+ci: ## what CI runs: check, test-checked and parity, two at a time
+	$(MAKE) -j2 test lint test-checked parity PROSE_SECONDS=240
 
 bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"

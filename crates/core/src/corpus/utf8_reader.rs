@@ -54,21 +54,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// An open file, owned or borrowed.
-enum OpenFile<'a> {
-    Own(File),
-    Borrowed(&'a File),
-}
-
-impl OpenFile<'_> {
-    fn get(&self) -> &File {
-        match self {
-            OpenFile::Own(file) => file,
-            OpenFile::Borrowed(file) => file,
-        }
-    }
-}
-
 /// Valid text that begins at the requested offset.
 #[derive(Clone, Copy)]
 pub(crate) struct Window<'r> {
@@ -115,7 +100,7 @@ impl Window<'_> {
 /// Reads windows of one source.
 pub(crate) struct Utf8Reader<'a> {
     source: Source<'a>,
-    file: Option<OpenFile<'a>>,
+    file: Option<File>,
     input_errors: InputErrors,
     /// Whether the caller can choose [`InputErrors::Replace`]; decides the remedy in an error.
     can_replace: bool,
@@ -153,8 +138,9 @@ impl<'a> Utf8Reader<'a> {
     ) -> Result<Self> {
         let file = match source {
             Source::Text(_) => None,
-            Source::File(path, _) => Some(OpenFile::Own(File::open(path).map_err(Error::io(path))?)),
-            Source::Open(_, file, _) => Some(OpenFile::Borrowed(file)),
+            Source::File(path, _) => Some(File::open(path).map_err(Error::io(path))?),
+            // The same open file under another descriptor: a pipe goes on where it is.
+            Source::Open(path, file, _) => Some(file.try_clone().map_err(Error::io(path))?),
         };
         let can_replace = !matches!(source, Source::Open(..));
         Ok(Utf8Reader {
@@ -282,7 +268,7 @@ impl<'a> Utf8Reader<'a> {
     /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.
     fn read(&mut self, at: u64, n_bytes: usize) -> Result<()> {
         let (Some(path), Some(file)) = (self.source.path(), &self.file) else { return Ok(()) };
-        let (size, mut file) = (self.source.n_bytes(), file.get());
+        let (size, mut file) = (self.source.n_bytes(), file);
         let held = self.at..=self.at + self.n_raw as u64;
         if held.contains(&at) {
             let n_before = (at - self.at) as usize;

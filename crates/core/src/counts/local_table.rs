@@ -1,13 +1,10 @@
-//! A thread's own table of short pretokens, small enough for its second-level cache.
+//! A thread's table of short pretokens, small enough for its second-level cache.
 //!
-//! Enters: keys. Leaves: a count per key, in the table or, for keys that had to make room, handed to the
-//! caller. Cost: one cache line a key. Invariant: for each key, what the table holds plus what it handed
-//! out is how often the key was added.
-//!
-//! A line of 64 bytes is a set of two keys, their counts, and for each the count it had when the line
-//! last missed. A miss puts out the key that was seen less since then: a key that was frequent long ago
-//! and is not now goes, and nothing but a miss pays for knowing that. Three keys to a line with 32-bit
-//! counts miss a quarter less but cost 0.8 ns more a pretoken.
+//! A two-way set-associative cache of counts: a line of 64 bytes holds two keys, their counts, and for each the count it had
+//! when the line last missed. A miss evicts the key that was seen less since then, so a key that was frequent long ago
+//! makes room, and only misses pay for knowing that. Invariant: for each key, the count in the table plus the counts that
+//! were evicted are how often it was added. What was tried: three keys to a line with 32-bit counts miss a quarter less but
+//! cost 0.8 ns more a pretoken (docs/decisions/pretokens.md).
 
 use crate::budget::Budget;
 use crate::error::Result;

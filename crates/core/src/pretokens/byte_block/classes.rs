@@ -1,7 +1,7 @@
 //! The classes of characters beyond ASCII, one character after the other.
 //!
-//! Enters: 64 bytes of UTF-8 and where their characters start. Leaves: 64 class bytes. Cost: about four
-//! cycles a character, in one loop per length so that no branch depends on the text's mixture.
+//! Cost: about four cycles a character, in one loop for each length, so that no branch depends on how the text mixes
+//! lengths.
 
 use super::super::unicode::{class_direct, class_of_code, class_of_first};
 
