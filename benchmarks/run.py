@@ -52,10 +52,10 @@ def quick_setup(n_threads: int, folder: Path, n_turns: int) -> Setup:
     """The first 8 MB of each corpus that is there already, or of the standard library's sources."""
     small = []
     for name, label in LANGUAGES.items():
-        made = CORPORA / f"{name}-{SIZES[name][0]}.txt"
-        if made.with_suffix(".json").exists():
-            with made.open("rb") as file:
-                small.append(_written(folder / made.name, file.read(8_000_000), label))
+        built = CORPORA / f"{name}-{SIZES[name][0]}.txt"
+        if built.with_suffix(".json").exists():
+            with built.open("rb") as file:
+                small.append(_written(folder / built.name, file.read(8_000_000), label))
     if not small:
         small = [_written(folder / "sources.txt", standard_library(8_000_000), "Python")]
     whole = small[0].path.read_bytes()
@@ -73,10 +73,10 @@ def _written(path: Path, data: bytes, name: str) -> Corpus:
 def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str], *, small_only: bool) -> Setup:
     """All sizes of all corpora, or the smaller of each, built where they are not there."""
     small, large = (
-        [Corpus(f"{LANGUAGES[name]}, {SIZES[name][place]} MB", corpus(name, SIZES[name][place])) for name in LANGUAGES]
-        if not (place and small_only)
+        [Corpus(f"{LANGUAGES[name]}, {SIZES[name][index]} MB", corpus(name, SIZES[name][index])) for name in LANGUAGES]
+        if not (index and small_only)
         else []
-        for place in (0, 1)
+        for index in (0, 1)
     )
     growing = []
     if {"growth", "scaling", "pipeline"} & set(wanted):
@@ -114,7 +114,9 @@ def write_record(sections: list[Section], n_turns: int) -> Path:
         record = json.loads(path.read_text())
     found = {section["name"]: section for section in record["sections"]} | {s.name: s.record() for s in sections}
     facts = {
-        made.stem: json.loads(made.read_text()) for made in sorted(CORPORA.glob("*-*.json")) if made.parent == CORPORA
+        built.stem: json.loads(built.read_text())
+        for built in sorted(CORPORA.glob("*-*.json"))
+        if built.parent == CORPORA
     }
     kept = ("bytes", "documents", "distinct", "distinct_bytes_available", "sha256", "packages")
     record = {

@@ -124,7 +124,7 @@ class Spool:
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.seen: set[bytes] = set()
-        self.places: list[tuple[int, bytes, int, int]] = []
+        self.locations: list[tuple[int, bytes, int, int]] = []
         self.n_bytes = 0
         self.n_bytes_given = 0
 
@@ -138,13 +138,13 @@ class Spool:
         if len(document) > 200 and mark not in self.seen:
             self.seen.add(mark)
             key = hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()
-            self.places.append((tier, key, self.n_bytes, len(document)))
+            self.locations.append((tier, key, self.n_bytes, len(document)))
             self.file.write(document)
             self.n_bytes += len(document)
 
-    def read(self, place: tuple[int, bytes, int, int]) -> bytes:
-        self.file.seek(place[2])
-        return self.file.read(place[3])
+    def read(self, location: tuple[int, bytes, int, int]) -> bytes:
+        self.file.seek(location[2])
+        return self.file.read(location[3])
 
 
 def build(name: str) -> None:
@@ -156,8 +156,8 @@ def build(name: str) -> None:
         for part in ("english", "multilingual") if name == "mixed" else ():
             path = corpus(part, SIZES[part][-1])
             versions[path.stem] = json.loads(path.with_suffix(".json").read_text())["sha256"]
-            for place, text in enumerate(stretches(path)):
-                spool.add(0, f"{path.stem}/{place}", text, by_lines=False)
+            for number, text in enumerate(stretches(path)):
+                spool.add(0, f"{path.stem}/{number}", text, by_lines=False)
         for tier, package, wanted in PLANS[name]():
             # A little more than is needed, so that the hash order has a choice.
             if spool.n_bytes > largest * 11 // 10 or (deb := download(package)) is None:
@@ -169,7 +169,7 @@ def build(name: str) -> None:
                 if spool.n_bytes - before > largest // (1 if name in ("code", "mixed") else 6):
                     break
             print(f"  {package:<28} {(spool.n_bytes - before) / MEGA:8.1f} MB", file=sys.stderr)
-        spool.places.sort()
+        spool.locations.sort()
         for size in SIZES[name]:
             write(name, size, spool, versions)
 
@@ -187,10 +187,10 @@ def write(name: str, size: int, spool: Spool, versions: dict[str, str]) -> None:
     digest = hashlib.sha256()
     n_bytes = n_documents = 0
     with path.open("wb") as file:
-        for place in spool.places:
+        for location in spool.locations:
             if n_bytes >= size * MEGA:
                 break
-            document = spool.read(place) + b"\n\n"
+            document = spool.read(location) + b"\n\n"
             file.write(document)
             digest.update(document)
             n_bytes += len(document)

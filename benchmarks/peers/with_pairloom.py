@@ -171,13 +171,13 @@ def tokenized(job: Job) -> Result:
     tokenizer = Tokenizer.load(job["model"])
     separator = job.get("separator") if job["path"].endswith(".txt") else None
     with tempfile.TemporaryDirectory(dir=job["folder"]) as out:
-        seconds, made = timed(
+        seconds, result = timed(
             lambda: tokenize_files(
                 tokenizer, job["path"], out, separator=separator, threads=job["threads"], shard_tokens=10_000_000
             )
         )
         peak = peak_bytes()
-        ids = np.concatenate([np.load(path) for path in made.files]) if job.get("separator") else np.zeros(0)
+        ids = np.concatenate([np.load(path) for path in result.files]) if job.get("separator") else np.zeros(0)
     return {"seconds": seconds, "digest": ids_digest(ids), "peak_bytes": peak}
 
 

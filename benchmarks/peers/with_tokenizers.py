@@ -25,7 +25,7 @@ def character_bytes() -> dict[str, int]:
     """The byte that each character of the GPT-2 alphabet stands for."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    return {chr(b): b for b in printable} | {chr(256 + place): b for place, b in enumerate(others)}
+    return {chr(b): b for b in printable} | {chr(256 + index): b for index, b in enumerate(others)}
 
 
 def byte_level(model: Any) -> Any:

@@ -60,13 +60,13 @@ def speed_by_peer(axis: Any, table: dict[str, Any] | None, title: str, speed_of:
     groups = list(dict.fromkeys(group for group, _, _ in found))
     peers = list(dict.fromkeys(peer for _, peer, _ in found))
     width = 0.8 / len(peers)
-    for place, peer in enumerate(peers):
-        at = [groups.index(group) + place * width for group, name, _ in found if name == peer]
-        shade = {"color": OWN} if peer == "pairloom" else {"color": OTHER, "alpha": 1 - 0.6 * place / len(peers)}
+    for index, peer in enumerate(peers):
+        at = [groups.index(group) + index * width for group, name, _ in found if name == peer]
+        shade = {"color": OWN} if peer == "pairloom" else {"color": OTHER, "alpha": 1 - 0.6 * index / len(peers)}
         axis.bar(at, [speed for _, name, speed in found if name == peer], width, label=peer, **shade)
     axis.set_yscale("log")
     axis.set_xticks(
-        [place + 0.4 - width / 2 for place in range(len(groups))], groups, fontsize=7, rotation=20, ha="right"
+        [index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=7, rotation=20, ha="right"
     )
     axis.legend(fontsize=6)
 

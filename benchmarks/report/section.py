@@ -26,9 +26,9 @@ class Table:
     def text(self) -> str:
         """The table for a terminal."""
         cells = [self.columns, *[[shown(cell) for cell in row] for row in self.rows]]
-        widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
+        widths = [max(len(row[index]) for row in cells) for index in range(len(self.columns))]
         lines = [
-            "  ".join(c.ljust(w) if not place else c.rjust(w) for place, (c, w) in enumerate(zip(row, widths)))
+            "  ".join(c.ljust(w) if not index else c.rjust(w) for index, (c, w) in enumerate(zip(row, widths)))
             for row in cells
         ]
         return "\n".join([self.title, *("  " + line for line in lines)])
@@ -67,9 +67,9 @@ class Section:
 
     def record(self) -> dict[str, Any]:
         """The section as JSON has it."""
-        made = asdict(self)
-        made["claims"] = [asdict(claim) | {"met": claim.met} for claim in self.claims]
-        return made
+        record = asdict(self)
+        record["claims"] = [asdict(claim) | {"met": claim.met} for claim in self.claims]
+        return record
 
 
 @dataclass(frozen=True, slots=True)

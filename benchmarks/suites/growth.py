@@ -84,8 +84,8 @@ def by_pretoken_length(setup: Setup, section: Section) -> None:
     )
     section.tables.append(table)
     n_bytes = 1_000_000 if setup.quick else 10_000_000
-    for name, made in LONG.items():
-        text = made(n_bytes)
+    for name, generate in LONG.items():
+        text = generate(n_bytes)
         times: list[float] = []
         for part in (8, 4, 2, 1):
             path = setup.folder / f"long-{part}.txt"
@@ -127,7 +127,7 @@ ENDLESS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def write(made: Callable[[int], bytes], n_bytes: int, path: Path) -> Path:
+def write(generate: Callable[[int], bytes], n_bytes: int, path: Path) -> Path:
     """A file of such a text, whole characters only."""
-    path.write_bytes(made(n_bytes)[:n_bytes].decode(errors="ignore").encode())
+    path.write_bytes(generate(n_bytes)[:n_bytes].decode(errors="ignore").encode())
     return path

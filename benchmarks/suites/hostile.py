@@ -1,11 +1,10 @@
-"""Texts made to be slow: pretokens without end, and an adversary who knows the hash.
+"""Texts chosen to be slow: pretokens of unbounded length, and pretokens that collide in the encoder's cache.
 
-The encoder's cache finds a pretoken of up to 15 bytes by its two halves, each xored with a secret seed, multiplied,
-and the halves of the product folded. Whoever knew the seeds could give every pretoken the same place, by making one
-half equal to its seed; the attempt assumes seeds of zero. Where the processor has AVX-512, two rounds of AES with
-secret keys take the place of the product, and this attempt meets nothing. Since a place holds two pretokens and
-takes no third, even a perfect attack on either only makes every lookup a miss, which is what ever new pretokens
-do too: their time is the bound.
+The cache hashes a pretoken of up to 15 bytes by its two halves, each xored with a secret seed, multiplied, and the
+halves of the product folded. An adversary who knew the seeds could give every pretoken the same hash slot, by making
+one half equal to its seed; the test assumes seeds of zero. Where the processor has AES instructions, two rounds of AES
+with secret keys replace the product, and this attack has no effect. A slot holds two pretokens, so even a perfect
+attack only makes every lookup a miss, as a text of distinct pretokens does: its time is the bound.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ def measure(setup: Setup) -> Section:
         ["text", "0.25 MB", "0.5 MB", "1 MB", "2 MB", "growth over n log n"],
     )
     attacked = Table(
-        "encoding short pretokens made to meet in the cache: milliseconds of processor time",
+        "encoding short pretokens that collide in the cache: milliseconds of processor time",
         ["text", "0.25 MB", "0.5 MB", "1 MB", "2 MB", "growth over n log n"],
     )
     section.tables += [endless, attacked]
     seconds: dict[str, float] = {}
     for table, texts in ((endless, ENDLESS), (attacked, ATTACKS)):
-        for name, made in texts.items():
-            path = write(made, n_bytes, setup.folder / "hostile.txt")
+        for name, generate in texts.items():
+            path = write(generate, n_bytes, setup.folder / "hostile.txt")
             job = {"task": "lengths", "path": str(path), "parts": PARTS} | vocabulary("gpt2").job()
             times = [found * 1e3 for found in run("pairloom", job)["seconds"]]
             growth = times[-1] / times[0] / n_log_n(n_bytes, PARTS[0])
             table.rows.append([name, *times, growth])
             seconds[name] = times[-1]
             section.claims.append(Claim(f"encoding {name}, growth over n log n", growth, TOLERANCE, at_most=True))
-    ratio = seconds["one place under seeds of zero"] / seconds["the same shape at random"]
+    ratio = seconds["one slot under seeds of zero"] / seconds["the same shape at random"]
     section.claims.append(Claim("colliding pretokens over random ones of that shape", ratio, 1.5, at_most=True))
     training(setup, section)
     return section
@@ -56,8 +55,8 @@ def training(setup: Setup, section: Section) -> None:
     table = Table("counting 2 MB of the same: milliseconds", ["text", "milliseconds"])
     section.tables.append(table)
     calls = {}
-    for place, (name, made) in enumerate(ATTACKS.items()):
-        path = write(made, 2_000_000, setup.folder / f"attack-{place}.txt")
+    for index, (name, generate) in enumerate(ATTACKS.items()):
+        path = write(generate, 2_000_000, setup.folder / f"attack-{index}.txt")
         calls[name] = ("pairloom", {"task": "count", "path": str(path), "repeats": 1})
     for name, found in turns(calls, setup.n_turns).items():
         table.rows.append([name, min(float(result["seconds"]) for result in found) * 1e3])
@@ -93,7 +92,7 @@ def ever_new(n_bytes: int) -> bytes:
 
 
 ATTACKS: dict[str, Callable[[int], bytes]] = {
-    "one place under seeds of zero": colliding,
+    "one slot under seeds of zero": colliding,
     "the same shape at random": not_colliding,
     "ever new words": ever_new,
 }

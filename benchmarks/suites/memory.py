@@ -31,7 +31,7 @@ def measure(setup: Setup) -> Section:
         beyond = file["grown_bytes"] - file["id_bytes"]
         table.rows.append([n_bytes / MEGA, lines["grown_bytes"] / MEGA, beyond / MEGA, file["id_bytes"] / MEGA])
     for column, what in ((1, "encode_iterable"), (2, "encode_file")):
-        first, last = (float(table.rows[place][column] or 0) for place in (0, -1))
+        first, last = (float(table.rows[index][column] or 0) for index in (0, -1))
         grown = last - first
         section.claims.append(
             Claim(f"{what}, MB more at 16 times the text", grown, CACHE_BOUND_BYTES / MEGA, at_most=True)
@@ -40,8 +40,8 @@ def measure(setup: Setup) -> Section:
     ever_new = run("pairloom", {"task": "distinct_pretokens", "rounds": rounds} | model)
     cache = Table("memory after so many million distinct pretokens: MB beyond the tokenizer", ["million", "MB"])
     section.tables.append(cache)
-    for place, grown_bytes in enumerate(ever_new["grown_bytes"]):
-        cache.rows.append([place + 1, grown_bytes / MEGA])
+    for index, grown_bytes in enumerate(ever_new["grown_bytes"]):
+        cache.rows.append([index + 1, grown_bytes / MEGA])
     most = max(ever_new["grown_bytes"]) / MEGA
     section.claims.append(
         Claim("cache and one text after ever new pretokens, MB", most, CACHE_BOUND_BYTES / MEGA, at_most=True)

@@ -142,8 +142,8 @@ def _memory(setup: Setup, section: Section) -> None:
         lines.unlink()
         peaks.append(row)
         table.rows.append([corpus.n_bytes / MEGA, *row])
-    for place, what in enumerate(("from .jsonl", "of one document")):
-        column = [row[place] for row in peaks]
+    for index, what in enumerate(("from .jsonl", "of one document")):
+        column = [row[index] for row in peaks]
         section.claims.append(
             Claim(f"peak memory {what}, largest to smallest corpus", column[-1] / column[0], FLAT, at_most=True)
         )

@@ -61,10 +61,10 @@ def verified(setup: Setup) -> Table:
             theirs, ours = setup.folder / "theirs", setup.folder / "ours"
             run(peer, job | {"answer": str(theirs)})
             run("pairloom", job | {"answer": str(ours), "by_documents": peer not in FAST})
-            place = first_difference(theirs, ours)
-            table.rows.append([corpus.name, peer, len(theirs.read_text().split()), "none" if place is None else place])
-            if place is not None and peer in (*FAST, *SAME_TIES):
-                raise AssertionError(f"{peer} and pairloom share a tie rule, but merge {place} of {path} differs")
+            index = first_difference(theirs, ours)
+            table.rows.append([corpus.name, peer, len(theirs.read_text().split()), "none" if index is None else index])
+            if index is not None and peer in (*FAST, *SAME_TIES):
+                raise AssertionError(f"{peer} and pairloom share a tie rule, but merge {index} of {path} differs")
     return table
 
 
@@ -81,7 +81,7 @@ def beginning(corpus: Corpus, n_bytes: int, folder: Path) -> Path:
 def first_difference(theirs: Path, ours: Path) -> int | None:
     """The first line at which two answers differ."""
     left, right = theirs.read_text().split(), ours.read_text().split()
-    for place, (one, other) in enumerate(zip(left, right)):
+    for index, (one, other) in enumerate(zip(left, right)):
         if one != other:
-            return place
+            return index
     return None if len(left) == len(right) else min(len(left), len(right))
