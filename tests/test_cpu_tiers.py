@@ -55,3 +55,16 @@ def test_unknown_tier_names_are_refused_with_the_known_ones(disabled: str) -> No
     assert done.returncode != 0
     assert "PAIRLOOM_DISABLE_CPU_FEATURES names" in done.stderr
     assert "the names are avx512, avx2" in done.stderr
+
+
+def test_the_command_names_its_tier_and_refuses_unknown_ones_without_a_traceback() -> None:
+    def command(disabled: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PAIRLOOM_DISABLE_CPU_FEATURES": disabled}
+        arguments = [sys.executable, "-m", "pairloom", "--version"]
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True)
+
+    assert command("avx512,avx2").stdout == f"pairloom {pairloom.__version__} (portable)\n"
+    refused = command("sse9")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("pairloom: PAIRLOOM_DISABLE_CPU_FEATURES names")
+    assert "Traceback" not in refused.stderr

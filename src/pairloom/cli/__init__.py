@@ -27,8 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     from pairloom.cli.signals import handled
 
     with handled(before) as interruptions:
-        from pairloom.cli.commands import run
-
+        try:
+            from pairloom.cli.commands import run
+        except ValueError as error:
+            # The compiled module does not load: PAIRLOOM_DISABLE_CPU_FEATURES names something unknown.
+            os.write(2, f"pairloom: {error}\n".encode())
+            return 2
         return run(argv, interruptions)
 
 

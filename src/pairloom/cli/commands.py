@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from pairloom import PairloomError, __version__
+from pairloom import PairloomError, __version__, cpu_tier
 from pairloom.cli.console import Console, Say, UsageError, add_output_options
 from pairloom.cli.messages import error_message, warnings_as_lines
 from pairloom.cli.signals import Interruptions
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
     )
-    parser.add_argument("--version", action="version", version=f"pairloom {__version__}")
+    parser.add_argument("--version", action="version", version=f"pairloom {__version__} ({cpu_tier()})")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
     for name in COMMANDS:
         module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
