@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from corpora.packages import CORPORA
-
 from pairloom import Tokenizer
 from pairloom.patterns import PATTERNS
 
