@@ -58,7 +58,7 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     // A pair is no more frequent than either symbol. Most tokens were counted twice, once for each neighbour, so this
     // errs towards looking up too many pairs.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
-    let mut pairs = PairTable::new()?;
+    let mut pairs = PairTable::with_room(0, pair_index.budget)?;
     for_each_pair(array, on_progress, |_, left, right, count| {
         if may_reach(left, right) {
             return pairs.add(key_of(left, right), count);

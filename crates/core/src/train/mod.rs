@@ -31,6 +31,7 @@ use workers::WorkerPool;
 
 pub use options::{Merge, MergeOptions, Shortage, TieBreak, Trained, WeightedPretokens};
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::parallel;
@@ -80,24 +81,24 @@ fn train_tuned(
     let layout = Layout::of(pretokens)?;
     let tuning = tuning.unwrap_or_else(|| self::tuning(options, &layout));
     let (symbol_len, position_len) = widths(options, &layout);
-    let needed = pretokens.n_bytes() + memory_needed(&layout, symbol_len, position_len);
-    if let Some(limit) = options.max_memory.filter(|&limit| needed > limit) {
-        return Err(Error::MemoryLimit { limit, what: "learning merges" });
-    }
+    let needed = pretokens.n_bytes() + memory_needed(options, &layout, symbol_len, position_len);
+    let budget = Budget::new(options.max_memory);
+    budget.take(needed as usize, "learning merges")?;
     let run = match (symbol_len.max(tuning.widths.0), position_len.max(tuning.widths.1)) {
         (2, 4) => run::<AtomicU16, AtomicU32>,
         (_, 4) => run::<AtomicU32, AtomicU32>,
         _ => run::<AtomicU32, AtomicU64>,
     };
-    run(pretokens, options, tuning, layout, progress)
+    run(pretokens, options, tuning, layout, &budget, progress)
 }
 
 /// Bytes of memory that training takes beyond the pretokens.
 ///
-/// Counts the symbol array and the arena of position lists. The tables of pairs and tokens are left out: they hold only
-/// what is frequent enough to be merged, which is far less.
-fn memory_needed(layout: &Layout, symbol_len: u64, position_len: u64) -> u64 {
-    layout.n_positions * symbol_len + arena_len(layout.n_tokens) * position_len
+/// Counts the symbol array, the arena of position lists and the lengths of the tokens. The table and the queue of pairs take their memory from the
+/// budget when they grow: how many pairs they hold is not known before.
+fn memory_needed(options: &MergeOptions, layout: &Layout, symbol_len: u64, position_len: u64) -> u64 {
+    layout.n_positions * symbol_len
+        + (arena_len(layout.n_tokens) + n_symbols(options, layout) as u64) * position_len
 }
 
 /// The most symbols that training can use, the separator included.
@@ -118,6 +119,7 @@ fn run<S: AtomicCell, P: AtomicCell>(
     options: &MergeOptions,
     tuning: Tuning,
     layout: Layout,
+    budget: &Budget,
     progress: ProgressReporter<'_>,
 ) -> Result<Trained> {
     let n_symbols = n_symbols(options, &layout);
@@ -126,5 +128,5 @@ fn run<S: AtomicCell, P: AtomicCell>(
     }
     let array = SymbolArray::<S, P>::build(pretokens, options, layout, n_symbols)?;
     let pool = WorkerPool::new(&array, parallel::wanted(options.threads));
-    thread::scope(|scope| Trainer::new(&array, pool.start(scope), options, tuning, progress)?.run())
+    thread::scope(|scope| Trainer::new(&array, pool.start(scope), options, tuning, budget, progress)?.run())
 }

@@ -12,13 +12,16 @@ use super::options::MergeOptions;
 use super::pair_queue::PairQueue;
 use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;
+use crate::budget::Budget;
 use crate::error::Result;
 
 /// See the module.
 pub(super) struct PairIndex<'a, P> {
     lengths: &'a AtomicArray<P>,
-    pairs: PairTable,
-    queue: PairQueue,
+    /// What the tables of pairs may take.
+    pub budget: &'a Budget,
+    pairs: PairTable<'a>,
+    queue: PairQueue<'a>,
     /// Pairs below it are not kept.
     pub threshold: u64,
     /// An upper bound of the count of every pair that was left out since the pairs were last counted.
@@ -32,11 +35,12 @@ pub(super) struct PairIndex<'a, P> {
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
     /// An empty index.
-    pub fn new(options: &MergeOptions, lengths: &'a AtomicArray<P>) -> Result<Self> {
+    pub fn new(options: &MergeOptions, lengths: &'a AtomicArray<P>, budget: &'a Budget) -> Result<Self> {
         Ok(PairIndex {
             lengths,
-            pairs: PairTable::new()?,
-            queue: PairQueue::new(options),
+            budget,
+            pairs: PairTable::with_room(0, budget)?,
+            queue: PairQueue::new(options, budget),
             threshold: 0,
             most_skipped: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
@@ -52,7 +56,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
 
     /// Removes all pairs, before they are counted again.
     pub fn reset(&mut self) -> Result<()> {
-        self.pairs.clear(0)?;
+        self.pairs = PairTable::with_room(0, self.budget)?;
         self.queue.clear();
         (self.arena_next, self.spare, self.most_skipped) = (1, 0..0, 0);
         Ok(())

@@ -9,7 +9,8 @@
 
 use super::options::{MergeOptions, TieBreak};
 use super::pair_table::pair_of;
-use crate::error::Result;
+use crate::budget::Budget;
+use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
 /// The bytes of every token, by symbol. Kept only for [`TieBreak::BytesGreatest`].
@@ -68,19 +69,20 @@ fn rank_of(count: u64, tie: u64) -> u128 {
 }
 
 /// The heap; the best pair is at index 0.
-pub(super) struct PairQueue {
+pub(super) struct PairQueue<'a> {
+    budget: &'a Budget,
     heap: Vec<Entry>,
     tokens: Option<TokenBytes>,
 }
 
-impl PairQueue {
+impl<'a> PairQueue<'a> {
     /// An empty queue under the tie rule of `options`.
-    pub fn new(options: &MergeOptions) -> PairQueue {
+    pub fn new(options: &MergeOptions, budget: &'a Budget) -> Self {
         let tokens = match options.tie_break {
             TieBreak::IdsLeast => None,
             TieBreak::BytesGreatest => Some(TokenBytes::new(options)),
         };
-        PairQueue { heap: Vec::new(), tokens }
+        PairQueue { budget, heap: Vec::new(), tokens }
     }
 
     /// Removes all pairs.
@@ -98,7 +100,10 @@ impl PairQueue {
         let tie = self.tokens.as_ref().map_or(!key, |tokens| tokens.prefix(pair_of(key).0));
         let entry = Entry { rank: rank_of(count, tie), key };
         let mut at = self.heap.len();
-        self.heap.try_push(entry, "the queue of pairs")?;
+        if at == self.heap.capacity() {
+            self.grow()?;
+        }
+        self.heap.push(entry);
         // Sift up.
         while at > 0 {
             let parent = (at - 1) / 4;
@@ -109,6 +114,18 @@ impl PairQueue {
             at = parent;
         }
         self.heap[at] = entry;
+        Ok(())
+    }
+
+    /// Doubles the heap's capacity.
+    #[cold]
+    fn grow(&mut self) -> Result<()> {
+        let what = "the queue of pairs";
+        let n_before = self.heap.capacity();
+        let n_more = n_before.max(1 << 10);
+        self.budget.take((n_before + n_more) * size_of::<Entry>(), what)?;
+        self.heap.try_reserve_exact(n_more).map_err(Error::out_of_memory(what))?;
+        self.budget.give_freed(n_before * size_of::<Entry>());
         Ok(())
     }
 

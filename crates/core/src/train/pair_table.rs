@@ -4,8 +4,9 @@
 //! step changes the counts of many pairs but reads the list of only one. A pair whose count falls below the threshold
 //! stays until the table grows, and is dropped then.
 
+use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::TryReserve;
+use crate::memory::filled;
 use crate::prefetch::prefetch;
 
 /// A pair as one integer: the left symbol in the high half, the right symbol in the low half.
@@ -36,9 +37,12 @@ pub(super) struct PositionList {
     pub len: usize,
 }
 
+/// The bytes of a slot.
+const SLOT_BYTES: usize = size_of::<Count>() + size_of::<PositionList>();
+
 /// See the module.
-#[derive(Default)]
-pub(super) struct PairTable {
+pub(super) struct PairTable<'a> {
+    budget: &'a Budget,
     counts: Vec<Count>,
     lists: Vec<PositionList>,
     /// Slots in use.
@@ -47,24 +51,22 @@ pub(super) struct PairTable {
     shift: u32,
 }
 
-impl PairTable {
-    /// An empty table.
-    pub fn new() -> Result<PairTable> {
-        let mut pairs = PairTable::default();
-        pairs.clear(1 << 10)?;
-        Ok(pairs)
-    }
-
-    /// Removes all pairs and makes room for `n`.
-    pub fn clear(&mut self, n: usize) -> Result<()> {
+impl<'a> PairTable<'a> {
+    /// An empty table with room for `n` pairs, whose memory comes from `budget`.
+    pub fn with_room(n: usize, budget: &'a Budget) -> Result<PairTable<'a>> {
         let n_slots = (n.max(8) * 2).next_power_of_two();
-        self.counts.clear();
-        self.lists.clear();
-        self.counts.try_resize(n_slots, Count { key: VACANT, count: 0 }, WHAT)?;
-        self.lists.try_resize(n_slots, PositionList::default(), WHAT)?;
-        self.n_used = 0;
-        self.shift = 64 - n_slots.trailing_zeros();
-        Ok(())
+        budget.take(n_slots * SLOT_BYTES, WHAT)?;
+        // From here on the table gives back what it took, also after an error.
+        let mut pairs = PairTable {
+            budget,
+            counts: Vec::new(),
+            lists: Vec::new(),
+            n_used: 0,
+            shift: 64 - n_slots.trailing_zeros(),
+        };
+        pairs.counts = filled(n_slots, Count { key: VACANT, count: 0 }, WHAT)?;
+        pairs.lists = filled(n_slots, PositionList::default(), WHAT)?;
+        Ok(pairs)
     }
 
     /// The slot where probing for `key` begins. Both halves of the product are combined (multiply-fold hashing), so
@@ -190,8 +192,7 @@ impl PairTable {
         let kept = |entry: &Count, list: &PositionList| entry.key != VACANT && keep(entry.count, list);
         let entries = || self.counts.iter().zip(&self.lists).filter(|(entry, list)| kept(entry, list));
         let n_kept = entries().count();
-        let mut grown = PairTable::default();
-        grown.clear((n_kept * 2).max(n_least))?;
+        let mut grown = PairTable::with_room((n_kept * 2).max(n_least), self.budget)?;
         for (&entry, &list) in entries() {
             let slot = grown.slot(entry.key);
             grown.counts[slot] = entry;
@@ -200,5 +201,12 @@ impl PairTable {
         grown.n_used = n_kept;
         *self = grown;
         Ok(())
+    }
+}
+
+impl Drop for PairTable<'_> {
+    fn drop(&mut self) {
+        (self.counts, self.lists) = (Vec::new(), Vec::new());
+        self.budget.give_freed((1 << (64 - self.shift)) * SLOT_BYTES);
     }
 }

@@ -177,7 +177,8 @@ fn train_on_small_corpora_gives_known_merges() {
 #[test]
 fn pair_queue_with_equal_counts_compares_tuples_not_joined_bytes() {
     let winner = |pairs: &[(usize, usize)]| {
-        let mut queue = PairQueue::new(&options(0, TieBreak::BytesGreatest));
+        let budget = Budget::new(None);
+        let mut queue = PairQueue::new(&options(0, TieBreak::BytesGreatest), &budget);
         // 257 is AB, 258 BC, 259 AB0 with a zero byte, 260 0C, 261 BA, 262 ZZ.
         for (left, right) in [(65, 66), (66, 67), (257, 0), (0, 67), (66, 65), (90, 90)] {
             queue.add_symbol(left, right).unwrap();

@@ -38,6 +38,7 @@ use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
 use super::symbol_array::{SEPARATOR, SymbolArray};
 use super::workers::{PoolHandle, Task};
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
@@ -72,12 +73,13 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         pool: PoolHandle<'s, 'a, S, P>,
         options: &MergeOptions,
         tuning: Tuning,
+        budget: &'a Budget,
         progress: ProgressReporter<'p>,
     ) -> Result<Self> {
         let min_frequency = options.min_frequency.max(1);
         Ok(Trainer {
             array,
-            pair_index: PairIndex::new(options, &array.lengths)?,
+            pair_index: PairIndex::new(options, &array.lengths, budget)?,
             pool,
             progress,
             bytes: options.byte_of_symbol(),
