@@ -62,6 +62,7 @@ format: $(VENV)/tools ## rewrite the sources in the project's format
 lint: $(VENV)/installed ## formatting, lints, types
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items -p pairloom-core
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

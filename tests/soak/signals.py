@@ -29,7 +29,9 @@ FULL = 300
 
 # A full run is for a machine that does nothing else; the tests may share theirs.
 _SECONDS, _QUICK_SECONDS = 1.0, 20.0
-_TEXT_BYTES = 40 << 20
+_TEXT_BYTES = 600 << 20
+# When the signal comes, in seconds: a text of that size is at work then, but not done.
+_DELAYS = {"starts": (0.0, 0.4), "works": (0.3, 0.6), "waits for a pipe": (0.6, 2.5)}
 
 
 class _Case(NamedTuple):
@@ -47,11 +49,11 @@ def run(count: int, seed: int) -> Table:
     n_over: dict[tuple[str, str], int] = defaultdict(int)
     table = Table(("state", "command", "interrupted", "over before", "median s", "most s"))
     with tempfile.TemporaryDirectory() as name:
-        cases = _cases(Path(name), _TEXT_BYTES if count > QUICK else _TEXT_BYTES // 20)
+        cases = _cases(Path(name), _TEXT_BYTES if count > QUICK else _TEXT_BYTES // 100)
         for number in range(count):
             case = cases[number % len(cases)] if count > len(cases) else rng.choice(cases)
             which = rng.choice((signal.SIGINT, signal.SIGTERM))
-            delay = rng.uniform(0, 0.4) if case.state == "starts" else rng.uniform(0.6, 2.5)
+            delay = rng.uniform(*_DELAYS[case.state])
             took, problem = _interrupted(case, which, delay, limit, Path(name))
             key = (case.state, case.command)
             if took is None:

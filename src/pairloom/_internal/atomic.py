@@ -110,7 +110,7 @@ def _temporary_name(path: Path) -> Path:
 
 
 def sync_directory(path: Path) -> None:
-    """Makes the rename itself durable, where the system can."""
+    """Makes the rename itself durable, where the system can; Windows opens no folders."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -1,19 +1,26 @@
 """An exclusive lock on a folder, so that two runs never write into it at the same time.
 
 It is `flock` on the folder itself: it leaves no file behind, and the system releases it when the process ends, however
-it ends.
+it ends. Where there is no `flock`, as on Windows, it is a lock of filelock on the file `.NAME.lock` beside the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
+from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
 
 __all__ = ["locked_folder"]
 
@@ -28,6 +35,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
     Raises FileExistsError immediately if another run holds it, in this process or another. If the file system has no
     locks, warns and continues without one.
     """
+    if fcntl is None:
+        with _locked_file(folder):
+            yield
+        return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     owner = os.getpid()
     try:
@@ -35,8 +46,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _TAKEN:
-                message = "another run is writing here; wait until it ends, or name another folder"
-                raise FileExistsError(errno.EEXIST, message, str(folder)) from error
+                raise _taken(folder) from error
             if error.errno not in _UNSUPPORTED:
                 raise
             warn(f"{folder}: the file system has no locks; see to it that no other run writes into this folder")
@@ -47,3 +57,23 @@ def locked_folder(folder: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked_file(folder: Path) -> Iterator[None]:
+    filelock = import_optional("filelock", "locking a folder without fcntl")
+    folder = folder.resolve(strict=True)
+    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout as error:
+        raise _taken(folder) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _taken(folder: Path) -> FileExistsError:
+    message = "another run is writing here; wait until it ends, or name another folder"
+    return FileExistsError(errno.EEXIST, message, str(folder))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_SIGNALS = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
+# Windows has no SIGHUP.
+_SIGNALS = (_signal.SIGINT, _signal.SIGTERM, *([_signal.SIGHUP] if hasattr(_signal, "SIGHUP") else []))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -107,7 +108,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
 
 def _status_of(error: BaseException, say: Say) -> int | None:
     """Reports an error; returns the exit status, or None for an unexpected exception (a bug)."""
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) or _is_closed_pipe_of_windows(error):
         # The reader closed the pipe: not a failure.
         return 0
     if isinstance(error, UsageError):
@@ -120,6 +121,12 @@ def _status_of(error: BaseException, say: Say) -> int | None:
         say("error", error_message(error))
         return 1
     return None
+
+
+def _is_closed_pipe_of_windows(error: BaseException) -> bool:
+    """Whether it is what Windows says, naming no file, of writing to a pipe that the reader has closed."""
+    is_unnamed = isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename is None
+    return os.name == "nt" and is_unnamed
 
 
 def _open_closed_streams() -> None:

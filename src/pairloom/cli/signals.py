@@ -20,7 +20,9 @@ from typing import Any
 __all__ = ["Interrupted", "Interruptions", "handled"]
 
 # Seconds that cleaning up may take.
-_SECONDS = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0, signal.SIGHUP: 5.0}
+_SECONDS: dict[int, float] = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0}
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    _SECONDS[signal.SIGHUP] = 5.0
 
 
 class Interrupted(KeyboardInterrupt):
@@ -67,7 +69,7 @@ class Interruptions:
         with contextlib.suppress(OSError):
             while data := os.read(pipe, 1):
                 if data[0] in _SECONDS:
-                    time.sleep(_SECONDS[signal.Signals(data[0])])
+                    time.sleep(_SECONDS[data[0]])
                     self.number = self.number or data[0]
                     self.end()
         os.close(pipe)
@@ -98,7 +100,8 @@ def _watched(interruptions: Interruptions) -> int | None:
         reading, writing = os.pipe()
     except OSError:
         return None
-    os.set_blocking(writing, False)
+    if hasattr(os, "set_blocking"):  # on Windows from Python 3.12 on
+        os.set_blocking(writing, False)
     try:
         _thread.start_new_thread(interruptions.watch, (reading,))
     except (RuntimeError, MemoryError):

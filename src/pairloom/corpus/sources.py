@@ -118,7 +118,7 @@ def _resolve_one(path: str) -> Iterator[Source]:
     else:
         # Unlike Path.glob, this takes a whole path with the pattern in it.
         found = glob.glob(path, recursive=True)  # noqa: PTH207
-        names = sorted(name for name in found if not Path(name).is_dir())
+        names = sorted((name for name in found if not Path(name).is_dir()), key=_order)
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
         yield from map(_local, names)
@@ -139,13 +139,18 @@ def _folder(path: str) -> Iterator[Source]:
     for folder, subfolders, files in os.walk(path, onerror=_raise):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
         names.extend(str(Path(folder, name)) for name in files if not name.startswith("."))
-    known = sorted(name for name in names if _by_suffix(name)[0] is not None)
+    known = sorted((name for name in names if _by_suffix(name)[0] is not None), key=_order)
     if not known:
         raise CorpusError(
             f"{path}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
             f"{', '.join(COMPRESSIONS)}); name the files or pass a glob"
         )
     yield from map(_local, known)
+
+
+def _order(path: str) -> str:
+    """The key by which paths are sorted: the same on every platform."""
+    return Path(path).as_posix()
 
 
 def _remote(url: str) -> Iterator[Source]:

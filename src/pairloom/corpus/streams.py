@@ -20,6 +20,8 @@ __all__ = ["ReadingStopped", "Stream", "is_stream", "open_stdin", "open_stream"]
 
 _POLL_MILLISECONDS: Final = 100
 _CHUNK_BYTES: Final = 1 << 20
+# Windows polls sockets only. There a read waits until data comes, and Ctrl-C until the read is over.
+_CAN_POLL: Final = hasattr(select, "poll")
 
 
 class ReadingStopped(Exception):
@@ -33,8 +35,9 @@ class Stream:
         self._descriptor = descriptor
         self._stop = stop
         self._ahead = ahead
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN | select.POLLHUP | select.POLLERR)
+        if _CAN_POLL:
+            self._poll = select.poll()
+            self._poll.register(descriptor, select.POLLIN | select.POLLHUP | select.POLLERR)
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; raises ReadingStopped once `stop` is set."""
@@ -50,7 +53,7 @@ class Stream:
 
     def _some(self, size: int) -> bytes:
         while not self._stop.is_set():
-            if self._poll.poll(_POLL_MILLISECONDS):
+            if not _CAN_POLL or self._poll.poll(_POLL_MILLISECONDS):
                 return os.read(self._descriptor, size)
         raise ReadingStopped
 
@@ -70,6 +73,8 @@ def is_stream(path: str) -> bool:
 
 def open_stream(path: str) -> int:
     """A descriptor of a pipe or a device; unlike open(), it does not wait for somebody to write into the pipe."""
+    if not _CAN_POLL:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     return descriptor
@@ -84,7 +89,7 @@ def open_stdin(stop: threading.Event) -> Any:
         descriptor = buffer.fileno()
     except (AttributeError, OSError, io.UnsupportedOperation):
         return buffer
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+    if stat.S_ISREG(os.fstat(descriptor).st_mode) or not _CAN_POLL:
         return buffer
     return Stream(descriptor, stop, _read_ahead(buffer, descriptor))
 

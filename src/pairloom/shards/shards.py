@@ -291,7 +291,8 @@ def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
 
 def _digest(path: Path) -> str:
     """The SHA-256 of a file; syncs the file to disk."""
-    with path.open("rb", buffering=0) as file:
+    # Windows syncs only what is open for writing.
+    with path.open("r+b", buffering=0) as file:
         digest = hashlib.sha256()
         while data := file.read(_HASH_BYTES):
             digest.update(data)

@@ -324,6 +324,11 @@ fn read_at(file: &File, room: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, room, at)
 }
 
+#[cfg(not(any(unix, windows)))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Reserves room for `n_more` items within `budget`.
 fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static str) -> Result<()> {
     if buffer.capacity() - buffer.len() >= n_more {

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::memory::filled;
 use crate::pretokens::key::PretokenKey;
 
-/// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had
-/// at the last miss, and the count of the second: see [`Line::increment`] for why.
+/// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had at the last miss,
+/// and the count of the second: so the count of the key whose bit in a mask of equal halves is 1 or 4 is at that bit
+/// less one.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Line {
@@ -78,8 +79,8 @@ impl Line {
     /// The same by AVX2.
     ///
     /// Both keys are compared at once, in halves: bits 0 and 1 say whether the halves of the first are
-    /// equal, bits 2 and 3 those of the second. Where a key is, its even bit is left: 1 or 4, and its
-    /// count is at that place, less one, in `facts`.
+    /// equal, bits 2 and 3 those of the second. Of a key that is equal its even bit is left, 1 or 4; its
+    /// count is at that index less one in `facts`.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -91,22 +92,22 @@ impl Line {
             let held = _mm256_load_si256(self.keys.as_ptr().cast());
             _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(key, held))) as usize
         };
-        let place = halves & halves >> 1 & 0b101;
-        if place == 0 {
+        let matched = halves & halves >> 1 & 0b101;
+        if matched == 0 {
             return self.replace(*key);
         }
-        // SAFETY: the two keys of a line differ, so `place` is 1 or 4.
-        unsafe { *self.facts.get_unchecked_mut(place - 1) += 1 };
+        // SAFETY: the two keys of a line differ, so `matched` is 1 or 4.
+        unsafe { *self.facts.get_unchecked_mut(matched - 1) += 1 };
         None
     }
 
-    /// Puts `key` in the place of the key that was seen less since the last miss.
+    /// Replaces the key that was seen less since the last miss.
     #[cold]
     #[inline(never)]
     fn replace(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
         let [count_0, before_0, before_1, count_1] = self.facts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
-        // An empty line is filled from the first place on: a line whose first place is empty is empty.
+        // An empty line is filled from its first key on: where the first is empty, both are.
         let takes_second =
             self.keys[0] != PretokenKey::EMPTY && (self.keys[1] == PretokenKey::EMPTY || seen_1 <= seen_0);
         let out;

@@ -83,6 +83,7 @@ impl OrderedJobs {
         let Some((own, others)) = states.split_first_mut() else { return Ok(()) };
         thread::scope(|scope| {
             let (sender, finished) = mpsc::sync_channel::<()>(1);
+            let mut is_alone = true;
             for state in others.iter_mut().take(self.n_jobs.saturating_sub(1)) {
                 let (sender, queue, job) = (sender.clone(), &queue, &job);
                 let work = move || {
@@ -98,6 +99,7 @@ impl OrderedJobs {
                 if spawn_scoped(scope, self.thread_name, work).is_err() {
                     break;
                 }
+                is_alone = false;
             }
             drop(sender);
             // However this ends, no thread may wait for room that nobody makes.
@@ -125,7 +127,7 @@ impl OrderedJobs {
                 queue.add_result(number, done.map(|()| result));
                 failure = collector.collect_ready(&mut on_progress);
             }
-            while failure.is_ok() {
+            while failure.is_ok() && !is_alone {
                 let waited = finished.recv_timeout(REPORT_EVERY);
                 // A failed report tells the other threads to stop; they are waited for all the same.
                 let _ = on_progress(0);

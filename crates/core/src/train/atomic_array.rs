@@ -7,10 +7,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use memmap2::MmapRaw;
-
 use crate::error::{Error, Result};
-use crate::pages;
+use crate::pages::{self, Pages};
 
 /// An integer that threads share; all bytes zero is the value 0.
 ///
@@ -55,7 +53,7 @@ cell!(AtomicU64, u64);
 /// A fixed number of cells in pages of their own, huge ones where that pays: accesses are scattered, and with small
 /// pages most of them would miss the TLB.
 pub(super) struct AtomicArray<T> {
-    memory: MmapRaw,
+    memory: Pages,
     len: usize,
     cell: PhantomData<T>,
 }

@@ -7,16 +7,14 @@
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memmap2::MmapRaw;
-
 use super::packed::Packed;
 use crate::error::{Error, Result};
-use crate::pages;
+use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 
 /// Records in a bounded mapping.
 pub(in crate::encoder) struct Arena {
-    memory: MmapRaw,
+    memory: Pages,
     /// Bytes that were asked for; more than the mapping has once it is full.
     n_given: AtomicUsize,
     is_narrow: bool,

@@ -7,7 +7,7 @@
 //! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
 //! finds its ids. An entry that is taken stays taken: what finds no room goes to the neighbour, where only those look
 //! who found the bucket full; what finds none there either is refused, and when that happens often a new table takes
-//! this one's place ([`Cache`](super::Cache)).
+//! this table's ([`Cache`](super::Cache)).
 
 use std::cell::UnsafeCell;
 use std::hint::select_unpredictable;
@@ -15,14 +15,12 @@ use std::marker::PhantomData;
 use std::process;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use memmap2::MmapRaw;
-
 use super::arena::{Arena, Stored};
 use super::key::CLAIMED;
 use super::packed::Packed;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
-use crate::pages;
+use crate::pages::{self, Pages};
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 /// So many that the offset of a bucket fits 32 bits.
@@ -103,7 +101,7 @@ impl Bucket {
 
 /// A power of two of buckets, and the arena of their entries.
 pub(in crate::encoder) struct Table {
-    memory: MmapRaw,
+    memory: Pages,
     n_buckets: usize,
     arena: Arena,
     is_narrow: bool,
@@ -124,12 +122,12 @@ unsafe impl Send for Table {}
 /// Only about one in so many is counted, with all it stands for, so that threads need not agree on a number each time.
 const COUNTED: u32 = 16;
 
-/// The place of the bucket that takes what the one at `slot` has no room for: that beside it, in the same 128 bytes.
+/// The slot of the bucket that takes what the one at `slot` has no room for: that beside it, in the same 128 bytes.
 fn neighbour(slot: u32) -> u32 {
     slot ^ size_of::<Bucket>() as u32
 }
 
-/// Whether a place is one of those that are counted: by bits that choose no bucket but in the largest tables.
+/// Whether a slot is one of those that are counted: by bits that choose no bucket but in the largest tables.
 fn is_counted(slot: u32) -> bool {
     slot >> (u32::BITS - COUNTED.ilog2()) == 0
 }
@@ -195,7 +193,7 @@ impl Table {
         }
     }
 
-    /// The ids of `pretoken`, whose key and place these are, if they are known and lie in the arena.
+    /// The ids of `pretoken`, whose key and slot these are, if they are known and lie in the arena.
     #[inline(always)]
     pub(in crate::encoder) fn spilled_ids(
         &self,
@@ -208,7 +206,7 @@ impl Table {
         unsafe { self.arena.load(packed, if key.is_long() { pretoken } else { &[] }) }
     }
 
-    /// Appends the ids of `pretoken`, whose key and place these are, to `ids`, if they are known.
+    /// Appends the ids of `pretoken`, whose key and slot these are, to `ids`, if they are known.
     pub(in crate::encoder) fn append_ids(
         &self,
         key: PretokenKey,
@@ -234,7 +232,7 @@ impl Table {
         self.spilled_ids(key, slot, pretoken).is_some_and(|stored| Ids(ids).put_stored(stored).is_ok())
     }
 
-    /// Remembers the ids of `pretoken`, whose key and place these are, where there is room.
+    /// Remembers the ids of `pretoken`, whose key and slot these are, where there is room.
     pub(in crate::encoder) fn insert(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &[u32]) {
         let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let own = if key.is_long() { pretoken } else { &[] };
@@ -298,13 +296,13 @@ impl Table {
 #[derive(Clone, Copy)]
 pub(in crate::encoder) struct View<'a> {
     buckets: *const Bucket,
-    /// The bits of a place that are the offset of its bucket.
+    /// The bits of a slot that are the offset of its bucket.
     mask: u32,
     table: PhantomData<&'a Table>,
 }
 
 impl<'a> View<'a> {
-    /// The bits of a place that are the offset of its bucket.
+    /// The bits of a slot that are the offset of its bucket.
     #[inline(always)]
     pub(in crate::encoder) fn mask(self) -> u32 {
         self.mask
