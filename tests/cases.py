@@ -182,6 +182,7 @@ class DecodingCase(Case):
     errors: Literal["strict", "replace", "ignore"]
     text: str
     error: ExpectedError | None
+    skip_special_tokens: bool = False
 
 
 def pretoken_cases() -> list[PretokenCase]:
@@ -271,7 +272,15 @@ def encoding_cases() -> list[EncodingCase]:
 def decoding_cases() -> list[DecodingCase]:
     """All of decoding.json."""
     return [
-        DecodingCase(case["name"], case["model"], case["ids"], case["errors"], case.get("text", ""), _error(case))
+        DecodingCase(
+            case["name"],
+            case["model"],
+            case["ids"],
+            case["errors"],
+            case.get("text", ""),
+            _error(case),
+            case.get("skip_special_tokens", False),
+        )
         for case in _read("decoding.json")["cases"]
     ]
 

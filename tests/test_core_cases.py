@@ -86,7 +86,7 @@ def test_decoding(case: cases.DecodingCase) -> None:
     tokenizer = present(case.model)
     if case.error:
         with pytest.raises(case.error.type) as caught:
-            tokenizer.decode(case.ids, case.errors)
+            tokenizer.decode(case.ids, case.errors, skip_special_tokens=case.skip_special_tokens)
         case.error.check(caught.value)
         return
-    assert tokenizer.decode(case.ids, case.errors) == case.text
+    assert tokenizer.decode(case.ids, case.errors, skip_special_tokens=case.skip_special_tokens) == case.text

@@ -34,6 +34,8 @@ __all__ = [
     "Pattern",
     "assign_special_ids",
     "canonical_json",
+    "config_of",
+    "literal_of",
 ]
 
 
@@ -55,6 +57,8 @@ class Model:
     plain_specials: those of special_tokens that HuggingFace counts as text: decoding there never skips them.
     post_processor: what HuggingFace puts around a text on request (BOS, EOS), as the canonical JSON of an object; None
     if nothing. It is kept for tokenizer.json and changes no ids here.
+    tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
+    the canonical JSON of an object; None if there is none. It changes no ids.
 
     Raises TypeError for columns of another type or shape, ValueError for a promise that is broken.
     """
@@ -70,6 +74,7 @@ class Model:
     decode_errors: DecodeErrors
     plain_specials: frozenset[str] = frozenset()
     post_processor: str | None = None
+    tokenizer_config: str | None = None
 
     def __post_init__(self) -> None:
         def hold(name: str, value: Any) -> None:
@@ -95,8 +100,10 @@ class Model:
         hold("plain_specials", frozenset(self.plain_specials))
         if unknown := self.plain_specials - self.special_tokens.keys():
             raise ValueError(f"plain_specials holds {shown(min(unknown, key=str))}, which is no special token")
-        if self.post_processor is not None and _reencoded(self.post_processor) != self.post_processor:
-            raise ValueError("post_processor must be the canonical JSON of an object; pass it through canonical_json")
+        for name in ("post_processor", "tokenizer_config"):
+            text = getattr(self, name)
+            if text is not None and _reencoded(name, text) != text:
+                raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
         _core.check_model(
             self.token_ids,
             self.token_bytes,
@@ -124,6 +131,7 @@ class Model:
         decode_errors: DecodeErrors = "replace",
         plain_specials: Iterable[str] = (),
         post_processor: str | None = None,
+        tokenizer_config: str | None = None,
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
         if not isinstance(tokens, Mapping):
@@ -148,6 +156,7 @@ class Model:
             decode_errors=decode_errors,
             plain_specials=frozenset(plain_specials),
             post_processor=post_processor,
+            tokenizer_config=tokenizer_config,
         )
 
     def missing_bytes(self) -> list[int]:
@@ -177,6 +186,7 @@ class Model:
             and self.decode_errors == other.decode_errors
             and self.plain_specials == other.plain_specials
             and self.post_processor == other.post_processor
+            and self.tokenizer_config == other.tokenizer_config
             and self.token_bytes == other.token_bytes
             and np.array_equal(self.token_ids, other.token_ids)
             and np.array_equal(self.token_ends, other.token_ends)
@@ -203,17 +213,28 @@ def canonical_json(value: Any) -> str:
     return text
 
 
-def _reencoded(text: Any) -> str:
+def config_of(model: Model) -> dict[str, Any]:
+    """The settings of `model.tokenizer_config` as a dict of its own; empty where there are none."""
+    return {} if model.tokenizer_config is None else cast(dict[str, Any], json.loads(model.tokenizer_config))
+
+
+def literal_of(value: Any) -> str | None:
+    """The text of a token that is written as a str or as an object with the key "content"; None for anything else."""
+    content = value.get("content") if isinstance(value, dict) else value
+    return content if isinstance(content, str) and content else None
+
+
+def _reencoded(name: str, text: Any) -> str:
     """The canonical JSON of the object that `text` holds."""
     if not isinstance(text, str):
-        raise TypeError(f"post_processor must be a str of JSON or None, not {type(text).__name__}")
+        raise TypeError(f"{name} must be a str of JSON or None, not {type(text).__name__}")
     try:
         value = json.loads(text)
         if type(value) is not dict:
             raise ValueError(f"it is {shown(value)}, not an object")
         return canonical_json(value)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"post_processor is not the JSON of an object: {error}") from None
+        raise ValueError(f"{name} is not the JSON of an object: {error}") from None
 
 
 def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.NDArray[Any]:

@@ -20,6 +20,7 @@ from pairloom._internal.arguments import (
     check_choice,
     check_int,
     check_path,
+    check_several,
     check_str,
     check_texts,
     resolve_threads,
@@ -32,8 +33,8 @@ from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import FormatError, PatternError
-from pairloom.model import DecodeErrors, Model, Pattern
-from pairloom.patterns import pattern_name
+from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, config_of, literal_of
+from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
@@ -248,6 +249,9 @@ class Tokenizer:
     ) -> Tokenizer:
         """Loads a tokenizer from a file, or from a folder that holds one.
 
+        Of a model folder tokenizer_config.json, special_tokens_map.json and the chat template are read too: they say
+        `eos_token_id` and its like, and name special tokens that the tokenizer's own file lacks.
+
         format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; detected if None.
         pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt).
         allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
@@ -271,6 +275,62 @@ class Tokenizer:
         `overwrite`, FormatError when the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
+
+    def save_pretrained(self, path: PathLike, overwrite: bool = False) -> None:
+        """Saves a folder that transformers loads: tokenizer.json, tokenizer_config.json, special_tokens_map.json, and
+        chat_template.jinja if there is a chat template.
+
+        Raises FileExistsError for a file that is there unless `overwrite`, FormatError when a tokenizer.json cannot
+        express this tokenizer exactly.
+        """
+        formats.save_pretrained(self._model, path, overwrite=overwrite)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        mergeable_ranks: Mapping[bytes, int],
+        pattern: Pattern,
+        special_tokens: Specials | None = None,
+        *,
+        allow_missing_bytes: bool = False,
+    ) -> Tokenizer:
+        """The tokenizer of a map token -> rank, as tiktoken and rustbpe have it.
+
+        pattern: a regular expression or the name of one. Raises FormatError for ranks that are no vocabulary.
+        """
+        if not isinstance(mergeable_ranks, Mapping):
+            raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
+        name = "mergeable_ranks"
+        model = formats.tiktoken.from_ranks(mergeable_ranks, pattern_text(pattern), special_tokens, name)
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
+
+    @classmethod
+    def from_objects(
+        cls,
+        vocab: Mapping[Any, Any],
+        merges: Iterable[Any],
+        special_tokens: Specials | None = None,
+        *,
+        pattern: Pattern = "gpt2",
+        decode_errors: DecodeErrors = "replace",
+        allow_missing_bytes: bool = False,
+    ) -> Tokenizer:
+        """The tokenizer of a vocabulary and merges in any of the forms that people pickle.
+
+        vocab: id -> token or token -> id; a token is bytes, or a str in the GPT-2 byte alphabet. merges: pairs of
+        tokens or of ids in rank order, or a dict (left id, right id) -> merged id. Unpickle them yourself, if you
+        trust the file. Raises FormatError for other objects, ValueError where they do not fit together.
+        """
+        tokens, pairs = formats.objects.read(vocab, merges)
+        return cls(
+            tokens,
+            pairs,
+            special_tokens,
+            pattern=pattern,
+            decode_errors=decode_errors,
+            allow_missing_bytes=allow_missing_bytes,
+        )
 
     @classmethod
     def from_tiktoken(cls, encoding: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
@@ -342,6 +402,10 @@ class Tokenizer:
         """The ids of each text, on `threads` threads (0: all)."""
         policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_batch(_text_list(texts), resolve_threads(threads), policy)
+
+    def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
+        """The ids of each text; special tokens are plain text."""
+        return self.encode_batch(texts, threads=threads, allowed_special=())
 
     def encode_to_numpy(
         self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
@@ -463,12 +527,21 @@ class Tokenizer:
 
     # Decoding ---------------------------------------------------------------------------------------------------
 
-    def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str | None = None) -> str:
+    def decode(
+        self,
+        ids: Iterable[int] | npt.NDArray[Any],
+        errors: str | None = None,
+        *,
+        skip_special_tokens: bool = False,
+    ) -> str:
         """The text of `ids` (list, integer array or iterable of int).
 
+        skip_special_tokens: leave special tokens out, all but those that HuggingFace counts as text.
         errors: "strict" raises UnicodeDecodeError on malformed bytes, "replace" gives U+FFFD, "ignore" drops them;
         None is the tokenizer's own. Raises UnknownTokenIdError (a KeyError).
         """
+        if skip_special_tokens is not False:
+            ids = self._without_specials(ids, skip_special_tokens)
         if errors is None:
             return self._core.decode(ids)
         check_choice("errors", errors, ("strict", "replace", "ignore"))
@@ -478,9 +551,24 @@ class Tokenizer:
         """The bytes of `ids`; raises UnknownTokenIdError (a KeyError)."""
         return self._core.decode_bytes(ids)
 
-    def decode_batch(self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]]) -> list[str]:
-        """The text of each list of ids; errors name the index of the list."""
+    def decode_batch(
+        self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]], *, skip_special_tokens: bool = False
+    ) -> list[str]:
+        """The text of each list of ids; errors name the index of the list. skip_special_tokens: as in `decode`."""
+        if skip_special_tokens is not False:
+            check_several("list_of_ids", "lists of ids", list_of_ids)
+            list_of_ids = [self._without_specials(ids, skip_special_tokens) for ids in list_of_ids]
         return self._core.decode_batch(list_of_ids)
+
+    def _without_specials(self, ids: Iterable[int] | npt.NDArray[Any], skip: bool) -> list[int] | npt.NDArray[Any]:
+        check_bool("skip_special_tokens", skip)
+        model = self._model
+        skipped = [i for token, i in model.special_tokens.items() if token not in model.plain_specials]
+        if isinstance(ids, np.ndarray):
+            return ids[~np.isin(ids, skipped)] if ids.ndim == 1 else ids
+        check_several("ids", "int", ids)
+        found = frozenset(skipped)
+        return [token_id for token_id in ids if not (isinstance(token_id, int) and token_id in found)]
 
     def decode_stream(self) -> _core.DecodeStream:
         """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.
@@ -498,6 +586,15 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return self._core.n_vocab
+
+    @property
+    def vocab_size(self) -> int:
+        """The largest id + 1, special tokens included: the rows that an embedding needs. Equal to `n_vocab`."""
+        return self._core.n_vocab
+
+    def get_vocab(self) -> dict[str, int]:
+        """Token -> id as HuggingFace has it: tokens in the GPT-2 byte alphabet, special tokens as their text."""
+        return formats.huggingface.vocab_of(self._model)
 
     @property
     def vocab(self) -> dict[int, bytes]:
@@ -578,6 +675,69 @@ class Tokenizer:
     def id_to_token(self, id: int) -> bytes:
         """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
         return self._core.decode_bytes([id])
+
+    @property
+    def tokenizer_config(self) -> dict[str, Any]:
+        """The settings that a model folder's tokenizer_config.json holds: names of special tokens, chat template, ...
+
+        They change no ids. Saved by `save_pretrained` and in pairloom's own files.
+        """
+        return config_of(self._model)
+
+    def with_tokenizer_config(self, **settings: Any) -> Tokenizer:
+        """The same tokenizer with these settings changed, or removed where they are None.
+
+        A setting whose name ends in _token (bos_token, eos_token, pad_token, unk_token) must be one of the special
+        tokens: else ValueError.
+        """
+        config = self.tokenizer_config
+        for name, value in settings.items():
+            if (
+                name.endswith("_token")
+                and value is not None
+                and (not isinstance(value, str) or value not in self._model.special_tokens)
+            ):
+                raise ValueError(f"{name} is {shown(value)}, which is no special token; add_special_tokens adds it")
+            config[name] = value
+        kept = {name: value for name, value in config.items() if value is not None or name not in settings}
+        try:
+            text = canonical_json(kept) if kept else None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the settings must be what JSON can hold: {error}") from None
+        return Tokenizer.from_model(dataclasses.replace(self._model, tokenizer_config=text), self._config)
+
+    def _named_id(self, name: str) -> int | None:
+        literal = literal_of(self.tokenizer_config.get(name))
+        return None if literal is None else self._model.special_tokens.get(literal)
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """The id of the token that begins a text, if a model folder or `with_tokenizer_config` named one."""
+        return self._named_id("bos_token")
+
+    @property
+    def eos_token_id(self) -> int | None:
+        """The id of the token that ends a text, if a model folder or `with_tokenizer_config` named one."""
+        return self._named_id("eos_token")
+
+    @property
+    def pad_token_id(self) -> int | None:
+        """The id of the token that fills a batch, if a model folder or `with_tokenizer_config` named one."""
+        return self._named_id("pad_token")
+
+    @property
+    def unk_token_id(self) -> int | None:
+        """The id of the token named for unknown text; encoding never gives it, since bytes can be any text."""
+        return self._named_id("unk_token")
+
+    @property
+    def chat_template(self) -> str | None:
+        """The text of the chat template, which pairloom keeps and does not run; of several, the one named default."""
+        found = self.tokenizer_config.get("chat_template")
+        if isinstance(found, list):
+            named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
+            found = named.get("default")
+        return found if isinstance(found, str) else None
 
     @property
     def post_processor(self) -> str | None:

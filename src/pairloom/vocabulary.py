@@ -169,6 +169,7 @@ def truncated(
         decode_errors=model.decode_errors,
         plain_specials=model.plain_specials,
         post_processor=model.post_processor,
+        tokenizer_config=model.tokenizer_config,
     )
 
 

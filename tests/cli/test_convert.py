@@ -95,7 +95,8 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         return ["convert", "--model", str(source), "--output", str(to), "--format", "huggingface", *more]
 
     failed(run(*convert(tmp_path / "absent.json", tmp_path / "out")), "absent.json")
-    failed(run(*convert(tmp_path, tmp_path / "out")), str(tmp_path), "vocab.json")
+    (tmp_path / "empty").mkdir()
+    failed(run(*convert(tmp_path / "empty", tmp_path / "out")), str(tmp_path), "vocab.json")
     failed(run(*convert(damaged, tmp_path / "out")), "damaged.json")
     failed(run(*convert(model, taken)), "taken")
     failed(run(*convert(model, tmp_path)), str(tmp_path))

@@ -171,17 +171,18 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         pattern=_pattern(file["pattern"], name),
         decode_errors=cast(DecodeErrors, decode_errors),
         plain_specials=added,
-        post_processor=_post_processor(file, name),
+        post_processor=_json_text(file, "post_processor", name),
+        tokenizer_config=_json_text(file, "tokenizer_config", name),
     )
 
 
-def _post_processor(file: dict[str, Any], name: str) -> str | None:
-    if "post_processor" not in file:
+def _json_text(file: dict[str, Any], key: str, name: str) -> str | None:
+    if key not in file:
         return None
-    text = take(file, "post_processor", str, name)
-    value = parse(text.encode(), f"{name}: post_processor")
+    text = take(file, key, str, name)
+    value = parse(text.encode(), f"{name}: {key}")
     if type(value) is not dict or json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) != text:
-        raise FormatError(f"{name}: post_processor is not the canonical JSON of an object")
+        raise FormatError(f"{name}: {key} is not the canonical JSON of an object")
     return text
 
 

@@ -99,7 +99,7 @@ def test_decoding(case: cases.DecodingCase) -> None:
     model = model_named(case.model)
     if case.error:
         with pytest.raises(case.error.type) as caught:
-            naive.decode(case.ids, model, case.errors)
+            naive.decode(case.ids, model, case.errors, skip_special_tokens=case.skip_special_tokens)
         case.error.check(caught.value)
         return
-    assert naive.decode(case.ids, model, case.errors) == case.text
+    assert naive.decode(case.ids, model, case.errors, skip_special_tokens=case.skip_special_tokens) == case.text

@@ -226,6 +226,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_ordinary": lambda x: x.tokenizer.encode_ordinary(x.text),
         "Tokenizer.encode_batch": lambda x: x.tokenizer.encode_batch(x.texts),
         "Tokenizer.encode_batch, 16 threads": lambda x: x.tokenizer.encode_batch(x.texts, threads=16),
+        "Tokenizer.encode_ordinary_batch": lambda x: x.tokenizer.encode_ordinary_batch(x.texts),
         "Tokenizer.encode_to_numpy": lambda x: x.tokenizer.encode_to_numpy(x.text),
         "Tokenizer.encode_batch_to_numpy": lambda x: x.tokenizer.encode_batch_to_numpy(x.texts),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
@@ -238,6 +239,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.decode, list": lambda x: x.tokenizer.decode(x.id_list),
         "Tokenizer.decode, array": lambda x: x.tokenizer.decode(x.ids),
         "Tokenizer.decode, endless": lambda x: x.tokenizer.decode(itertools.repeat(97)),
+        "Tokenizer.decode, skip_special_tokens": lambda x: x.tokenizer.decode(x.ids, skip_special_tokens=True),
         "Tokenizer.decode_bytes": lambda x: x.tokenizer.decode_bytes(x.ids),
         "Tokenizer.decode_bytes, endless": lambda x: x.tokenizer.decode_bytes(itertools.repeat(97)),
         "Tokenizer.decode_batch": lambda x: x.tokenizer.decode_batch(x.id_lists),
@@ -247,6 +249,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.save, huggingface": saved("huggingface"),
         "Tokenizer.save, tiktoken": saved("tiktoken"),
         "Tokenizer.save, gpt2": saved("gpt2"),
+        "Tokenizer.save_pretrained": lambda x: x.tokenizer.save_pretrained(output(x, "pretrained")),
         "Tokenizer.load": loaded("pairloom"),
         "Tokenizer.load, huggingface": loaded("huggingface"),
         "Tokenizer.load, tiktoken": loaded("tiktoken"),
@@ -260,6 +263,11 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.to_huggingface, Tokenizer.from_huggingface": lambda x: (
             Tokenizer.from_huggingface(x.tokenizer.to_huggingface()).n_vocab
         ),
+        "Tokenizer.from_ranks": lambda x: (
+            Tokenizer.from_ranks({token: i for i, token in x.tokenizer.model.tokens().items()}, "gpt2").n_vocab
+        ),
+        "Tokenizer.from_objects": lambda x: Tokenizer.from_objects(x.tokenizer.vocab, x.tokenizer.merges).n_vocab,
+        "Tokenizer.get_vocab": lambda x: x.tokenizer.get_vocab(),
         "Tokenizer()": lambda x: Tokenizer(x.tokenizer.vocab, x.tokenizer.merges, ["<|endoftext|>"]).n_vocab,
         "Tokenizer, pickle": lambda x: pickle.loads(pickle.dumps(x.tokenizer)).n_vocab,
         "Tokenizer.add_special_tokens": lambda x: x.tokenizer.add_special_tokens([f"<{i}>" for i in range(5000)]).vocab,

@@ -43,7 +43,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 229 * 144
+FULL = 249 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -332,6 +332,22 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.load": made(
             Tokenizer.load, path=inputs.model, format=None, pattern=None, special_tokens=None, allow_missing_bytes=False
         ),
+        "Tokenizer.save_pretrained": made(tokenizer.save_pretrained, path="saved", overwrite=False),
+        "Tokenizer.from_ranks": made(
+            Tokenizer.from_ranks,
+            mergeable_ranks={token: i for i, token in tokenizer.model.tokens().items()},
+            pattern="gpt2",
+            special_tokens=None,
+            allow_missing_bytes=False,
+        ),
+        "Tokenizer.from_objects": made(
+            Tokenizer.from_objects,
+            **made_by_hand,
+            pattern="gpt2",
+            decode_errors="replace",
+            allow_missing_bytes=False,
+        ),
+        "Tokenizer.with_tokenizer_config": made(tokenizer.with_tokenizer_config, eos_token=None, chat_template="x"),
         "Tokenizer.save": made(tokenizer.save, path="saved.json", overwrite=False, format=None),
         "Tokenizer.from_tiktoken": made(
             Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken(), allow_missing_bytes=False
@@ -343,6 +359,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.from_model": made(Tokenizer.from_model, model=model, config=None, name=None),
         "Tokenizer.encode": made(tokenizer.encode, text=_TEXT, **specials),
         "Tokenizer.encode_ordinary": made(tokenizer.encode_ordinary, text=_TEXT),
+        "Tokenizer.encode_ordinary_batch": made(tokenizer.encode_ordinary_batch, texts=[_TEXT], threads=1),
         "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT], threads=1, **specials),
         "Tokenizer.encode_to_numpy": made(tokenizer.encode_to_numpy, text=_TEXT, **specials),
         "Tokenizer.encode_batch_to_numpy": made(tokenizer.encode_batch_to_numpy, texts=[_TEXT], threads=1, **specials),
@@ -352,9 +369,9 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "Tokenizer.count_tokens": made(tokenizer.count_tokens, text=_TEXT, limit=None, **specials),
         "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT], threads=1, **specials),
-        "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace"),
+        "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace", skip_special_tokens=False),
         "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
-        "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids]),
+        "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids], skip_special_tokens=False),
         "Tokenizer.decode_stream": made(decoded, token_id=97),
         "Tokenizer.block_encoder": made(
             blocks, begin_id=None, end_id=None, specials="recognise", threads=1, name="text", first=0
@@ -378,6 +395,7 @@ def calls(folder: Path) -> dict[str, Call]:
             decode_errors="replace",
             plain_specials=(),
             post_processor=None,
+            tokenizer_config=None,
         ),
         "PretokenCounts.from_texts": made(PretokenCounts.from_texts, texts=[_TEXT], **counted, **run),
         "PretokenCounts.from_files": made(

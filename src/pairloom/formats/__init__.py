@@ -15,7 +15,7 @@ from pairloom._internal.arguments import check_bool, check_path, shown
 from pairloom._internal.atomic import check_file, check_free, write_file, write_folder
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, ranks, tekken, tiktoken
+from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
 from pairloom.formats.shared.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
 from pairloom.patterns import pattern_name, pattern_text
@@ -33,8 +33,11 @@ __all__ = [
     "huggingface",
     "load",
     "native",
+    "objects",
+    "pretrained",
     "ranks",
     "save",
+    "save_pretrained",
     "tekken",
     "tiktoken",
 ]
@@ -67,8 +70,9 @@ def load(
 ) -> Model:
     """Reads the file or folder at `path`; the format is detected if None.
 
-    A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, else by its tekken.json. `pattern`
-    and `special_tokens` are for formats whose files do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
+    A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
+    file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
+    do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
     vocabulary that lacks some of the 256 bytes. legacy: see `native.read`. Raises OSError, and FormatError naming the
     file, the location and the remedy.
     """
@@ -78,8 +82,13 @@ def load(
     if pattern is not None:
         pattern = pattern_text(pattern)
     file = Path(check_path("path", path))
-    if file.is_dir() and format != "gpt2":
-        file, format = _in_folder(file, format)
+    companions, folder, incomplete = pretrained.Companions(), str(file), False
+    if file.is_dir():
+        companions = pretrained.read(file)
+        if format != "gpt2":
+            file, format = _in_folder(file, format)
+        if incomplete := bool(companions) and special_tokens is None and format in INCOMPLETE:
+            special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
     else:
@@ -100,7 +109,7 @@ def load(
             else:
                 model = {"huggingface": huggingface.read, "tekken": tekken.read}[format](data, str(file))
     check_bytes(model, str(file), allow_missing_bytes)
-    return model
+    return pretrained.apply(model, companions, folder, incomplete=incomplete)
 
 
 def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
@@ -157,10 +166,42 @@ def _not_stored(model: Model, format: str) -> str:
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
     if format in INCOMPLETE and model.plain_specials:
         missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
+    if format != "pairloom" and model.tokenizer_config is not None:
+        missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
+        remedy += "; save_pretrained(folder) stores them"
     if format != "pairloom" and model.decode_errors != "replace":
         missing.append(f"decode_errors={model.decode_errors!r}")
         remedy += '; it will load with decode_errors="replace"'
     return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
+
+
+def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) -> None:
+    """Writes a folder that transformers loads: a tokenizer.json, and the files of `pretrained` beside it.
+
+    Raises FileExistsError for a file that is there unless `overwrite`, FormatError where a tokenizer.json cannot
+    express the model exactly.
+    """
+    target = Path(check_path("path", path))
+    check_bool("overwrite", overwrite)
+    # A folder cannot replace a file, even with `overwrite`.
+    check_free(target, target.is_dir())
+    write_folder(target, {huggingface.FILE_NAME: huggingface.write(model), **pretrained.write(model)}, overwrite)
+    if model.decode_errors != "replace":
+        warn(
+            f"{target}: the folder does not say decode_errors={model.decode_errors!r}; it will load with"
+            ' decode_errors="replace"'
+        )
+
+
+def _tiktoken_files(folder: Path) -> list[Path]:
+    """The rank files of the folder: *.tiktoken, or the *.model that some publishers call them."""
+    files = sorted(folder.glob("*.tiktoken")) or sorted(folder.glob("*.model"))
+    found = []
+    for path in files:
+        with path.open("rb") as file:
+            if tiktoken.sniff(file.read(_HEAD_BYTES), path):
+                found.append(path)
+    return found
 
 
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
@@ -231,7 +272,11 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
         return folder, "gpt2"
     if format in (None, "tekken") and (folder / tekken.FILE_NAME).is_file():
         return folder / tekken.FILE_NAME, "tekken"
-    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, or {tekken.FILE_NAME}"
+    if format in (None, "tiktoken") and (files := _tiktoken_files(folder)):
+        if len(files) > 1:
+            raise FormatError(f"{folder}: the folder holds {files[0].name} and {files[1].name}; give the path of one")
+        return files[0], "tiktoken"
+    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, {tekken.FILE_NAME} or *.tiktoken"
     raise FormatError(
         f"{folder}: the folder holds no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
         f" {wanted}); give the path of a file in it"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.formats import ranks
+from pairloom.formats import pretrained, ranks
 from pairloom.formats.shared.added_tokens import check_assigned, read_added_tokens, write_added_tokens
 from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.formats.shared.json_text import check_keys, model_of, parse, shown, take
@@ -29,7 +29,7 @@ from pairloom.model import Model
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "to_huggingface", "write"]
+__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "to_huggingface", "vocab_of", "write"]
 
 FILE_NAME = "tokenizer.json"
 """The name by which the file goes in a folder."""
@@ -170,6 +170,13 @@ def write(model: Model) -> bytes:
     return json.dumps(file, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def vocab_of(model: Model) -> dict[str, int]:
+    """All tokens -> ids by ascending id: in the byte alphabet, special tokens as their text."""
+    entries = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
+    entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
+    return {entries[token_id]: token_id for token_id in sorted(entries)}
+
+
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     """A tokenizers.Tokenizer that gives the same ids; FormatError where there is none, ImportError without it."""
     try:
@@ -187,7 +194,9 @@ def from_huggingface(source: Any) -> Model:
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.is_dir():
-            path /= FILE_NAME
+            file = path / FILE_NAME
+            model = read(file.read_bytes(), str(file))
+            return pretrained.apply(model, pretrained.read(path), str(path))
         return read(path.read_bytes(), str(path))
     backend = getattr(source, "backend_tokenizer", source)
     if not hasattr(backend, "to_str"):
@@ -201,4 +210,4 @@ def from_huggingface(source: Any) -> Model:
                 " says at each call. Set it to False, and call encode_ordinary(text) or"
                 " encode(text, allowed_special=())"
             )
-    return read(backend.to_str().encode(), name)
+    return pretrained.apply(read(backend.to_str().encode(), name), pretrained.settings_of(source), name)

@@ -38,7 +38,7 @@ KEYS = frozenset(
         "whole_first",
     )
 )
-OPTIONAL_KEYS = frozenset(("post_processor",))
+OPTIONAL_KEYS = frozenset(("post_processor", "tokenizer_config"))
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
 
@@ -64,8 +64,9 @@ def write(model: Model) -> bytes:
         "unicode_version": UNICODE_VERSION,
         "whole_first": model.ignore_merges,
     }
-    if model.post_processor is not None:
-        file["post_processor"] = model.post_processor
+    for key in sorted(OPTIONAL_KEYS):
+        if (text := getattr(model, key)) is not None:
+            file[key] = text
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -23,7 +23,7 @@ from pairloom.patterns import PATTERNS
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["from_tiktoken", "read", "sniff", "to_tiktoken", "write"]
+__all__ = ["from_ranks", "from_tiktoken", "read", "sniff", "to_tiktoken", "write"]
 
 Specials = Sequence[str] | Mapping[str, int]
 
@@ -54,14 +54,21 @@ def read(
         found = _line_by_line(data, name)
     if not found:
         raise FormatError(f"{name}: holds no token; the file is empty")
+    return from_ranks(found, pattern, special_tokens, name)
+
+
+def from_ranks(
+    found: Mapping[bytes, int], pattern: Pattern, special_tokens: Specials | None, name: str = "mergeable_ranks"
+) -> Model:
+    """The Model of a map token -> rank; `name` is what messages call it."""
     by_id = {rank: token for token, rank in found.items()}
     specials = assign_special_ids(by_id, special_tokens or {})
     named = {by_id[token_id] for token_id in specials.values() if token_id in by_id}
     named.intersection_update(literal.encode() for literal in specials)
     # An entry that the caller names as a special token is that and no more, unless merging makes it of text, too.
-    for token in named and ranks.unreachable(found) & named:
-        del found[token]
-    return ranks.read(found, pattern=pattern, special_tokens=specials, name=name)
+    alone = named and ranks.unreachable(found) & named
+    kept = {token: rank for token, rank in found.items() if token not in alone} if alone else found
+    return ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
 
 
 def _as_written(data: bytes) -> dict[bytes, int] | None:

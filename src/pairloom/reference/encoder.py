@@ -78,15 +78,24 @@ def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
         ids[position : position + 2] = [model.merges[rank].merged_id]
 
 
-def decode(ids: Iterable[int], model: Model, errors: Literal["strict", "replace", "ignore"] = "strict") -> str:
+def decode(
+    ids: Iterable[int],
+    model: Model,
+    errors: Literal["strict", "replace", "ignore"] = "strict",
+    *,
+    skip_special_tokens: bool = False,
+) -> str:
     """Turns ids into text.
 
     >>> decode([256, 257], Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
     'ab<|endoftext|>'
 
     Raises KeyError naming an unknown id, and UnicodeDecodeError where the bytes are not UTF-8, unless
-    `errors` says to put U+FFFD there ("replace") or nothing ("ignore").
+    `errors` says to put U+FFFD there ("replace") or nothing ("ignore"). With `skip_special_tokens` the ids of special
+    tokens are left out before anything else.
     """
+    if skip_special_tokens:
+        ids = [token_id for token_id in ids if token_id not in model.special_tokens.values()]
     token_of_id = {token_id: token.encode() for token, token_id in model.special_tokens.items()}
     token_of_id |= model.vocab
     tokens: list[bytes] = []

@@ -60,6 +60,8 @@ pub struct ModelColumns {
     pub decode_errors: DecodeErrors,
     /// The post_processor of a tokenizer.json, as JSON text that is not parsed here.
     pub post_processor: Option<String>,
+    /// The tokenizer_config.json of a model folder, as JSON text that is not parsed here.
+    pub tokenizer_config: Option<String>,
 }
 
 /// The span of the value of each key of an object.

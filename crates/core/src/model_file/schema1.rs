@@ -82,6 +82,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         pattern: PatternText::One(pattern),
         decode_errors: DecodeErrors::Strict,
         post_processor: None,
+        tokenizer_config: None,
     })
 }
 

@@ -26,7 +26,7 @@ const KEYS: [&str; 13] = [
     "unicode_version",
     "whole_first",
 ];
-const OPTIONAL: [&str; 1] = ["post_processor"];
+const OPTIONAL: [&str; 2] = ["post_processor", "tokenizer_config"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 const MAX_DERIVED_BYTES: usize = 256;
@@ -53,6 +53,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
     let token_runs = file.value("token_ids", numbers)?;
     let lengths = file.value("token_lengths", numbers)?;
+    let tokenizer_config = file.optional("tokenizer_config", |json| Ok(json.string()?.into_owned()))?;
     let unicode_version = file.value("unicode_version", |json| json.string())?;
     let ignore_merges = file.value("whole_first", |json| json.boolean())?;
     file.end()?;
@@ -113,6 +114,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         pattern,
         decode_errors,
         post_processor,
+        tokenizer_config,
     })
 }
 

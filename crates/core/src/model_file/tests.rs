@@ -72,6 +72,13 @@ fn read_of_schema_2_keeps_the_post_processor_text() {
 }
 
 #[test]
+fn read_of_schema_2_keeps_the_tokenizer_config_text() {
+    let with = SCHEMA2.replace("\"unicode_version\"", "\"tokenizer_config\":\"{}\",\"unicode_version\"");
+    assert_eq!(read(with.as_bytes()).unwrap().tokenizer_config.as_deref(), Some("{}"));
+    assert_eq!(read(SCHEMA2.as_bytes()).unwrap().tokenizer_config, None);
+}
+
+#[test]
 fn read_of_schema_2_returns_columns() {
     let columns = read(SCHEMA2.as_bytes()).unwrap();
     assert_eq!(columns.token_ids, [1, 2, 10]);

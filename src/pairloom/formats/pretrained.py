@@ -1,0 +1,166 @@
+"""The files beside the tokenizer in a model folder: names of special tokens (BOS, EOS) and the chat template.
+
+Read: tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja and the templates in
+additional_chat_templates/. They become one JSON object, `Model.tokenizer_config`, which changes no ids. The special
+tokens that they list join the Model, as transformers adds them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pairloom.errors import FormatError
+from pairloom.formats.shared.added_tokens import read_added_tokens
+from pairloom.formats.shared.json_text import parse, shown, take_id
+from pairloom.model import Model, canonical_json, config_of, literal_of
+from pairloom.vocabulary import with_special_tokens
+
+__all__ = ["CONFIG_NAME", "Companions", "apply", "read", "settings_of", "special_tokens", "write"]
+
+CONFIG_NAME = "tokenizer_config.json"
+_MAP_NAME = "special_tokens_map.json"
+_ADDED_NAME = "added_tokens.json"
+_TEMPLATE_NAME = "chat_template.jinja"
+_TEMPLATES_NAME = "additional_chat_templates"
+
+# Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
+_DROPPED = frozenset(
+    ("added_tokens_decoder", "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path")
+)
+# Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
+_DEFAULT = ("clean_up_tokenization_spaces", False)
+_CLASS = "PreTrainedTokenizerFast"
+
+Companions = dict[str, Any]
+"""The merged contents of the files; empty where the folder has none of them."""
+
+
+def read(folder: Path) -> Companions:
+    """The files of the folder as one object, FormatError for a damaged one."""
+    config = _object(folder / CONFIG_NAME)
+    mapped = _object(folder / _MAP_NAME)
+    # As transformers does: special_tokens_map.json decides only beside a config that lists no added tokens.
+    config = {**mapped, **config} if config.get("added_tokens_decoder") else {**config, **mapped}
+    if added := _object(folder / _ADDED_NAME):
+        listed = dict(config.get("added_tokens_decoder") or {})
+        for literal, token_id in added.items():
+            entry = {"content": literal, "special": False, "normalized": True}
+            listed.setdefault(str(take_id(token_id, f"{folder / _ADDED_NAME}: {shown(literal)}")), entry)
+        config["added_tokens_decoder"] = listed
+    templates = {path.stem: _text(path) for path in sorted((folder / _TEMPLATES_NAME).glob("*.jinja"))}
+    if (folder / _TEMPLATE_NAME).is_file():
+        config["chat_template"] = _text(folder / _TEMPLATE_NAME)
+    if templates:
+        given = config.get("chat_template")
+        first = {"default": given} if isinstance(given, str) else {}
+        config["chat_template"] = [{"name": name, "template": text} for name, text in {**first, **templates}.items()]
+    for key, value in config.items():
+        # A token as an object says how it is recognised, which the tokenizer says itself.
+        if key.endswith("_token") and (content := literal_of(value)) is not None:
+            config[key] = content
+    return config
+
+
+def settings_of(tokenizer: Any) -> Companions:
+    """The names of special tokens and the chat template of a tokenizer of transformers; empty for any other object."""
+    named = getattr(tokenizer, "special_tokens_map", None)
+    if not isinstance(named, dict):
+        return {}
+    config = {key: str(value) for key, value in named.items() if key.endswith("_token") and value}
+    template = getattr(tokenizer, "chat_template", None)
+    if isinstance(template, dict):
+        template = [{"name": name, "template": text} for name, text in template.items()]
+    return {**config, "chat_template": template} if template else {**config}
+
+
+def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
+    """The special tokens that the files list, for a vocabulary that does not say which they are."""
+    return _listed(config, name)[0] or _named(config)
+
+
+def apply(model: Model, config: Companions, name: str, *, incomplete: bool = False) -> Model:
+    """The model with the special tokens and the settings of the files; FormatError where they contradict it.
+
+    incomplete: the model's special tokens are those of the files, since its own format does not store them.
+    """
+    if not config:
+        return model
+    ids, plain = _listed(config, name)
+    for literal, token_id in ids.items():
+        if model.special_tokens.get(literal, token_id) != token_id:
+            raise FormatError(
+                f"{name}: {CONFIG_NAME} gives special token {shown(literal)} id {token_id}, and the tokenizer gives it"
+                f" {model.special_tokens[literal]}; do the files belong together?"
+            )
+    if incomplete:
+        model = replace(model, plain_specials=plain)
+    try:
+        if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:
+            model = with_special_tokens(model, added)
+            model = replace(model, plain_specials=model.plain_specials | (plain & added.keys()))
+        if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
+            model = with_special_tokens(model, lacking)
+        kept = {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
+        return replace(model, tokenizer_config=canonical_json(kept) if kept else None)
+    except ValueError as error:
+        raise FormatError(f"{name}: {error}; the special tokens are those of {CONFIG_NAME}") from None
+
+
+def write(model: Model) -> dict[str, bytes]:
+    """The files beside the tokenizer.json, by name."""
+    config = {**config_of(model), "tokenizer_class": _CLASS}
+    config.setdefault(*_DEFAULT)
+    named = {key: value for key, value in config.items() if key.endswith("_token") and isinstance(value, str)}
+    files = {CONFIG_NAME: _bytes(config), _MAP_NAME: _bytes(named)}
+    if isinstance(template := config.get("chat_template"), str):
+        files[_TEMPLATE_NAME] = template.encode()
+    return files
+
+
+def _listed(config: Companions, name: str) -> tuple[dict[str, int], frozenset[str]]:
+    """The tokens of added_tokens_decoder with their ids, and those that are not called special."""
+    decoder = config.get("added_tokens_decoder") or {}
+    where = f"{name}: {CONFIG_NAME}"
+    if type(decoder) is not dict:
+        raise FormatError(f"{where}: added_tokens_decoder must be an object, not {shown(decoder)}")
+    entries = []
+    for text, entry in decoder.items():
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and type(entry) is dict):
+            raise FormatError(f"{where}: added_tokens_decoder[{shown(text)}] must be an object under a numeric id")
+        entry = {key: value for key, value in entry.items() if key != "__type"}
+        entries.append({"special": False, **entry, "id": int(text)})
+    return read_added_tokens(entries, where)
+
+
+def _named(config: Mapping[str, Any]) -> list[str]:
+    """The literals that have a role, each once."""
+    several = config.get("additional_special_tokens") or config.get("extra_special_tokens") or []
+    several = several.values() if isinstance(several, Mapping) else several
+    values = [value for key, value in config.items() if key.endswith("_token")]
+    found = [literal_of(value) for value in [*values, *(several if not isinstance(several, str) else [])]]
+    return list(dict.fromkeys(literal for literal in found if literal))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    value = parse(path.read_bytes(), str(path))
+    if type(value) is not dict:
+        raise FormatError(f"{path}: must be a JSON object, not {shown(value)}")
+    return value
+
+
+def _text(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+    return text
+
+
+def _bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()

@@ -1,0 +1,253 @@
+"""Model folders: what stands beside a tokenizer's own file, read and written, and loaded by transformers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import FormatError, Tokenizer
+from pairloom.formats import native
+
+TEXT = "the cat sat on the mat; naïve 東京<|im_end|>the end <pad>"
+TEMPLATE = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    specials = ["<|endoftext|>", "<|im_end|>"]
+    return Tokenizer.train([TEXT.replace("<|im_end|>", "")] * 3, 280, special_tokens=specials, decode_errors="replace")
+
+
+def write(folder: Path, **files: Any) -> None:
+    for name, value in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+
+
+def test_a_model_folder_says_roles_and_chat_template(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    config = {
+        "tokenizer_class": "Qwen2Tokenizer",
+        "added_tokens_decoder": {
+            str(tokenizer.special_tokens["<|im_end|>"]): {"content": "<|im_end|>", "special": True}
+        },
+        "bos_token": None,
+        "eos_token": {"__type": "AddedToken", "content": "<|im_end|>", "lstrip": False},
+        "pad_token": "<|endoftext|>",
+        "chat_template": "old",
+        "model_max_length": 512,
+    }
+    write(tmp_path, tokenizer_config=config)
+    (tmp_path / "chat_template.jinja").write_text(TEMPLATE)
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.special_tokens == tokenizer.special_tokens
+    assert loaded.eos_token_id == tokenizer.special_tokens["<|im_end|>"]
+    assert loaded.pad_token_id == tokenizer.special_tokens["<|endoftext|>"]
+    assert loaded.bos_token_id is None and loaded.unk_token_id is None
+    assert loaded.chat_template == TEMPLATE
+    assert loaded.tokenizer_config["model_max_length"] == 512
+    assert "tokenizer_class" not in loaded.tokenizer_config
+    assert loaded == Tokenizer.from_huggingface(tmp_path)
+    assert loaded != tokenizer, "the settings are a part of the tokenizer"
+    # Carried by pickles and by pairloom's own file.
+    assert pickle.loads(pickle.dumps(loaded)) == loaded
+    loaded.save(tmp_path / "own.json")
+    assert Tokenizer.load(tmp_path / "own.json") == loaded
+    with pytest.warns(UserWarning, match=r"chat template.*save_pretrained"):
+        loaded.save(tmp_path / "tokenizer.json", overwrite=True, format="huggingface")
+
+
+def test_save_pretrained_and_load_give_an_equal_tokenizer(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    named = tokenizer.with_tokenizer_config(eos_token="<|im_end|>", chat_template=TEMPLATE, padding_side="left")
+    for each in (tokenizer, named):
+        folder = tmp_path / str(each is named)
+        each.save_pretrained(folder)
+        assert Tokenizer.load(folder) == each
+        with pytest.raises(FileExistsError):
+            each.save_pretrained(folder)
+        each.save_pretrained(folder, overwrite=True)
+        assert Tokenizer.load(folder) == each
+    assert named.with_tokenizer_config(eos_token=None, chat_template=None, padding_side=None) == tokenizer
+    with pytest.raises(ValueError, match="'<s>', which is no special token"):
+        tokenizer.with_tokenizer_config(bos_token="<s>")
+
+
+def test_transformers_loads_what_save_pretrained_wrote(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    named = tokenizer.add_special_tokens(["<pad>"]).with_tokenizer_config(
+        eos_token="<|im_end|>", pad_token="<pad>", unk_token="<|endoftext|>", chat_template=TEMPLATE
+    )
+    named.save_pretrained(tmp_path / "ours")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
+    for text in (TEXT, "", "a  b\n\n c", "é😀" * 3):
+        assert theirs.encode(text, add_special_tokens=False) == named.encode(text)
+        assert theirs.decode(named.encode(text)) == text
+        skipped = theirs.decode(named.encode(text), skip_special_tokens=True)
+        assert skipped == named.decode(named.encode(text), skip_special_tokens=True)
+    for role in ("bos", "eos", "pad", "unk"):
+        assert getattr(theirs, f"{role}_token_id") == getattr(named, f"{role}_token_id"), role
+    assert theirs.chat_template == TEMPLATE
+    assert theirs.get_vocab() == named.get_vocab()
+    assert len(theirs) == len(named) == named.vocab_size
+    assert Tokenizer.from_huggingface(theirs).eos_token_id == named.eos_token_id
+    theirs.save_pretrained(tmp_path / "theirs")
+    again = Tokenizer.load(tmp_path / "theirs")
+    assert again.special_tokens == named.special_tokens
+    assert (again.eos_token_id, again.pad_token_id, again.chat_template) == (
+        named.eos_token_id,
+        named.pad_token_id,
+        TEMPLATE,
+    )
+
+
+def test_a_folder_of_vocab_and_merges_takes_special_tokens_from_the_map(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        tokenizer.save(tmp_path, format="gpt2")
+    plain = Tokenizer.load(tmp_path)
+    assert plain.special_tokens == {}
+    write(tmp_path, special_tokens_map={"eos_token": "<|endoftext|>", "additional_special_tokens": ["<|im_end|>"]})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.special_tokens == tokenizer.special_tokens
+    assert loaded.encode(TEXT) == tokenizer.encode(TEXT)
+    assert loaded.eos_token_id == tokenizer.special_tokens["<|endoftext|>"]
+    # A token that the vocabulary lacks takes the next id, as in transformers.
+    write(tmp_path, special_tokens_map={"eos_token": "<|endoftext|>", "pad_token": "[PAD]"})
+    assert Tokenizer.load(tmp_path).pad_token_id == tokenizer.n_vocab
+
+
+def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
+    with pytest.warns(UserWarning, match="pattern"):
+        plain.save(tmp_path / "qwen.tiktoken")
+    with pytest.raises(ValueError, match="pass pattern="):
+        Tokenizer.load(tmp_path)
+    decoder = {"280": {"content": "<|im_end|>", "special": True}, "281": {"content": "<think>", "special": False}}
+    write(tmp_path, tokenizer_config={"added_tokens_decoder": decoder, "eos_token": "<|im_end|>"})
+    loaded = Tokenizer.load(tmp_path, pattern="gpt2")
+    assert loaded.special_tokens == {"<|im_end|>": 280, "<think>": 281}
+    assert loaded.model.plain_specials == {"<think>"}
+    assert loaded.eos_token_id == 280
+    assert loaded.decode([280, 281], skip_special_tokens=True) == "<think>"
+    (tmp_path / "other.tiktoken").write_bytes((tmp_path / "qwen.tiktoken").read_bytes())
+    with pytest.raises(FormatError, match=r"holds other\.tiktoken and qwen\.tiktoken"):
+        Tokenizer.load(tmp_path, pattern="gpt2")
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": True}}}, "do the files belong together"),
+        ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "is taken by"),
+        ({"added_tokens_decoder": {"x": {"content": "<x>"}}}, "numeric id"),
+        ({"added_tokens_decoder": []}, None),
+        ([], "must be a JSON object"),
+        ({"eos_token": "\ud800"}, "surrogate"),
+    ],
+)
+def test_a_folder_whose_files_contradict_each_other_is_refused(
+    config: Any, expected: str | None, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    write(tmp_path, tokenizer_config=config)
+    if expected is None:
+        assert Tokenizer.load(tmp_path).special_tokens == tokenizer.special_tokens
+        return
+    with pytest.raises(FormatError, match=expected) as caught:
+        Tokenizer.load(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("first")
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("second")
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.chat_template == "first"
+    assert {"name": "tool_use", "template": "second"} in loaded.tokenizer_config["chat_template"]
+    (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
+    with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
+        Tokenizer.load(tmp_path)
+
+
+def test_truncation_and_the_native_file_keep_the_settings(tokenizer: Tokenizer) -> None:
+    named = tokenizer.with_tokenizer_config(eos_token="<|im_end|>")
+    shorter = named.truncate_vocab(270)
+    assert shorter.eos_token_id == shorter.special_tokens["<|im_end|>"] != named.eos_token_id
+    assert native.read(native.write(shorter.model)) == shorter.model
+
+
+# Objects ------------------------------------------------------------------------------------------------------------
+
+
+def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
+    plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
+    ranks = {token: token_id for token_id, token in plain.vocab.items()}
+    assert Tokenizer.from_ranks(ranks, "gpt2") == plain
+    with_special = Tokenizer.from_ranks(ranks, "gpt2", ["<|im_end|>"])
+    assert with_special.special_tokens == {"<|im_end|>": 280}
+    assert with_special == Tokenizer.from_ranks(ranks, plain.pattern, {"<|im_end|>": 280})
+    with pytest.raises(TypeError, match="mergeable_ranks must be a dict"):
+        Tokenizer.from_ranks([(b"a", 1)], "gpt2")  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"mergeable_ranks: .*0x62"):
+        Tokenizer.from_ranks({b"a": 0}, "gpt2")
+    with pytest.raises(FormatError, match="distinct"):
+        Tokenizer.from_ranks({b"a": 0, b"b": 0}, "gpt2", allow_missing_bytes=True)
+
+
+def test_from_objects_takes_the_forms_that_people_pickle(tokenizer: Tokenizer) -> None:
+    wanted = Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens)
+    names = {token_id: text for text, token_id in tokenizer.get_vocab().items()}
+    ids = {token: token_id for token_id, token in tokenizer.vocab.items()}
+    specials = tokenizer.special_tokens
+    vocabularies: list[Any] = [tokenizer.vocab, ids, names, tokenizer.get_vocab()]
+    as_text = [(names[ids[left]], names[ids[right]]) for left, right in tokenizer.merges]
+    by_id = {(ids[left], ids[right]): ids[left + right] for left, right in tokenizer.merges}
+    merges: list[Any] = [
+        tokenizer.merges,
+        as_text,
+        [" ".join(pair) for pair in as_text],
+        [list(pair) for pair in by_id],
+        dict(reversed(by_id.items())),
+    ]
+    for vocab in vocabularies:
+        for pairs in merges:
+            assert Tokenizer.from_objects(vocab, pairs, specials) == wanted
+    for vocab, pairs, expected in (
+        (tokenizer.vocab, [(1, 9999)], "id 9999, which the vocabulary lacks"),
+        (tokenizer.vocab, [(b"a",)], "two tokens or two ids"),
+        (tokenizer.vocab, [(b"a", 1.5)], "must be bytes"),
+        ({b"a": 0, b"b": 0}, [], "two tokens"),
+        ({b"a": 1.5}, [], "integer"),
+    ):
+        with pytest.raises(FormatError, match=expected):
+            Tokenizer.from_objects(vocab, pairs, allow_missing_bytes=True)
+
+
+# Names that others use ----------------------------------------------------------------------------------------------
+
+
+def test_names_of_other_libraries(tokenizer: Tokenizer) -> None:
+    assert tokenizer.vocab_size == tokenizer.n_vocab == len(tokenizer)
+    vocab = tokenizer.get_vocab()
+    assert vocab["<|im_end|>"] == tokenizer.special_tokens["<|im_end|>"] and vocab["Ġ"] == 32
+    assert list(vocab.values()) == sorted(tokenizer.vocab)
+    assert vocab == tokenizer.to_huggingface().get_vocab()
+    assert tokenizer.encode_ordinary_batch([TEXT, ""]) == [tokenizer.encode_ordinary(TEXT), []]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, lambda ids: np.array(ids, np.uint16)])
+def test_decode_skips_special_tokens_of_any_kind_of_ids(kind: Any, tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode(TEXT)
+    plain = TEXT.replace("<|im_end|>", "")
+    assert tokenizer.decode(kind(ids), skip_special_tokens=True) == plain
+    assert tokenizer.decode(kind(ids), skip_special_tokens=False) == TEXT
+    assert tokenizer.decode_batch([kind(ids), []], skip_special_tokens=True) == [plain, ""]
+    with pytest.raises(TypeError, match="skip_special_tokens must be True or False"):
+        tokenizer.decode(ids, skip_special_tokens=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        tokenizer.decode(["a"], skip_special_tokens=True)  # type: ignore[list-item]
