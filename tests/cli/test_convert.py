@@ -89,13 +89,13 @@ def test_failures(model: Path, tmp_path: Path) -> None:
     damaged.write_bytes(model.read_bytes()[:-20])
     ranks = tmp_path / "a.tiktoken"
     Tokenizer.load(model).save(ranks, format="tiktoken")
+    (tmp_path / "empty").mkdir()
     before = sorted(path.name for path in tmp_path.iterdir())
 
     def convert(source: Path, to: Path, *more: str) -> list[str]:
         return ["convert", "--model", str(source), "--output", str(to), "--format", "huggingface", *more]
 
     failed(run(*convert(tmp_path / "absent.json", tmp_path / "out")), "absent.json")
-    (tmp_path / "empty").mkdir()
     failed(run(*convert(tmp_path / "empty", tmp_path / "out")), str(tmp_path), "vocab.json")
     failed(run(*convert(damaged, tmp_path / "out")), "damaged.json")
     failed(run(*convert(model, taken)), "taken")
