@@ -185,6 +185,17 @@ class DecodingCase(Case):
     skip_special_tokens: bool = False
 
 
+@dataclass(frozen=True)
+class OffsetCase(Case):
+    """Under a model, by name, the tokens of text lie in these spans of bytes and characters, and begin there."""
+
+    model: str
+    text: str
+    bytes: list[tuple[int, int]]
+    chars: list[tuple[int, int]]
+    starts: list[int]
+
+
 def pretoken_cases() -> list[PretokenCase]:
     """All of pretokens.json."""
     return [
@@ -282,6 +293,21 @@ def decoding_cases() -> list[DecodingCase]:
             case.get("skip_special_tokens", False),
         )
         for case in _read("decoding.json")["cases"]
+    ]
+
+
+def offset_cases() -> list[OffsetCase]:
+    """All of offsets.json."""
+    return [
+        OffsetCase(
+            case["name"],
+            case["model"],
+            case["text"],
+            [_pair(span) for span in case["bytes"]],
+            [_pair(span) for span in case["chars"]],
+            case["starts"],
+        )
+        for case in _read("offsets.json")["cases"]
     ]
 
 

@@ -32,8 +32,10 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.dropin.tiktoken_encoding import Encoding
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, config_of, literal_of
+from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
@@ -62,7 +64,7 @@ class Tokenizer:
     warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
     """
 
-    __slots__ = ("_config", "_core", "_model", "_policies")
+    __slots__ = ("_config", "_core", "_lengths", "_model", "_policies")
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Tokenizer:
     def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
         self._model = model
         self._config = config
+        self._lengths: npt.NDArray[np.int64] | None = None
         self._policies: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
         self._core = _core.Encoder(
             token_ids=model.token_ids,
@@ -351,6 +354,13 @@ class Tokenizer:
             warn(f"a tiktoken.Encoding does not say that HuggingFace does not call {shown(plain)} special")
         return formats.tiktoken.to_tiktoken(self._model, name)
 
+    def as_tiktoken(self, name: str = "pairloom") -> Encoding:
+        """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
+
+        Special tokens in a text are errors there by default: `encode(text, allowed_special="all")` recognises them.
+        """
+        return Encoding(check_str("name", name), self)
+
     @classmethod
     def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
         """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
@@ -427,6 +437,54 @@ class Tokenizer:
         """
         policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_batch_to_numpy(_text_list(texts), resolve_threads(threads), policy)
+
+    def encode_with_offsets(
+        self,
+        text: str,
+        *,
+        unit: str = "char",
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[list[int], npt.NDArray[np.int64]]:
+        """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
+
+        unit: "char" counts characters, "byte" bytes of UTF-8. Tokens that split a character among them have all of it.
+        """
+        check_choice("unit", unit, ("char", "byte"))
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        spans = byte_spans(self._lengths_of(ids))
+        return ids, char_spans(text, spans) if unit == "char" else spans
+
+    def encode_batch_with_offsets(
+        self,
+        texts: Sequence[str],
+        *,
+        unit: str = "char",
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
+
+        ids: [total] of `id_dtype`; offsets: int64 [n + 1]; spans: int64 [total, 2], each from the start of its text.
+        """
+        check_choice("unit", unit, ("char", "byte"))
+        texts = _text_list(texts)
+        ids, offsets = self.encode_batch_to_numpy(
+            texts, threads=threads, allowed_special=allowed_special, disallowed_special=disallowed_special
+        )
+        lengths = self._lengths_of(ids)
+        parts = []
+        for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            spans = byte_spans(lengths[start:end])
+            parts.append(char_spans(text, spans) if unit == "char" else spans)
+        return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
+
+    def _lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
+        """The bytes of each of the ids, which must be known."""
+        if self._lengths is None:
+            self._lengths = self._core.token_byte_lengths()
+        return self._lengths[np.asarray(ids, np.int64)]
 
     def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
         """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
@@ -569,6 +627,18 @@ class Tokenizer:
         check_several("ids", "int", ids)
         found = frozenset(skipped)
         return [token_id for token_id in ids if not (isinstance(token_id, int) and token_id in found)]
+
+    def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
+        """(text, offsets): the text of `ids`, and the index of the character in which each token begins.
+
+        As tiktoken has it: a token that begins inside a character has that one's index. Raises UnicodeDecodeError for
+        malformed bytes, UnknownTokenIdError (a KeyError).
+        """
+        if not isinstance(ids, np.ndarray):
+            check_several("ids", "int", ids)
+            ids = list(ids)
+        blob = self._core.decode_bytes(ids)
+        return blob.decode(), starts_of_tokens(blob, self._lengths_of(ids)).tolist()
 
     def decode_stream(self) -> _core.DecodeStream:
         """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.

@@ -229,6 +229,8 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_ordinary_batch": lambda x: x.tokenizer.encode_ordinary_batch(x.texts),
         "Tokenizer.encode_to_numpy": lambda x: x.tokenizer.encode_to_numpy(x.text),
         "Tokenizer.encode_batch_to_numpy": lambda x: x.tokenizer.encode_batch_to_numpy(x.texts),
+        "Tokenizer.encode_with_offsets": lambda x: x.tokenizer.encode_with_offsets(x.text),
+        "Tokenizer.encode_batch_with_offsets": lambda x: x.tokenizer.encode_batch_with_offsets(x.texts),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
         "Tokenizer.encode_file": lambda x: x.tokenizer.encode_file(x.path),
         "Tokenizer.encode_file, 16 threads": lambda x: x.tokenizer.encode_file(x.path, threads=16),
@@ -242,6 +244,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.decode, skip_special_tokens": lambda x: x.tokenizer.decode(x.ids, skip_special_tokens=True),
         "Tokenizer.decode_bytes": lambda x: x.tokenizer.decode_bytes(x.ids),
         "Tokenizer.decode_bytes, endless": lambda x: x.tokenizer.decode_bytes(itertools.repeat(97)),
+        "Tokenizer.decode_with_offsets": lambda x: x.tokenizer.decode_with_offsets(x.ids),
         "Tokenizer.decode_batch": lambda x: x.tokenizer.decode_batch(x.id_lists),
         "Tokenizer.decode_stream": decoded,
         # Files.

@@ -43,7 +43,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 249 * 144
+FULL = 260 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -352,6 +352,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.from_tiktoken": made(
             Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken(), allow_missing_bytes=False
         ),
+        "Tokenizer.as_tiktoken": made(tokenizer.as_tiktoken, name="pairloom"),
         "Tokenizer.to_tiktoken": made(tokenizer.to_tiktoken, name="pairloom"),
         "Tokenizer.from_huggingface": made(
             Tokenizer.from_huggingface, source=tokenizer.to_huggingface(), allow_missing_bytes=False
@@ -363,6 +364,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT], threads=1, **specials),
         "Tokenizer.encode_to_numpy": made(tokenizer.encode_to_numpy, text=_TEXT, **specials),
         "Tokenizer.encode_batch_to_numpy": made(tokenizer.encode_batch_to_numpy, texts=[_TEXT], threads=1, **specials),
+        "Tokenizer.encode_with_offsets": made(tokenizer.encode_with_offsets, text=_TEXT, unit="char", **specials),
+        "Tokenizer.encode_batch_with_offsets": made(
+            tokenizer.encode_batch_with_offsets, texts=[_TEXT], unit="char", threads=1, **specials
+        ),
         "Tokenizer.encode_iterable": made(streamed, iterable=[_TEXT], specials="recognise"),
         "Tokenizer.encode_file": made(
             tokenizer.encode_file, path=inputs.text, threads=1, progress=None, specials="recognise"
@@ -371,6 +376,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT], threads=1, **specials),
         "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace", skip_special_tokens=False),
         "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
+        "Tokenizer.decode_with_offsets": made(tokenizer.decode_with_offsets, ids=ids),
         "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids], skip_special_tokens=False),
         "Tokenizer.decode_stream": made(decoded, token_id=97),
         "Tokenizer.block_encoder": made(

@@ -1,0 +1,1 @@
+"""Stand-ins for the classes of other libraries, with their names, arguments and errors, run by a pairloom Tokenizer."""
