@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
     from pairloom._internal.progress import ProgressEvent
     from pairloom.corpus import Corpus
+    from pairloom.counts.builder import CountBuilder
     from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.errors import (
         CheckpointError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         UnknownTokenIdError,
     )
     from pairloom.pretokens import pretokenize
+    from pairloom.shards.reading import open_shards
     from pairloom.shards.tokenize_files import tokenize_files
     from pairloom.tokenizer import Tokenizer
     from pairloom.training.config import TrainingConfig
@@ -37,6 +39,7 @@ __all__ = [
     "CheckpointError",
     "Corpus",
     "CorpusError",
+    "CountBuilder",
     "CountsError",
     "FormatError",
     "MissingByteError",
@@ -52,6 +55,7 @@ __all__ = [
     "UnknownTokenIdError",
     "__version__",
     "cpu_tier",
+    "open_shards",
     "pretokenize",
     "tokenize_files",
     "train_bpe",
@@ -63,6 +67,7 @@ _MODULES = {
     "CheckpointError": "errors",
     "Corpus": "corpus",
     "CorpusError": "errors",
+    "CountBuilder": "counts.builder",
     "CountsError": "errors",
     "FormatError": "errors",
     "MissingByteError": "errors",
@@ -77,6 +82,7 @@ _MODULES = {
     "TrainingConfig": "training.config",
     "UnknownTokenIdError": "errors",
     "__version__": "_core",
+    "open_shards": "shards.reading",
     "pretokenize": "pretokens",
     "tokenize_files": "shards.tokenize_files",
     "train_bpe": "training.cs336",

@@ -80,6 +80,21 @@ class Counter:
     def count_texts(self, texts: Iterable[str]) -> None:
         """Counts texts, each a document."""
 
+    def count_arrow(self, texts: Any) -> None:
+        """Counts the rows of an Arrow column of text, each a document; nulls are left out."""
+
+    def add_counts(self, counts: PretokenCounts) -> None:
+        """Adds counts and their totals."""
+
+    def add_table(self, table: Any) -> tuple[dict[bytes, bytes], int]:
+        """Adds the columns pretoken and count of an Arrow table, not to the totals.
+
+        Returns the metadata of the table's schema, and the bytes of text that it counts.
+        """
+
+    def add_totals(self, n_bytes: int, n_documents: int, n_special_literals: int) -> None:
+        """Adds to the totals."""
+
     def count_files(self, paths: list[str]) -> None:
         """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
 
@@ -100,6 +115,12 @@ class PretokenCounts:
     def __len__(self) -> int: ...
     def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
+
+    def to_arrow(self, metadata: list[tuple[bytes, bytes]]) -> ArrowColumn:
+        """A table of the columns pretoken and count, sorted, with metadata in its schema; CountsError beyond int64."""
+
+    def pruned(self, min_count: int) -> PretokenCounts:
+        """The counts of at least `min_count`, with the totals of all."""
 
     @staticmethod
     def merged(parts: list[PretokenCounts]) -> PretokenCounts:
@@ -134,6 +155,28 @@ def train(
     byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
     """
+
+@final
+class ArrowColumn:
+    """A column or table for any library that reads Arrow."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object:
+        """A capsule of its type."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Capsules of its type and rows; the type is always its own."""
+
+def encode_arrow(
+    encoder: Encoder, texts: Any, *, type: Any, threads: int, specials: SpecialPolicy | None
+) -> ArrowColumn:
+    """Lists of ids, of the Arrow type `type` or the narrowest, for each row of a column of text."""
+
+def count_tokens_arrow(encoder: Encoder, texts: Any, *, threads: int, specials: SpecialPolicy | None) -> ArrowColumn:
+    """The number of ids, int64, of each row of a column of text."""
+
+def decode_arrow(encoder: Encoder, list_of_ids: Any, *, errors: str | None) -> ArrowColumn:
+    """The text of each row of a column of ids."""
 
 @final
 class SpecialPolicy:
@@ -226,6 +269,10 @@ class Documents:
     @staticmethod
     def from_texts(texts: Iterable[str], *, first: int = 0) -> Documents:
         """Each text is a document; `first` is the index of the first one, for messages."""
+
+    @staticmethod
+    def from_arrow(texts: Any, *, skip: bool) -> tuple[Documents, int]:
+        """(documents, nulls left out) of an Arrow column of text; CorpusError for a null unless `skip`."""
 
     @staticmethod
     def from_column(

@@ -26,6 +26,7 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
+from pairloom._internal.arrow import as_array
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -486,6 +487,29 @@ class Tokenizer:
             self._lengths = self._core.token_byte_lengths()
         return self._lengths[np.asarray(ids, np.int64)]
 
+    def encode_arrow(
+        self,
+        texts: Any,
+        *,
+        type: Any = None,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> Any:
+        """The ids of each row of an Arrow column of text, as a column of lists; no Python object is made for a row.
+
+        texts: anything with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow):
+        string or binary in any layout, chunked or not, or a table of one such column. A null stays a null.
+        type: list or large_list of uint16, uint32, int32 or int64; None is list of `id_dtype` (large_list from 2**31
+        ids on). Returns a pyarrow.Array where pyarrow is installed, else an object with `__arrow_c_array__`. Raises
+        TypeError for what is no Arrow column, ValueError for a column or `type` of another kind, UnicodeDecodeError for
+        bytes that are not UTF-8.
+        """
+        policy = self._policy(allowed_special, disallowed_special)
+        return as_array(
+            _core.encode_arrow(self._core, texts, type=type, threads=resolve_threads(threads), specials=policy)
+        )
+
     def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
         """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
 
@@ -560,6 +584,21 @@ class Tokenizer:
         """The number of ids of each text: int64 [n]."""
         policy = self._policy(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads), policy)
+
+    def count_tokens_arrow(
+        self,
+        texts: Any,
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> Any:
+        """The number of ids of each row of an Arrow column of text, as a column of int64; a null stays a null.
+
+        texts, the result and the errors are as in `encode_arrow`.
+        """
+        policy = self._policy(allowed_special, disallowed_special)
+        return as_array(_core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy))
 
     def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """The policy for special tokens: which are recognised and which raise; None is the default."""
@@ -639,6 +678,17 @@ class Tokenizer:
             ids = list(ids)
         blob = self._core.decode_bytes(ids)
         return blob.decode(), starts_of_tokens(blob, self._lengths_of(ids)).tolist()
+
+    def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
+        """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
+
+        list_of_ids: list, large_list or fixed_size_list of any integer, from any library as in `encode_arrow`. errors:
+        as in `decode`. The result is large_string from 2**31 bytes on. Raises TypeError for what is no Arrow column,
+        ValueError for a column of another kind, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
+        """
+        if errors is not None:
+            check_choice("errors", errors, ("strict", "replace", "ignore"))
+        return as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
 
     def decode_stream(self) -> _core.DecodeStream:
         """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.

@@ -104,6 +104,27 @@ class Inputs:
         self.zstandard.write_bytes(zstd.compress(data))
 
     @cached_property
+    def column(self) -> Any:
+        import pyarrow as pa
+
+        return pa.array(self.texts)
+
+    @cached_property
+    def column_of_ids(self) -> Any:
+        return self.tokenizer.encode_arrow(self.column)
+
+    @cached_property
+    def table_of_counts(self) -> Any:
+        return self.counts.to_arrow()
+
+    @cached_property
+    def shards(self) -> Path:
+        from pairloom import tokenize_files
+
+        tokenize_files(self.tokenizer, self.json_lines, self.folder / "shards", shard_tokens=100_000)
+        return self.folder / "shards"
+
+    @cached_property
     def counts(self) -> Any:
         from pairloom import PretokenCounts
 
@@ -131,7 +152,7 @@ Call = Callable[[Inputs], object]
 def _calls() -> dict[str, Call]:
     """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
     import pairloom
-    from pairloom import Corpus, PretokenCounts, Tokenizer
+    from pairloom import Corpus, CountBuilder, PretokenCounts, Tokenizer, open_shards
     from pairloom.analysis.compare import compare, side_of
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stats import compression_by_size, corpus_stats, text_stats
@@ -191,6 +212,18 @@ def _calls() -> dict[str, Call]:
     def checkpointed(inputs: Inputs) -> object:
         return Tokenizer.train_files(inputs.training_path, 600, checkpoint=output(inputs, "checkpoint")).merges
 
+    def built(inputs: Inputs) -> object:
+        builder = CountBuilder()
+        builder.add_texts(inputs.texts)
+        builder.add_arrow(inputs.column)
+        builder.add_counts(inputs.counts)
+        return len(builder.finish())
+
+    def read_back(inputs: Inputs) -> object:
+        shards = open_shards(inputs.shards)
+        batches = shards.batches(seq_len=64, batch=8, seed=1, epochs=1, pad_id=0)
+        return [len(shards), *(int(ids.sum()) for ids in batches)]
+
     calls: dict[str, Call] = {
         # Training and counting.
         "Tokenizer.train, str": training,
@@ -211,6 +244,11 @@ def _calls() -> dict[str, Call]:
         "PretokenCounts.items": lambda x: sum(n for _, n in x.counts.items()),
         "PretokenCounts +": lambda x: len(x.counts + x.counts),
         "PretokenCounts.merged": lambda x: len(PretokenCounts.merged([x.counts] * 3)),
+        "PretokenCounts.from_arrow": lambda x: len(PretokenCounts.from_arrow(x.table_of_counts)),
+        "PretokenCounts.from_parquet": lambda x: len(PretokenCounts.from_parquet(x.saved["counts parquet"])),
+        "PretokenCounts.to_arrow": lambda x: len(x.counts.to_arrow()),
+        "PretokenCounts.pruned": lambda x: len(x.counts.pruned(2)),
+        "CountBuilder": built,
         "PretokenCounts.save": counts_saved("counts.plc"),
         "PretokenCounts.save, Parquet": counts_saved("counts.parquet"),
         "PretokenCounts.load": lambda x: len(PretokenCounts.load(x.saved["counts"])),
@@ -231,6 +269,8 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_batch_to_numpy": lambda x: x.tokenizer.encode_batch_to_numpy(x.texts),
         "Tokenizer.encode_with_offsets": lambda x: x.tokenizer.encode_with_offsets(x.text),
         "Tokenizer.encode_batch_with_offsets": lambda x: x.tokenizer.encode_batch_with_offsets(x.texts),
+        "Tokenizer.encode_arrow": lambda x: x.tokenizer.encode_arrow(x.column).flatten().to_numpy(),
+        "Tokenizer.count_tokens_arrow": lambda x: x.tokenizer.count_tokens_arrow(x.column).to_numpy(),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
         "Tokenizer.encode_file": lambda x: x.tokenizer.encode_file(x.path),
         "Tokenizer.encode_file, 16 threads": lambda x: x.tokenizer.encode_file(x.path, threads=16),
@@ -246,6 +286,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.decode_bytes, endless": lambda x: x.tokenizer.decode_bytes(itertools.repeat(97)),
         "Tokenizer.decode_with_offsets": lambda x: x.tokenizer.decode_with_offsets(x.ids),
         "Tokenizer.decode_batch": lambda x: x.tokenizer.decode_batch(x.id_lists),
+        "Tokenizer.decode_arrow": lambda x: bytes(x.tokenizer.decode_arrow(x.column_of_ids).buffers()[2]),
         "Tokenizer.decode_stream": decoded,
         # Files.
         "Tokenizer.save": saved("pairloom"),
@@ -283,6 +324,7 @@ def _calls() -> dict[str, Call]:
         "Corpus, .jsonl": read("json_lines"),
         "Corpus, .parquet": read("parquet"),
         "Corpus, .arrow": read("arrow"),
+        "open_shards": read_back,
         "tokenize_files": tokenized("path", "npy"),
         "tokenize_files, 16 threads": tokenized("path", "npy", threads=16),
         "tokenize_files, .jsonl to .bin": tokenized("json_lines", "bin"),
@@ -361,7 +403,7 @@ def _main(count: int) -> list[tuple[str, int, str, str]]:
         (Path(folder) / "small").mkdir()
         _warm_up(Path(folder) / "small")
         inputs = Inputs(Path(folder), scale=_SCALE if count > QUICK else _QUICK_SCALE)
-        _ = inputs.saved
+        _ = (inputs.saved, inputs.column_of_ids, inputs.table_of_counts, inputs.shards)
         gc.collect()
         gc.freeze()
         with contextlib.suppress(AttributeError):

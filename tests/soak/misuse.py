@@ -26,9 +26,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow
 
 import pairloom
-from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom import Corpus, CountBuilder, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom.analysis.compare import compare, load_side, named_documents, side_of
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
 from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
@@ -43,7 +44,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 260 * 144
+FULL = 302 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -238,12 +239,17 @@ class _Inputs:
             self.tokenizer.save(self.gpt2, format="gpt2")
         self.saved_counts = folder / "counts.plc"
         self.counts.save(self.saved_counts)
+        self.parquet_counts = folder / "counts.parquet"
+        self.counts.save(self.parquet_counts)
+        self.shards = folder / "shards"
+        pairloom.tokenize_files(self.tokenizer, self.text, self.shards, specials="recognise")
 
 
 def calls(folder: Path) -> dict[str, Call]:
     """The public calls by name; the sound values of arguments need `folder`."""
     inputs = _Inputs(folder)
     tokenizer, counts, model = inputs.tokenizer, inputs.counts, inputs.tokenizer.model
+    column = pyarrow.array([_TEXT, None, "ab"])
 
     def given(value: Any) -> Callable[[], Any]:
         return lambda: value
@@ -294,6 +300,16 @@ def calls(folder: Path) -> dict[str, Call]:
 
     def documents_named(documents: Any) -> Any:
         return compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), documents)
+
+    def built(texts: Any, column: Any, counts: Any) -> Any:
+        builder = CountBuilder(threads=1)
+        builder.add_texts(texts)
+        builder.add_arrow(column)
+        builder.add_counts(counts)
+        return builder.finish()
+
+    def batches(**arguments: Any) -> Any:
+        return next(pairloom.open_shards(inputs.shards).batches(**arguments), None)
 
     def merged(parts: Any) -> Any:
         return PretokenCounts.merged(parts)
@@ -367,6 +383,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode_with_offsets": made(tokenizer.encode_with_offsets, text=_TEXT, unit="char", **specials),
         "Tokenizer.encode_batch_with_offsets": made(
             tokenizer.encode_batch_with_offsets, texts=[_TEXT], unit="char", threads=1, **specials
+        "Tokenizer.encode_arrow": made(tokenizer.encode_arrow, texts=column, type=None, threads=1, **specials),
+        "Tokenizer.count_tokens_arrow": made(tokenizer.count_tokens_arrow, texts=column, threads=1, **specials),
+        "Tokenizer.decode_arrow": made(
+            tokenizer.decode_arrow, list_of_ids=tokenizer.encode_arrow(column), errors="replace"
         ),
         "Tokenizer.encode_iterable": made(streamed, iterable=[_TEXT], specials="recognise"),
         "Tokenizer.encode_file": made(
@@ -410,6 +430,28 @@ def calls(folder: Path) -> dict[str, Call]:
         "PretokenCounts.from_corpus": made(PretokenCounts.from_corpus, corpus=Corpus(inputs.records), **counted, **run),
         "PretokenCounts.from_items": made(
             PretokenCounts.from_items, items=[(b"ab", 3)], n_bytes=None, n_documents=0, **counted
+        ),
+        "PretokenCounts.from_arrow": made(PretokenCounts.from_arrow, table=counts.to_arrow(), **counted),
+        "PretokenCounts.from_parquet": made(
+            PretokenCounts.from_parquet, paths=inputs.parquet_counts, max_memory=None, **counted
+        ),
+        "PretokenCounts.pruned": made(counts.pruned, min_count=2),
+        "CountBuilder": made(CountBuilder, threads=1, max_memory=None, **counted),
+        "CountBuilder.add": made(built, texts=[_TEXT], column=column, counts=counts),
+        "open_shards": made(pairloom.open_shards, folder=inputs.shards, incomplete=False),
+        "OpenShards.batches": made(
+            batches,
+            seq_len=8,
+            batch=2,
+            seed=1,
+            shuffle="block",
+            mode="packed",
+            rank=0,
+            world_size=1,
+            step=0,
+            epochs=1,
+            pad_id=0,
+            dtype=None,
         ),
         "PretokenCounts.load": made(PretokenCounts.load, path=inputs.saved_counts),
         "PretokenCounts.save": made(counts.save, path="counts.plc", overwrite=False),

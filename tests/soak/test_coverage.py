@@ -13,7 +13,7 @@ from tests.soak import memory_limits, misuse
 _NO_ARGUMENTS = {
     *("Tokenizer.to_huggingface", "Tokenizer.without_post_processor", "Tokenizer.decode_stream"),
     "Tokenizer.get_vocab",
-    *("PretokenCounts.items", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
+    *("PretokenCounts.items", "PretokenCounts.to_arrow", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
     "cpu_tier",
 }
 # No work, or a moment's work on what is there already.

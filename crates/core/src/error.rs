@@ -81,9 +81,11 @@ pub enum Error {
         /// The byte.
         byte: u8,
     },
-    /// [`Error::DisallowedSpecial`] or [`Error::MissingByte`] of a text in a batch.
+    /// An error about one text, or one list of ids, of a batch.
     InText {
-        /// The index of the text.
+        /// The argument that holds them.
+        name: &'static str,
+        /// The index of the text or list.
         index: usize,
         /// The error.
         source: Box<Error>,
@@ -118,8 +120,20 @@ impl Error {
     /// Turns errors that are about one text into [`Error::InText`]; other errors are unchanged.
     pub(crate) fn in_text(self, index: usize) -> Error {
         match self {
-            Error::DisallowedSpecial { .. } | Error::MissingByte { .. } => {
-                Error::InText { index, source: Box::new(self) }
+            Error::DisallowedSpecial { .. }
+            | Error::MissingByte { .. }
+            | Error::InvalidUtf8 { path: None, .. } => {
+                Error::InText { name: "texts", index, source: Box::new(self) }
+            }
+            other => other,
+        }
+    }
+
+    /// Turns errors that are about one list of ids into [`Error::InText`]; other errors are unchanged.
+    pub(crate) fn in_list(self, index: usize) -> Error {
+        match self {
+            Error::UnknownTokenId { .. } | Error::InvalidUtf8 { path: None, .. } => {
+                Error::InText { name: "list_of_ids", index, source: Box::new(self) }
             }
             other => other,
         }
@@ -185,7 +199,7 @@ impl fmt::Display for Error {
                     "the vocabulary has no token for byte {byte} (0x{byte:02x}); add it to the vocabulary"
                 )
             }
-            Error::InText { index, source } => write!(f, "texts[{index}]: {source}"),
+            Error::InText { name, index, source } => write!(f, "{name}[{index}]: {source}"),
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
         }
     }

@@ -3,6 +3,7 @@
 //! Training: documents ([`corpus`]) -> [`pretokens`] -> [`counts`] -> [`train`] -> merges. Encoding: text ->
 //! [`pretokens`] -> [`encoder`], which looks merges up in a [`vocabulary`] -> ids. Decoding: ids -> [`decoder`] -> text.
 
+pub mod arrow;
 mod budget;
 pub mod corpus;
 pub mod counts;

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::arrays::{Item, array, lent, rows};
+use crate::arrow::chunked;
 use crate::encoder::{Encoder, specials_named};
 use crate::errors::{exception, type_name};
 use crate::exclusive::Exclusive;
@@ -42,6 +43,26 @@ impl Documents {
         let mut borrowed: Vec<&str> = vec_for(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
         Documents::of(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (texts, *, skip))]
+    fn from_arrow(py: Python<'_>, texts: &Bound<'_, PyAny>, skip: bool) -> PyResult<(Self, usize)> {
+        let column = chunked("texts", texts)?;
+        let documents = py.detach(move || {
+            let rows = column.rows()?;
+            let texts = rows.texts()?;
+            let n_nulls = rows.items.len() - texts.len();
+            match rows.first_null() {
+                Some(row) if !skip => Err(pairloom_core::Error::Record {
+                    location: format!("texts[{row}]"),
+                    message: "the text is null; leave such rows out with skip_bad".into(),
+                }),
+                _ => Ok((corpus::Documents::from_texts(&texts)?, n_nulls)),
+            }
+        });
+        let (inner, n_nulls) = documents.map_err(|error| exception(py, error))?;
+        Ok((Documents { inner }, n_nulls))
     }
 
     #[staticmethod]

@@ -9,11 +9,13 @@ use pairloom_core::counts::BlockCounter;
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
 use pairloom_core::memory::copied;
 use pairloom_core::special::SpecialTokens;
+use pairloom_core::train::WeightedPretokens;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::array;
+use crate::arrow::{ArrowColumn, chunked};
 use crate::corpus::Documents;
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
@@ -27,6 +29,9 @@ use crate::texts::Texts;
 pub struct PretokenCounts {
     pub(crate) inner: counts::PretokenCounts,
 }
+
+/// The key-value pairs of a table's schema.
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
 
@@ -55,6 +60,16 @@ impl PretokenCounts {
         let sorted = py.detach(|| self.inner.sorted()).map_err(|error| exception(py, error))?;
         let (bytes, ends, counts) = sorted.into_columns();
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
+    }
+
+    fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
+        let table = py.detach(|| self.inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
+        Ok(table.into())
+    }
+
+    fn pruned(&self, py: Python<'_>, min_count: u64) -> PyResult<Self> {
+        let inner = py.detach(|| self.inner.pruned(min_count)).map_err(|error| exception(py, error))?;
+        Ok(PretokenCounts { inner })
     }
 
     #[staticmethod]
@@ -158,6 +173,46 @@ impl Counter {
         state.n_texts += texts.len() as u64;
         let counter = state.open()?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))
+    }
+
+    fn count_arrow(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let column = chunked("texts", texts)?;
+        let mut state = self.state.lock()?;
+        let counter = state.open()?;
+        PyMonitor::run(py, self.report.as_ref(), move |monitor| {
+            let rows = column.rows()?;
+            counter.count_texts(&rows.texts()?, monitor)
+        })
+    }
+
+    fn add_counts(&self, py: Python<'_>, counts: &PretokenCounts) -> PyResult<()> {
+        let mut state = self.state.lock()?;
+        let counter = state.open()?;
+        py.detach(|| counter.add_counts(&counts.inner)).map_err(|error| exception(py, error))
+    }
+
+    fn add_table<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyDict>, u64)> {
+        let table = chunked("table", table)?;
+        let metadata = PyDict::new(py);
+        for (key, value) in table.metadata() {
+            metadata.set_item(objects::bytes(py, &key)?, objects::bytes(py, &value)?)?;
+        }
+        let mut state = self.state.lock()?;
+        let counter = state.open()?;
+        let n_text_bytes = py.detach(move || {
+            let (bytes, ends, counts) = table.counts()?;
+            counter.add_columns(WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts })
+        });
+        Ok((metadata, n_text_bytes.map_err(|error| exception(py, error))?))
+    }
+
+    fn add_totals(&self, n_bytes: u64, n_documents: u64, n_special_literals: u64) -> PyResult<()> {
+        self.state.lock()?.open()?.add_totals(n_bytes, n_documents, n_special_literals);
+        Ok(())
     }
 
     fn count_files(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<()> {

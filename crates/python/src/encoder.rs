@@ -50,7 +50,7 @@ impl SpecialPolicy {
     }
 }
 
-fn policy(given: Option<&SpecialPolicy>) -> Policy<'_> {
+pub(crate) fn policy(given: Option<&SpecialPolicy>) -> Policy<'_> {
     match given {
         None => Policy::All,
         Some(given) => Policy::Some { allowed: &given.allowed, disallowed: &given.disallowed },
@@ -138,6 +138,11 @@ impl Encoder {
     /// The core's encoder.
     pub(crate) fn shared(&self) -> &Arc<encoder::Encoder> {
         &self.encoder
+    }
+
+    /// The core's decoder.
+    pub(crate) fn decoder(&self) -> &Decoder {
+        &self.decoder
     }
 
     pub(crate) fn is_narrow(&self) -> bool {
@@ -349,7 +354,7 @@ impl Encoder {
         ids: &Bound<'py, PyAny>,
         errors: Option<&str>,
     ) -> PyResult<Bound<'py, PyString>> {
-        let errors = errors.map_or(Ok(self.errors), errors_named)?;
+        let errors = errors_or(self, errors)?;
         let mut out = Vec::new();
         Ids::of(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
         str_of(py, &out, errors)
@@ -413,6 +418,11 @@ pub(crate) fn specials_named(name: &str) -> PyResult<Specials> {
             "specials must be \"recognise\", \"ordinary\" or \"error\", not {other:?}"
         ))),
     }
+}
+
+/// How malformed bytes are decoded: as `errors` says, else as the tokenizer does.
+pub(crate) fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
+    errors.map_or(Ok(encoder.errors), errors_named)
 }
 
 fn errors_named(name: &str) -> PyResult<DecodeErrors> {

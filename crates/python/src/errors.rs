@@ -15,7 +15,7 @@ use crate::objects;
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     let (location, error) = match error {
-        Error::InText { index, source } => (format!("texts[{index}]: "), *source),
+        Error::InText { name, index, source } => (format!("{name}[{index}]: "), *source),
         other => (String::new(), other),
     };
     match error {
@@ -31,7 +31,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 _ => PyOSError::new_err(message),
             },
         },
-        Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, offset, hint),
+        Error::InvalidUtf8 { path: None, offset, hint } => decode_error(py, &location, offset, hint),
         Error::InvalidUtf8 { .. } | Error::Record { .. } => named(py, "CorpusError", message),
         Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => memory_error(py, &message),
         Error::NotCharacters => PyUnicodeEncodeError::new_err(("utf-8", "", 0, 1, "surrogates not allowed")),
@@ -71,8 +71,8 @@ pub fn type_name(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// The UnicodeDecodeError for decoded bytes, which are no longer available.
-fn decode_error(py: Python<'_>, offset: u64, hint: &str) -> PyErr {
-    let reason = format!("invalid start byte or unexpected end{hint}");
+fn decode_error(py: Python<'_>, location: &str, offset: u64, hint: &str) -> PyErr {
+    let reason = format!("{location}invalid start byte or unexpected end{hint}");
     PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod arrays;
+mod arrow;
 mod corpus;
 mod counts;
 mod encoder;
@@ -37,6 +38,7 @@ macro_rules! assert_alignment {
 
 assert_alignment!(
     arrays::Owner,
+    arrow::ArrowColumn,
     counts::Counter,
     counts::PretokenCounts,
     encoder::DecodeStream,
@@ -54,6 +56,8 @@ assert_alignment!(
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::arrow::{ArrowColumn, count_tokens_arrow, decode_arrow, encode_arrow};
     #[pymodule_export]
     use super::corpus::{BlockEncoder, ByteLimit, Documents, JsonLines, PlainText, check_ascending};
     #[pymodule_export]

@@ -3,8 +3,9 @@
 The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
 
 Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
-special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version. Equal counts
-give equal bytes. Reading checks all of it: CountsError names the cause, the location and the remedy.
+special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
+where rarer pretokens were left out. Equal counts give equal bytes. Reading checks all of it: CountsError names the
+cause, the location and the remedy.
 
 Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
@@ -36,7 +37,7 @@ from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "from_bytes", "load", "save", "to_bytes"]
+__all__ = ["CountsColumns", "from_bytes", "load", "metadata_of", "metadata_pairs", "save", "to_bytes"]
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
@@ -55,6 +56,10 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "n_special_literals": int,
     "tool_version": str,
 }
+
+
+# Only where counts were left out.
+_MIN_COUNT = "min_count"
 
 
 class CountsColumns(NamedTuple):
@@ -187,7 +192,7 @@ def _write_parquet(columns: CountsColumns) -> bytes:
     pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
     if len(columns.counts) and int(columns.counts.max()) >= 1 << 63:
         raise CountsError("a count exceeds 2**63 - 1, which the int64 of Parquet cannot hold; save as a native file")
-    pairs = {_PREFIX + key: json.dumps(value, ensure_ascii=False) for key, value in columns.metadata.items()}
+    pairs = dict(metadata_pairs(columns.metadata))
     schema = pyarrow.schema(
         [
             pyarrow.field("pretoken", pyarrow.binary(), nullable=False),
@@ -245,14 +250,7 @@ def _read_parquet(path: Path) -> CountsColumns:
     for name in wanted:
         if table.column(name).null_count:
             raise CountsError(f"{path}: column {name!r} holds nulls; leave such rows out")
-    # Keys and values are bytes, and those of other programs may be no UTF-8.
-    pairs = schema.metadata or {}
-    metadata = {}
-    for key in _KEYS:
-        value = pairs.get((_PREFIX + key).encode())
-        if value is not None:
-            metadata[key] = _from_json(value, f"{path}: metadata {_PREFIX + key!r}")
-    metadata = _checked_metadata(metadata, str(path))
+    metadata = metadata_of(schema.metadata or {}, str(path)) or _checked_metadata({}, str(path))
     counts = table.column("count").to_numpy().astype(np.int64)
     if len(counts) and int(counts.min()) < 1:
         row = int(np.flatnonzero(counts < 1)[0])
@@ -284,6 +282,23 @@ def _pyarrow(module: str = "pyarrow") -> Any:
 # Metadata -------------------------------------------------------------------------------------------------------
 
 
+def metadata_pairs(metadata: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+    """The metadata as key-value pairs of an Arrow schema."""
+    pairs = ((_PREFIX + key, json.dumps(value, ensure_ascii=False)) for key, value in metadata.items())
+    return [(key.encode(), value.encode()) for key, value in pairs]
+
+
+def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | None:
+    """The metadata in the key-value pairs of an Arrow schema; None where it has none of ours."""
+    # Keys and values are bytes, and those of other programs may be no UTF-8.
+    found = {}
+    for key in (*_KEYS, _MIN_COUNT):
+        value = pairs.get((_PREFIX + key).encode())
+        if value is not None:
+            found[key] = _from_json(value, f"{name}: metadata {_PREFIX + key!r}")
+    return _checked_metadata(found, name) if found else None
+
+
 def _is_text(value: Any) -> bool:
     """Whether it is a str without lone surrogates, which JSON can hold and a file cannot."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
@@ -310,4 +325,7 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
         pattern_text(pattern if isinstance(pattern, str) else tuple(pattern))
     except ValueError as error:
         raise CountsError(f"{name}: metadata: {error}") from error
-    return {key: header[key] for key in _KEYS}
+    least = header.get(_MIN_COUNT, 1)
+    if type(least) is not int or not 1 <= least < 1 << 64:
+        raise CountsError(f"{name}: metadata {_MIN_COUNT!r} must not be {shown(least)}")
+    return {key: header[key] for key in _KEYS} | ({_MIN_COUNT: least} if least > 1 else {})

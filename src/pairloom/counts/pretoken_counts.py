@@ -6,11 +6,10 @@ counts of the whole. Training needs nothing else, so a corpus can be counted on 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,11 @@ from pairloom._internal.arguments import (
     check_path,
     check_paths,
     check_several,
-    check_special_tokens,
     check_texts,
     resolve_threads,
     shown,
 )
+from pairloom._internal.arrow import as_table
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -37,23 +36,14 @@ from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import is_for_corpus
 from pairloom.corpus.text_batches import batches_of
 from pairloom.counts import file as counts_file
+from pairloom.counts.count_sum import CountSum, parquet_files, parquet_tables
+from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
-from pairloom.patterns import pattern_text
 
 __all__ = ["CountsMetadata", "PretokenCounts"]
 
 _LARGEST_COUNT = 2**64 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class CountsMetadata:
-    """How the corpus was split into pretokens; counts can only be added if it agrees."""
-
-    pattern: Pattern
-    special_tokens: tuple[str, ...] = ()
-    corpus_specials: str = "text"
-    unicode_version: str = _core.UNICODE_VERSION
 
 
 class PretokenCounts:
@@ -114,7 +104,7 @@ class PretokenCounts:
                 max_memory=max_memory,
             )
         check_texts("texts", texts)
-        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, "strict", threads, max_memory, report)
             for batch in batches_of(texts):
@@ -154,7 +144,7 @@ class PretokenCounts:
                 progress=progress,
                 max_memory=max_memory,
             )
-        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, input_errors, threads, max_memory, report)
             counter.count_files(checked)
@@ -179,7 +169,7 @@ class PretokenCounts:
         """
         if not isinstance(corpus, Corpus):
             raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
-        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             if corpus.is_plain:
                 # The core reads such files by itself, on all threads.
@@ -217,7 +207,7 @@ class PretokenCounts:
         that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits, CountsError
         when the counts of equal pretokens, or all bytes together, add up to more than 64 bits can hold.
         """
-        metadata = _metadata(pattern, special_tokens, corpus_specials)
+        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         pairs = _checked_items(items)
         if n_bytes is None:
             n_bytes = sum(len(pretoken) * count for pretoken, count in pairs)
@@ -244,18 +234,15 @@ class PretokenCounts:
     def _file_columns(self) -> counts_file.CountsColumns:
         """What files hold."""
         text, ends, counts = self.columns.sorted_columns()
-        own = self.metadata
-        metadata = {
-            "pattern": own.pattern if isinstance(own.pattern, str) else list(own.pattern),
-            "special_tokens": list(own.special_tokens),
-            "corpus_specials": own.corpus_specials,
-            "unicode_version": own.unicode_version,
+        return counts_file.CountsColumns(text, ends, counts, self._stored_metadata())
+
+    def _stored_metadata(self) -> dict[str, Any]:
+        return self.metadata.as_stored() | {
             "n_bytes": self.n_bytes,
             "n_documents": self.n_documents,
             "n_special_literals": self.columns.n_special_literals,
             "tool_version": _core.__version__,
         }
-        return counts_file.CountsColumns(text, ends, counts, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
@@ -269,9 +256,6 @@ class PretokenCounts:
     def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
         """Counts out of the columns that `counts_file.load` read and checked."""
         text, ends, counts, stored = loaded
-        pattern = pattern_text(stored["pattern"] if isinstance(stored["pattern"], str) else tuple(stored["pattern"]))
-        special_tokens = tuple(stored["special_tokens"])
-        metadata = CountsMetadata(pattern, special_tokens, stored["corpus_specials"], stored["unicode_version"])
         columns = _core.PretokenCounts.from_columns(
             text,
             ends,
@@ -280,7 +264,74 @@ class PretokenCounts:
             n_documents=stored["n_documents"],
             n_special_literals=stored["n_special_literals"],
         )
-        return cls(columns, metadata)
+        return cls(columns, stored_metadata(stored))
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: Any,
+        pattern: Pattern | None = None,
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+    ) -> PretokenCounts:
+        """Counts out of an Arrow table with the columns pretoken (binary or string) and count (integers), in any order.
+
+        table: anything with `__arrow_c_stream__` or `__arrow_c_array__`, as the result of a GROUP BY; equal pretokens
+        are summed. How its text was cut is in the metadata of the schema, as `to_arrow` writes them, or else in
+        `pattern`, `special_tokens` and `corpus_specials`. Raises TypeError for what is no Arrow table, CountsError for
+        other columns, nulls, negative counts, sums beyond 64 bits, and where neither says how the text was cut.
+        """
+        metadata = None if pattern is None else checked_metadata(pattern, special_tokens, corpus_specials)
+        parts = CountSum(metadata)
+        parts.add_tables([table], "table")
+        return cls._summed(parts)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        pattern: Pattern | None = None,
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """The sum of Parquet files of counts, or of folders of them, as engines write them; read a part at a time.
+
+        Files hold the columns of `from_arrow`; pattern, special_tokens and corpus_specials are those of files without
+        metadata. Memory grows with the distinct pretokens only, and MemoryError is raised before `max_memory` bytes.
+        Raises OSError, CountsError naming the file.
+        """
+        metadata = None if pattern is None else checked_metadata(pattern, special_tokens, corpus_specials)
+        parts = CountSum(metadata, max_memory=max_memory)
+        for path in parquet_files(paths):
+            parts.add_tables(parquet_tables(path), path)
+        return cls._summed(parts)
+
+    @classmethod
+    def _summed(cls, parts: CountSum) -> PretokenCounts:
+        if parts.metadata is None:
+            raise CountsError("no counts to add; give at least one")
+        return cls(parts.finish(), parts.metadata)
+
+    def to_arrow(self) -> Any:
+        """A table of the columns pretoken (large_binary) and count (int64), sorted, with the metadata in its schema.
+
+        A pyarrow.Table where pyarrow is installed, else an object with `__arrow_c_array__`. Raises CountsError for a
+        count beyond 63 bits.
+        """
+        return as_table(self.columns.to_arrow(counts_file.metadata_pairs(self._stored_metadata())))
+
+    def pruned(self, min_count: int) -> PretokenCounts:
+        """The counts without pretokens that occur less than `min_count` times; their metadata say so.
+
+        Training on them takes less memory and learns other merges than the exact counts give. Pruned counts cannot be
+        added: prune the sum.
+        """
+        check_int("min_count", min_count, least=1, most=_LARGEST_COUNT)
+        least = max(min_count, self.metadata.min_count)
+        return PretokenCounts(self.columns.pruned(least), replace(self.metadata, min_count=least))
 
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
@@ -293,17 +344,8 @@ class PretokenCounts:
         if not listed:
             raise ValueError("no counts to merge; give at least one")
         for part in listed[1:]:
-            listed[0]._check_addable(part)
+            listed[0].metadata.check_addable(part.metadata)
         return PretokenCounts(_core.PretokenCounts.merged([part.columns for part in listed]), listed[0].metadata)
-
-    def _check_addable(self, other: PretokenCounts) -> None:
-        for field in dataclasses.fields(CountsMetadata):
-            mine, theirs = (getattr(counts.metadata, field.name) for counts in (self, other))
-            if mine != theirs:
-                raise CountsError(
-                    f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
-                    "there; count both with the same pattern and special tokens"
-                )
 
     def _warned(self) -> PretokenCounts:
         """Warns when literals of special tokens were counted as text."""
@@ -338,7 +380,7 @@ class PretokenCounts:
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
-        self._check_addable(other)
+        self.metadata.check_addable(other.metadata)
         return PretokenCounts(_core.PretokenCounts.merged([self.columns, other.columns]), self.metadata)
 
     def __eq__(self, other: object) -> bool:
@@ -386,11 +428,6 @@ def _checked_items(items: Any) -> list[tuple[bytes, int]]:
         if pretoken and count:
             pairs.append((pretoken, count))
     return pairs
-
-
-def _metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
-    check_choice("corpus_specials", corpus_specials, ("text", "split"))
-    return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
 
 
 def _counter(metadata: CountsMetadata, input_errors: str, threads: int, max_memory: int | None, report: Any) -> Any:

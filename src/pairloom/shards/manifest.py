@@ -120,13 +120,18 @@ class Manifest:
             content["old_bytes"] = self.old_bytes
         return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
 
+    def file(self) -> tuple[str, bytes]:
+        """The name and the bytes of its file."""
+        name = name_of(self.format)
+        return name, _in_parquet(self.encoded()) if name == _PARQUET_NAME else self.encoded()
+
     def save(self, folder: Path) -> None:
         """Writes it into `folder` atomically, replacing an older one."""
-        name = name_of(self.format)
+        name, data = self.file()
         partial = folder / f".{name}.partial"
         try:
             with partial.open("wb") as file:
-                file.write(_in_parquet(self.encoded()) if name == _PARQUET_NAME else self.encoded())
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(folder / name)

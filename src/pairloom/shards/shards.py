@@ -26,7 +26,20 @@ from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.writers import bin, megatron, npy, parquet
 
-__all__ = ["FORMATS", "Batch", "Publisher", "Shard", "Shards", "clear", "is_run_file", "read_shard"]
+__all__ = [
+    "FORMATS",
+    "Batch",
+    "Publisher",
+    "Shard",
+    "Shards",
+    "clear",
+    "dtype_of",
+    "file_names",
+    "is_run_file",
+    "map_shard",
+    "read_shard",
+    "synced_digest",
+]
 
 _MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
 
@@ -91,6 +104,16 @@ def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArr
     found: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = _MODULES[manifest.format].read(
         paths, np.dtype(manifest.dtype)
     )
+    return found
+
+
+def map_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """As `read_shard`, the offsets mapped too where the format can."""
+    paths = [path for _, path in _paths(folder, manifest.format, number)]
+    module = _MODULES[manifest.format]
+    found: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = module.read(paths, np.dtype(manifest.dtype))
+    if paths[-1].suffix == ".npy":
+        return found[0], np.load(paths[-1], mmap_mode="r")
     return found
 
 
@@ -249,7 +272,7 @@ class Publisher:
         """Publishes the next shard."""
         manifest = self._manifest
         paths = _paths(self._folder, manifest.format, shard.number)
-        digests = [_digest(partial) for partial, _ in paths]
+        digests = [synced_digest(partial) for partial, _ in paths]
         with self._lock:
             if self._is_closed:
                 return
@@ -283,13 +306,17 @@ class Publisher:
             self._is_closed = True
 
 
-def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
+def file_names(format: str, number: int) -> list[tuple[str, str]]:
     """(partial name, name) of each file of a shard, the ids first."""
     names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
-    return [(folder / f".{name}.partial", folder / name) for name in names]
+    return [(f".{name}.partial", name) for name in names]
 
 
-def _digest(path: Path) -> str:
+def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
+    return [(folder / partial, folder / name) for partial, name in file_names(format, number)]
+
+
+def synced_digest(path: Path) -> str:
     """The SHA-256 of a file; syncs the file to disk."""
     # Windows syncs only what is open for writing.
     with path.open("r+b", buffering=0) as file:

@@ -30,7 +30,7 @@ from pairloom.shards.resume import check_same_documents, plan_resume
 from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_run_file
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "TokenizedFiles", "tokenize_files"]
+__all__ = ["SHARD_TOKENS", "TokenizedFiles", "new_manifest", "special_named", "tokenize_files"]
 
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
@@ -109,7 +109,11 @@ def tokenize_files(
         corpus = inputs
     else:
         corpus = Corpus(inputs, **options)
-    chosen = {"eot": _special("eot", eot, tokenizer), "bos": _special("bos", bos, tokenizer), "specials": specials}
+    chosen = {
+        "eot": special_named("eot", eot, tokenizer),
+        "bos": special_named("bos", bos, tokenizer),
+        "specials": specials,
+    }
     fresh = _manifest(tokenizer, corpus, format, chosen, shard_tokens)
     folder = Path(output)
     is_new = not folder.exists()
@@ -138,7 +142,7 @@ def tokenize_files(
                 folder.rmdir()
 
 
-def _special(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
+def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     """The special token that `eot` or `bos` names."""
     specials = list(tokenizer.special_tokens)
     shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
@@ -326,11 +330,17 @@ def _manifest(
         "shard_tokens": shard_tokens,
         **corpus.options,
     }
+    return new_manifest(tokenizer, config, corpus.listing)
+
+
+def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
+    """The manifest of a folder without shards."""
+    format = config["format"]
     return Manifest(
         model=hashlib.sha256(formats.native.write(tokenizer.model)).hexdigest(),
         config=config,
         config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
-        inputs=corpus.listing,
+        inputs=inputs,
         format=format,
         dtype=dtype_of(format, tokenizer.n_vocab).str,
         n_vocab=tokenizer.n_vocab,

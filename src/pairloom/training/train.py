@@ -190,6 +190,11 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
         raise CountsError(
             f"the counts were made with Unicode {metadata.unicode_version}, not {_core.UNICODE_VERSION}; count again"
         )
+    if metadata.min_count > 1:
+        warn(
+            f"pretokens that occur less than {metadata.min_count} times were left out of the counts, so the merges are "
+            "not those of the whole corpus"
+        )
     wanted = set(config.special_tokens) if config.corpus_specials == "split" else set()
     split = set(metadata.special_tokens) if metadata.corpus_specials == "split" else set()
     if wanted != split:

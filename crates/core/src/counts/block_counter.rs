@@ -9,6 +9,7 @@ use crate::counts::{CorpusSpecials, CountOptions, Counter, PretokenCounts};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::pretokens::safe_cuts::SafeCuts;
+use crate::train::WeightedPretokens;
 
 /// A [`Counter`] that also takes blocks of documents.
 pub struct BlockCounter {
@@ -33,6 +34,21 @@ impl BlockCounter {
     /// As [`Counter::count_files`].
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.counter.count_files(paths, monitor)
+    }
+
+    /// As [`Counter::add_counts`].
+    pub fn add_counts(&mut self, counts: &PretokenCounts) -> Result<()> {
+        self.counter.add_counts(counts)
+    }
+
+    /// As [`Counter::add_columns`].
+    pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
+        self.counter.add_columns(columns)
+    }
+
+    /// As [`Counter::add_totals`].
+    pub fn add_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
+        self.counter.add_totals(n_bytes, n_documents, n_special_literals);
     }
 
     /// Counts the documents of a block, except for text at its end that is not final.

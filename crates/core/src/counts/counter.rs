@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use super::jobs::{Jobs, ThreadState};
 use super::local_counts::LocalCounts;
+use super::merge::{check_columns, sum};
 use super::part::{Plan, Totals};
 use super::shared_table::SharedTable;
 use super::{CountOptions, PretokenCounts};
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
+use crate::train::WeightedPretokens;
 
 /// Counts batches of texts and files; [`Counter::finish`] gives the result.
 ///
@@ -27,6 +29,8 @@ pub struct Counter {
     locals: Vec<LocalCounts>,
     threads: usize,
     totals: Totals,
+    /// The sum of all counts that were added.
+    n_added: u64,
     has_reported: bool,
     has_failed: bool,
 }
@@ -48,6 +52,7 @@ impl Counter {
             locals: Vec::new(),
             threads,
             totals: Totals::default(),
+            n_added: 0,
             has_reported: false,
             has_failed: false,
         })
@@ -93,6 +98,41 @@ impl Counter {
     /// Gives `n_bytes` back to the budget.
     pub(crate) fn release(&self, n_bytes: usize) {
         self.table.budget.give(n_bytes);
+    }
+
+    /// Adds counts made elsewhere, and their totals.
+    pub fn add_counts(&mut self, counts: &PretokenCounts) -> Result<()> {
+        self.add(counts.columns())?;
+        self.add_totals(counts.n_bytes(), counts.n_documents(), counts.n_special_literals());
+        Ok(())
+    }
+
+    /// Adds counts as columns of any origin, not to the totals; equal pretokens are added. Returns the bytes of text that
+    /// they count. [`Error::Counts`] if they do not fit together.
+    pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
+        check_columns(columns.bytes, columns.ends, columns.counts)?;
+        let starts = [0].into_iter().chain(columns.ends.iter().copied());
+        let lengths = columns.ends.iter().zip(starts).map(|(&end, start)| end - start);
+        let n_bytes = sum(lengths.zip(columns.counts).map(|(length, &count)| length.saturating_mul(count)))?;
+        self.add(columns)?;
+        Ok(n_bytes)
+    }
+
+    /// Adds to the totals.
+    pub fn add_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
+        let totals = &mut self.totals;
+        totals.n_bytes = totals.n_bytes.saturating_add(n_bytes);
+        totals.n_documents = totals.n_documents.saturating_add(n_documents);
+        totals.n_special_literals = totals.n_special_literals.saturating_add(n_special_literals);
+    }
+
+    fn add(&mut self, columns: WeightedPretokens<'_>) -> Result<()> {
+        self.has_failed = true;
+        // The tables add modulo 2^64: no count can overflow if the sum of all does not.
+        self.n_added = sum(columns.counts.iter().copied().chain([self.n_added]))?;
+        self.table.add_all(&[columns], self.threads)?;
+        self.has_failed = false;
+        Ok(())
     }
 
     /// The counts of everything given.

@@ -82,6 +82,17 @@ impl PretokenCounts {
         Ok(sorted)
     }
 
+    /// The counts of at least `min_count`; the totals stay those of the corpus.
+    pub fn pruned(&self, min_count: u64) -> Result<PretokenCounts> {
+        let kept = || self.iter().filter(|&(_, count)| count >= min_count);
+        let size = kept().fold((0, 0), |(n, n_bytes), (pretoken, _)| (n + 1, n_bytes + pretoken.len()));
+        let mut pruned = PretokenCounts::assemble(&[size], vec![()], 1, |(), columns| {
+            kept().for_each(|(pretoken, count)| columns.push(pretoken, count));
+        })?;
+        pruned.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        Ok(pruned)
+    }
+
     /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` pushes exactly those. A part
     /// is dropped once it is written.
     pub(super) fn assemble<P: Send>(

@@ -97,14 +97,21 @@ pub(super) struct Batches {
     n_taken: [u8; N_PARTITIONS],
 }
 
+const BATCHES_BYTES: usize = N_PARTITIONS * BATCH * size_of::<Addend>();
+
 impl Batches {
     /// Empty batches; their memory is booked with the table's budget.
     pub(super) fn new(table: &SharedTable) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
-        table.budget.take(N_PARTITIONS * BATCH * size_of::<Addend>(), WHAT)?;
+        table.budget.take(BATCHES_BYTES, WHAT)?;
         let slots =
             filled(N_PARTITIONS * BATCH, Addend { key: PretokenKey::EMPTY, hash: 0, count: 0 }, WHAT)?;
         Ok(Batches { slots, n_taken: [0; N_PARTITIONS] })
+    }
+
+    /// Returns the memory to the table's budget.
+    pub(super) fn give_back(self, table: &SharedTable) {
+        table.budget.give(BATCHES_BYTES);
     }
 
     /// Adds to the count of a key, once its batch is full.

@@ -126,7 +126,7 @@ impl Encoder {
                     if let Some(next) = texts.get(index + 1) {
                         next.prefetch();
                     }
-                    let utf8 = text.utf8(&mut result.buffer)?;
+                    let utf8 = text.utf8(&mut result.buffer).map_err(|error| error.in_text(first + index))?;
                     let n_ids = encode(worker, first + index, utf8, &mut result.ids, on_progress)
                         .map_err(|error| error.in_text(first + index))?;
                     result.counts.push(n_ids);

@@ -295,7 +295,7 @@ fn encode_batch_counts_literals_or_rejects_them() {
                 encoder.encode_batch::<u32>(&texts, SpecialPolicy::Counted(&counts), threads, &Silent);
             match (refused, first) {
                 (Ok(ids), None) => assert_eq!(ids, plain),
-                (Err(Error::InText { index, source }), Some((number, found))) => {
+                (Err(Error::InText { index, source, .. }), Some((number, found))) => {
                     let Error::DisallowedSpecial { offset, .. } = *source else { panic!("{source:?}") };
                     assert_eq!((counts.into_sorted()[0].text, index, offset), (number, number, found.start));
                 }

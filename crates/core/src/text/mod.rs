@@ -89,7 +89,7 @@ impl Text for Characters<'_> {
 }
 
 /// Prefetches the first `n_bytes` of `units`. The processor prefetches the rest, but cannot foresee where texts begin.
-fn prefetch_first<U>(units: &[U], n_bytes: usize) {
+pub(crate) fn prefetch_first<U>(units: &[U], n_bytes: usize) {
     const LINE_BYTES: usize = 64;
     let n_units = units.len().min(n_bytes / size_of::<U>());
     for unit in units[..n_units].iter().step_by(LINE_BYTES / size_of::<U>()) {

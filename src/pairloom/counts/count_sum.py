@@ -1,0 +1,124 @@
+"""Adds texts, columns of text and tables of counts, batch after batch, into one table of the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.arguments import check_max_memory, check_paths, resolve_threads
+from pairloom._internal.optional_deps import import_optional
+from pairloom.counts import file as counts_file
+from pairloom.counts.metadata import CountsMetadata, stored_metadata
+from pairloom.errors import CountsError
+from pairloom.patterns import pattern_text
+
+__all__ = ["CountSum", "parquet_files", "parquet_tables"]
+
+# Rows of a Parquet file that are decoded at a time.
+_ROWS = 1 << 18
+
+
+class CountSum:
+    """A sum of counts; memory grows with the distinct pretokens, and MemoryError is raised before `max_memory` bytes.
+
+    metadata: None takes those of the first table.
+    """
+
+    def __init__(self, metadata: CountsMetadata | None, *, threads: int = 0, max_memory: int | None = None) -> None:
+        self.metadata = metadata
+        self._counter = _core.Counter(
+            pattern=pattern_text("gpt2") if metadata is None else metadata.pattern,
+            special_tokens=[] if metadata is None else list(metadata.special_tokens),
+            split=metadata is not None and metadata.corpus_specials == "split",
+            replace=False,
+            threads=resolve_threads(threads),
+            max_memory=check_max_memory(max_memory),
+            report=None,
+        )
+
+    def add_texts(self, texts: Iterable[str]) -> None:
+        """Counts texts, each a document."""
+        self._counter.count_texts(texts)
+
+    def add_column(self, texts: Any) -> None:
+        """Counts the rows of an Arrow column of text."""
+        self._counter.count_arrow(texts)
+
+    def add_counts(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
+        """Adds counts."""
+        self._agree(metadata)
+        self._counter.add_counts(columns)
+
+    def add_tables(self, tables: Iterable[Any], name: str) -> None:
+        """Adds the Arrow tables of one file, or one table; the first carries the metadata.
+
+        Where there are none, the totals are the text that the tables count.
+        """
+        stored: dict[str, Any] | None = None
+        n_text_bytes = 0
+        for number, table in enumerate(tables):
+            try:
+                pairs, n_bytes = self._counter.add_table(table)
+            except ValueError as error:
+                raise CountsError(f"{name}: {error}") from error
+            n_text_bytes += n_bytes
+            if number == 0:
+                stored = counts_file.metadata_of(pairs, name)
+                self._take_over(stored, name)
+        if stored is None:
+            self._counter.add_totals(n_text_bytes, 0, 0)
+        else:
+            self._counter.add_totals(stored["n_bytes"], stored["n_documents"], stored["n_special_literals"])
+
+    def _take_over(self, stored: dict[str, Any] | None, name: str) -> None:
+        if stored is not None:
+            self._agree(stored_metadata(stored))
+        elif self.metadata is None:
+            raise CountsError(
+                f"{name}: the table does not say how its text was cut (no metadata 'pairloom.pattern'); pass pattern"
+            )
+
+    def _agree(self, metadata: CountsMetadata) -> None:
+        if self.metadata is None:
+            self.metadata = metadata
+        else:
+            self.metadata.check_addable(metadata)
+
+    def finish(self) -> _core.PretokenCounts:
+        """The sum, which cannot be added to any more."""
+        return self._counter.finish()
+
+
+def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files, those of folders sorted by name; names that begin with "_" or "." are left out, as engines do."""
+    files: list[str] = []
+    for path in map(Path, check_paths(paths)):
+        if not path.is_dir():
+            files.append(str(path))
+            continue
+        found = sorted(str(file) for file in path.glob("*.parquet") if file.name[0] not in "._" and file.is_file())
+        if not found:
+            raise CountsError(f"{path}: no *.parquet in this folder; name the folder that holds the parts")
+        files += found
+    return files
+
+
+def parquet_tables(path: str) -> Iterator[Any]:
+    """The columns pretoken and count of a Parquet file, some rows at a time; the first may be an empty table."""
+    pyarrow = import_optional("pyarrow", "counts as Parquet")
+    with Path(path).open("rb") as file:
+        try:
+            opened = import_optional("pyarrow.parquet", "counts as Parquet").ParquetFile(file, pre_buffer=False)
+            schema = opened.schema_arrow
+            # Without rows: it carries the metadata of the file.
+            yield schema.empty_table()
+            names = [name for name in ("pretoken", "count") if name in schema.names]
+            for batch in opened.iter_batches(_ROWS, columns=names):
+                yield batch.replace_schema_metadata(None)
+        except (pyarrow.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error

@@ -1,0 +1,73 @@
+"""How a corpus was cut into pretokens: what counts must agree in before they can be added."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.arguments import check_choice, check_special_tokens
+from pairloom.errors import CountsError
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_text
+
+__all__ = ["CountsMetadata", "checked_metadata", "stored_metadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class CountsMetadata:
+    """How the corpus was split into pretokens; counts can only be added if it agrees.
+
+    min_count: counts below it were left out (`PretokenCounts.pruned`); 1 if none were.
+    """
+
+    pattern: Pattern
+    special_tokens: tuple[str, ...] = ()
+    corpus_specials: str = "text"
+    unicode_version: str = _core.UNICODE_VERSION
+    min_count: int = 1
+
+    def check_addable(self, other: CountsMetadata) -> None:
+        """Raises CountsError naming the first difference, or for counts that were pruned."""
+        for field in dataclasses.fields(self):
+            mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))
+            if field.name != "min_count" and mine != theirs:
+                raise CountsError(
+                    f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
+                    "there; count both with the same pattern and special tokens"
+                )
+        if max(self.min_count, other.min_count) > 1:
+            raise CountsError(
+                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added: what was "
+                "left out of each may be frequent in all; add first, then prune the sum"
+            )
+
+    def as_stored(self) -> dict[str, Any]:
+        """The fields as files hold them."""
+        stored: dict[str, Any] = {
+            "pattern": self.pattern if isinstance(self.pattern, str) else list(self.pattern),
+            "special_tokens": list(self.special_tokens),
+            "corpus_specials": self.corpus_specials,
+            "unicode_version": self.unicode_version,
+        }
+        return stored | ({"min_count": self.min_count} if self.min_count > 1 else {})
+
+
+def checked_metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
+    """The metadata of counts that are to be made; ValueError or TypeError for wrong arguments."""
+    check_choice("corpus_specials", corpus_specials, ("text", "split"))
+    return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
+
+
+def stored_metadata(stored: Mapping[str, Any]) -> CountsMetadata:
+    """The metadata of a file whose fields were checked."""
+    pattern = stored["pattern"] if isinstance(stored["pattern"], str) else tuple(stored["pattern"])
+    return CountsMetadata(
+        pattern_text(pattern),
+        tuple(stored["special_tokens"]),
+        stored["corpus_specials"],
+        stored["unicode_version"],
+        stored.get("min_count", 1),
+    )

@@ -1,0 +1,217 @@
+"""Counts as Arrow tables and as parts of Parquet: what engines hand over adds up to the counts of the whole."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pairloom import CountBuilder, CountsError, PretokenCounts, Tokenizer
+
+TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s", "ab the cat " * 20]
+
+
+@pytest.fixture(scope="module")
+def counts() -> PretokenCounts:
+    return PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
+
+
+def _plain(counts: PretokenCounts) -> Any:
+    """The table as another program would have made it: in any order, some pretokens twice, no metadata."""
+    rows = [(pretoken, count - 1) for pretoken, count in counts.items() if count > 1]
+    rows += [(pretoken, 1) for pretoken, _ in counts.items()]
+    random.Random(1).shuffle(rows)
+    return pa.table(
+        {
+            "other": pa.array(range(len(rows))),
+            "count": pa.array([count for _, count in rows]),
+            "pretoken": pa.array([pretoken for pretoken, _ in rows], pa.binary()),
+        }
+    )
+
+
+def test_a_table_of_counts_comes_back(counts: PretokenCounts) -> None:
+    table = counts.to_arrow()
+    table.validate(full=True)
+    assert table.schema.field("pretoken").type == pa.large_binary()
+    assert table.schema.field("count").type == pa.int64()
+    assert list(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True)) == list(counts.items())
+    assert PretokenCounts.from_arrow(table) == counts
+    empty = PretokenCounts.from_texts([])
+    assert PretokenCounts.from_arrow(empty.to_arrow()) == empty
+
+
+def test_tables_of_other_programs_are_summed(counts: PretokenCounts) -> None:
+    options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
+    for table in (_plain(counts), polars.DataFrame(_plain(counts)), _plain(counts).to_reader(3)):
+        found = PretokenCounts.from_arrow(table, "gpt2", **options)
+        assert dict(found.items()) == dict(counts.items())
+        assert found.metadata == counts.metadata
+        assert found.n_bytes == sum(len(pretoken) * count for pretoken, count in counts.items())
+    strings = pa.table({"pretoken": ["ab", "é"], "count": pa.array([2, 3], pa.uint8())})
+    assert dict(PretokenCounts.from_arrow(strings, "gpt2").items()) == {b"ab": 2, "é".encode(): 3}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"pretoken": [b"a"]}, 'columns "pretoken" and "count"'),
+        ({"text": [b"a"], "count": [1]}, 'columns "pretoken" and "count"'),
+        ({"pretoken": [1], "count": [1]}, "not string or binary"),
+        ({"pretoken": [b"a"], "count": [1.5]}, "float64 where integers are expected"),
+        ({"pretoken": [b"a", b"b"], "count": [1, -2]}, "row 1: the count is -2"),
+        ({"pretoken": [b"a", b"b"], "count": [1, None]}, "row 1: the count is null"),
+        ({"pretoken": [b"a", None], "count": [1, 2]}, "row 1: the pretoken is null or empty"),
+        ({"pretoken": [b""], "count": [2]}, "row 0: the pretoken is null or empty"),
+        ({"pretoken": [b"a", b"b"], "count": [2**63 - 1, 2**63 - 1]}, None),
+        ({"pretoken": [b"a", b"b", b"c"], "count": [2**63 - 1] * 3}, "more than 2\\*\\*64 - 1"),
+    ],
+)
+def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], message: str | None) -> None:
+    if message is None:
+        assert len(PretokenCounts.from_arrow(pa.table(columns), "gpt2")) == 2
+        return
+    with pytest.raises(CountsError, match=message):
+        PretokenCounts.from_arrow(pa.table(columns), "gpt2")
+
+
+def test_a_table_that_does_not_say_how_it_was_cut_needs_a_pattern(counts: PretokenCounts, tmp_path: Path) -> None:
+    with pytest.raises(CountsError, match=r"does not say how its text was cut .* pass pattern"):
+        PretokenCounts.from_arrow(_plain(counts))
+    with pytest.raises(CountsError, match="pattern is"):
+        PretokenCounts.from_arrow(counts.to_arrow(), "o200k")
+    with pytest.raises(TypeError, match="table must be an Arrow column"):
+        PretokenCounts.from_arrow({"pretoken": [b"a"], "count": [1]})
+    damaged = counts.to_arrow().replace_schema_metadata({"pairloom.pattern": "3"})
+    with pytest.raises(CountsError, match="table: "):
+        PretokenCounts.from_arrow(damaged)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parts_of_parquet_add_up_in_any_order(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(["ab", " the", "é", " ", "東京", "x" * 40], k=rng.randrange(30))) for _ in range(60)]
+    whole = PretokenCounts.from_texts(texts)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    n_parts = rng.randrange(1, 8)
+    for part in range(n_parts):
+        counted = PretokenCounts.from_texts(texts[part::n_parts])
+        if rng.random() < 0.5:
+            counted.save(folder / f"part-{part}.parquet")
+        else:
+            pq.write_table(counted.to_arrow(), folder / f"part-{part}.parquet", row_group_size=5)
+    (folder / "_SUCCESS").write_bytes(b"")
+    (folder / "_metadata.parquet").write_bytes(b"no Parquet")
+    assert PretokenCounts.from_parquet(folder) == whole
+    files = sorted(folder.glob("part*"), reverse=True)
+    assert PretokenCounts.from_parquet(files) == whole
+    # Hash-partitioned by pretoken, as an engine's GROUP BY writes it, without metadata.
+    rows = list(whole.items())
+    for part in range(3):
+        some = [row for row in rows if sum(row[0]) % 3 == part]
+        columns = {"pretoken": [pretoken for pretoken, _ in some], "count": [count for _, count in some]}
+        pq.write_table(
+            pa.table(columns, pa.schema([("pretoken", pa.binary()), ("count", pa.int64())])),
+            tmp_path / f"{part}.parquet",
+        )
+    summed = PretokenCounts.from_parquet(tmp_path, "gpt2")
+    assert dict(summed.items()) == dict(rows)
+    assert summed.n_bytes == whole.n_bytes
+
+
+def test_parquet_that_is_damaged_or_missing_is_named(counts: PretokenCounts, tmp_path: Path) -> None:
+    with pytest.raises(CountsError, match=r"no \*\.parquet in this folder"):
+        PretokenCounts.from_parquet(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        PretokenCounts.from_parquet(tmp_path / "none.parquet")
+    path = tmp_path / "a.parquet"
+    counts.save(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
+        PretokenCounts.from_parquet(path)
+    pq.write_table(pa.table({"text": ["ab"]}), path)
+    with pytest.raises(CountsError, match=r"a\.parquet: counts are a table with the columns"):
+        PretokenCounts.from_parquet(tmp_path)
+
+
+def test_from_parquet_keeps_max_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    pretokens = [b"%d" % number for number in rng.integers(0, 1 << 60, 200_000)]
+    PretokenCounts.from_items([(pretoken, 1) for pretoken in pretokens]).save(tmp_path / "a.parquet")
+    with pytest.raises(MemoryError, match="max_memory=2000000"):
+        PretokenCounts.from_parquet(tmp_path, max_memory=2_000_000)
+    assert len(PretokenCounts.from_parquet(tmp_path, max_memory=100_000_000)) == 200_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_builder_adds_up_batches_of_any_kind(seed: int) -> None:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(["ab", " the", "é<|endoftext|>", " "], k=rng.randrange(30))) for _ in range(80)]
+    options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
+    builder = CountBuilder("cl100k", **options, threads=rng.choice([1, 2]))
+    rest = list(texts)
+    while rest:
+        batch, rest = rest[:9], rest[9:]
+        kind = rng.randrange(4)
+        if kind == 0:
+            builder.add_texts(batch)
+        elif kind == 1:
+            builder.add_arrow(pa.chunked_array([batch[:3], [None], batch[3:]]))
+        else:
+            part = PretokenCounts.from_texts(batch, "cl100k", **options)
+            builder.add_counts(part if kind == 2 else part.to_arrow())
+    assert builder.finish() == PretokenCounts.from_texts(texts, "cl100k", **options)
+    with pytest.raises(RuntimeError, match="finished"):
+        builder.finish()
+
+
+def test_a_builder_refuses_what_is_no_batch() -> None:
+    builder = CountBuilder()
+    with pytest.raises(TypeError, match="texts"):
+        builder.add_texts("ab")
+    with pytest.raises(TypeError, match="texts must be an Arrow column"):
+        builder.add_arrow(["ab"])
+    with pytest.raises(TypeError, match="table must be an Arrow column"):
+        builder.add_counts({"ab": 1})
+    with pytest.raises(CountsError, match="pattern is"):
+        builder.add_counts(PretokenCounts.from_texts(["ab"], "o200k"))
+    with pytest.raises(UnicodeDecodeError, match=r"texts\[1\]"):
+        builder.add_arrow(pa.array([b"ab", b"\xff"]))
+
+
+def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path) -> None:
+    pruned = counts.pruned(3)
+    assert dict(pruned.items()) == {pretoken: count for pretoken, count in counts.items() if count >= 3}
+    assert pruned.metadata.min_count == 3
+    assert (pruned.n_bytes, pruned.n_documents) == (counts.n_bytes, counts.n_documents)
+    assert counts.pruned(1) == counts
+    assert pruned.pruned(2) == pruned
+    for name in ("a.counts", "a.parquet"):
+        pruned.save(tmp_path / name)
+        assert PretokenCounts.load(tmp_path / name) == pruned
+    assert PretokenCounts.from_arrow(pruned.to_arrow()) == pruned
+    assert PretokenCounts.from_parquet(tmp_path / "a.parquet") == pruned
+    adding: list[Callable[[], PretokenCounts]] = [
+        lambda: counts + pruned,
+        lambda: pruned + pruned,
+        lambda: PretokenCounts.merged([counts, pruned]),
+    ]
+    for add in adding:
+        with pytest.raises(CountsError, match=r"counts that were pruned \(min_count 3\) cannot be added"):
+            add()
+    with pytest.warns(UserWarning, match="occur less than 3 times were left out"):
+        Tokenizer.train_from_counts(pruned, 260, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Tokenizer.train_from_counts(counts, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    with pytest.raises(ValueError, match="min_count"):
+        counts.pruned(0)
