@@ -1,0 +1,182 @@
+"""The batches of a training loop: which tokens are in which row of which step, computed from the step alone.
+
+An `Order` says for each row of the endless stream of rows which pieces of the corpus it consists of. Nothing is kept
+from row to row, so that a loop can begin at any step and ranks need not talk to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom.shards.order import permuted
+
+__all__ = ["Batches", "Order", "by_block", "by_document", "padded_rows"]
+
+Lengths = npt.NDArray[np.int64]
+Pieces = list[tuple[int, int]]
+
+
+class Order(NamedTuple):
+    """The rows of a corpus.
+
+    n_per_epoch: rows, or tokens where rows are cut from a stream. pieces: (start, stop) in the corpus of a range of the
+    rows or tokens of an epoch. is_stream: which of the two it is.
+    """
+
+    n_per_epoch: int
+    pieces: Callable[[int, int, int], Pieces]
+    is_stream: bool
+
+
+def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
+    """The stream of tokens in blocks of `block`, shuffled with a seed; the last, shorter one stays at the end."""
+    n_full = n_tokens // block
+
+    def pieces(epoch: int, start: int, stop: int) -> Pieces:
+        if seed is None:
+            return [(start, stop)]
+        numbers = np.arange(start // block, -(-stop // block))
+        full = int((numbers < n_full).sum())
+        places = np.concatenate([permuted(numbers[:full], n_full, seed, epoch), numbers[full:]]) * block
+        found = []
+        for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
+            begin = number * block
+            found.append((place + max(start - begin, 0), place + min(stop - begin, block)))
+        return found
+
+    return Order(n_tokens, pieces, True)
+
+
+class _Shuffled:
+    """Items of different sizes in the order of an epoch; the orders of two epochs are held."""
+
+    def __init__(self, sizes: Lengths, seed: int | None) -> None:
+        self._sizes = sizes
+        self._seed = seed
+        self._held: dict[int, tuple[Lengths, Lengths]] = {}
+
+    def of(self, epoch: int) -> tuple[Lengths, Lengths]:
+        """(items in their order, the sum of sizes up to and with each)."""
+        key = 0 if self._seed is None else epoch
+        if key not in self._held:
+            if len(self._held) == 2:
+                del self._held[min(self._held)]
+            n = len(self._sizes)
+            items = np.arange(n) if self._seed is None else permuted(np.arange(n), n, self._seed, epoch)
+            self._held[key] = items, np.cumsum(self._sizes[items], dtype=np.int64)
+        return self._held[key]
+
+
+def by_document(lengths: Lengths, seed: int) -> Order:
+    """The stream of tokens, document after document in shuffled order."""
+    starts = np.cumsum(lengths) - lengths
+    shuffled = _Shuffled(lengths, seed)
+
+    def pieces(epoch: int, start: int, stop: int) -> Pieces:
+        items, ends = shuffled.of(epoch)
+        found = []
+        at = int(np.searchsorted(ends, start, side="right"))
+        while start < stop:
+            end = min(stop, int(ends[at]))
+            if end > start:
+                item = int(items[at])
+                begin = int(starts[item]) + start - int(ends[at] - lengths[item])
+                found.append((begin, begin + end - start))
+            start, at = end, at + 1
+        return found
+
+    return Order(int(lengths.sum()), pieces, True)
+
+
+def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) -> Order:
+    """Rows of a document each, or of a part of a longer one; documents without tokens have none.
+
+    The rows of a document follow each other unless rows are shuffled.
+    """
+    n_rows = -(-lengths // seq_len)
+    starts = np.cumsum(lengths) - lengths
+    total = int(n_rows.sum())
+    shuffled = _Shuffled(n_rows, seed if shuffle == "document" else None)
+
+    def pieces(epoch: int, start: int, stop: int) -> Pieces:
+        rows: Any = np.arange(start, stop)
+        if seed is not None and shuffle == "block":
+            rows = permuted(rows, total, seed, epoch)
+        items, row_ends = shuffled.of(epoch)
+        places = np.searchsorted(row_ends, rows, side="right")
+        documents = items[places]
+        parts = rows - (row_ends[places] - n_rows[documents])
+        begins = starts[documents] + parts * seq_len
+        stops = np.minimum(begins + seq_len, starts[documents] + lengths[documents])
+        return list(zip(begins.tolist(), stops.tolist(), strict=True))
+
+    return Order(total, pieces, False)
+
+
+class Batches(Iterator[npt.NDArray[Any]]):
+    """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
+
+    step: the number of the next batch, for a checkpoint. n_steps: how many there are in all; None if they never end.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int, int], npt.NDArray[Any]],
+        order: Order,
+        seq_len: int,
+        batch: int,
+        rank: int,
+        world_size: int,
+        step: int,
+        epochs: int | None,
+        pad_id: int | None,
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._read, self._order = read, order
+        self._shape = (batch, seq_len)
+        self._rank, self._rows_per_step = rank, batch * world_size
+        self._pad_id, self._dtype = pad_id, dtype
+        self._unit = seq_len if order.is_stream else 1
+        self._total = None if epochs is None else epochs * order.n_per_epoch
+        self.step = step
+        self.n_steps = None if self._total is None else -(-self._total // (self._rows_per_step * self._unit))
+        n_missing = 0 if self.n_steps is None else self.n_steps * self._rows_per_step * self._unit - (self._total or 0)
+        if pad_id is None and not order.is_stream:
+            raise ValueError("mode padded needs pad_id, the id that fills rows")
+        if pad_id is None and n_missing:
+            raise ValueError(
+                f"the last step of {epochs} epochs has room for {n_missing} more ids than are left; pass pad_id to "
+                "fill it, or epochs=None to go on with the next epoch"
+            )
+
+    def __next__(self) -> npt.NDArray[Any]:
+        if self.n_steps is not None and self.step >= self.n_steps:
+            raise StopIteration
+        batch, seq_len = self._shape
+        first = (self.step * self._rows_per_step + self._rank * batch) * self._unit
+        ids: npt.NDArray[Any]
+        if self._pad_id is None:
+            ids = np.empty(self._shape, self._dtype)
+        else:
+            ids = np.full(self._shape, self._pad_id, self._dtype)
+        flat, at = ids.reshape(-1), 0
+        for start, stop in self._pieces(first, first + batch * self._unit):
+            flat[at : at + stop - start] = self._read(start, stop)
+            at += stop - start if self._order.is_stream else seq_len
+        self.step += 1
+        return ids
+
+    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The pieces of a range of the endless stream, up to the end of the last epoch."""
+        n = self._order.n_per_epoch
+        if self._total is not None:
+            stop = min(stop, self._total)
+        while start < stop:
+            epoch, begin = divmod(start, n)
+            end = min(n, begin + stop - start)
+            yield from self._order.pieces(epoch, begin, end)
+            start += end - begin

@@ -1,0 +1,207 @@
+"""open_shards: a folder of shards as a sequence of documents and as batches for a training loop.
+
+Shards are memory-mapped, so opening a folder reads only manifests and headers, and processes share what they read.
+Parquet cannot be mapped: of such shards the last two that were used are held in memory.
+
+Batches follow one definition, which a resumed loop and every rank compute alike: an epoch is all tokens in an order
+that `seed` and the number of the epoch define; epochs follow each other without a gap; the stream is cut into rows.
+docs/shards.md specifies it.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom._internal.arguments import check_choice, check_int, check_path
+from pairloom.errors import FormatError
+from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
+from pairloom.shards.manifest import Manifest, exists
+from pairloom.shards.shards import map_shard
+
+__all__ = ["OpenShards", "open_shards"]
+
+Ids = npt.NDArray[Any]
+
+
+def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> OpenShards:
+    """Opens a folder that `tokenize_files` wrote, for reading.
+
+    incomplete: accept a folder whose run has not ended; its finished shards are read. Raises FileNotFoundError for a
+    folder without a manifest, FormatError for one that is damaged, or unfinished without `incomplete`.
+    """
+    path = Path(check_path("folder", folder))
+    if not path.is_dir() or not exists(path):
+        raise FileNotFoundError(
+            errno.ENOENT,
+            "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote",
+            str(path),
+        )
+    manifest = Manifest.load(path)
+    if not manifest.complete and not incomplete:
+        raise FormatError(f"{path}: the run that writes it has not ended; resume it, or pass incomplete=True")
+    return OpenShards(path, manifest)
+
+
+class OpenShards(Sequence[Ids]):
+    """The documents of a folder of shards, in the order of the input; made by `open_shards`.
+
+    `shards[i]` is document i: an array [n] of `dtype`, read-only, a view of the mapped file. Pickles as the path.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.dtype = np.dtype(manifest.dtype)
+        tokens = [int(shard["tokens"]) for shard in manifest.shards]
+        documents = [int(shard["documents"]) for shard in manifest.shards]
+        self._first_token = np.cumsum([0, *tokens], dtype=np.int64)
+        self._first_document = np.cumsum([0, *documents], dtype=np.int64)
+        is_mapped = manifest.format != "parquet"
+        self._shard = lru_cache(None if is_mapped else 2)(self._opened)
+        if is_mapped:
+            for number in range(len(tokens)):
+                self._shard(number)
+
+    def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """(ids, offsets) of a shard, their lengths checked against the manifest."""
+        entry = self.manifest.shards[number]
+        try:
+            ids, offsets = map_shard(self.folder, self.manifest, number)
+        except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise MemoryError(f"{self.folder / entry['file']}: no address space to map it") from error
+            if not isinstance(error, FileNotFoundError):
+                raise
+            raise FormatError(f"{error.filename}: is in the manifest, but not there; write the shards again") from error
+        except ValueError as error:
+            raise FormatError(
+                f"{self.folder / entry['file']}: not readable: {error}; write the shards again"
+            ) from error
+        sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == self.dtype
+        if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
+            raise FormatError(
+                f"{self.folder / entry['file']}: {len(ids)} ids of {ids.dtype} in {len(offsets) - 1} documents, but "
+                f"the manifest says {entry['tokens']} of {self.dtype} in {entry['documents']}; write the shards again"
+            )
+        return ids, offsets
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return int(self._first_document[-1])
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of ids of all documents."""
+        return int(self._first_token[-1])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = check_int("index", index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"document {number} of {len(self)}")
+        number %= len(self)
+        shard = int(np.searchsorted(self._first_document, number, side="right")) - 1
+        ids, offsets = self._shard(shard)
+        at = number - int(self._first_document[shard])
+        return ids[offsets[at] : offsets[at + 1]]
+
+    def __iter__(self) -> Iterator[Ids]:
+        for number in range(len(self.manifest.shards)):
+            ids, offsets = self._shard(number)
+            for start, end in itertools.pairwise(offsets.tolist()):
+                yield ids[start:end]
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of ids of each document: int64 [documents]."""
+        parts = [np.diff(self._shard(number)[1]) for number in range(len(self.manifest.shards))]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def tokens(self, start: int, stop: int) -> Ids:
+        """The ids from `start` to `stop` of all documents joined: a view where they lie in one shard, else a copy."""
+        check_int("start", start, least=0, most=self.n_tokens)
+        check_int("stop", stop, least=start, most=self.n_tokens)
+        parts = list(self._pieces(start, stop))
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, self.dtype), *parts])
+
+    def _pieces(self, start: int, stop: int) -> Iterator[Ids]:
+        shard = int(np.searchsorted(self._first_token, start, side="right")) - 1
+        while start < stop:
+            first, end = int(self._first_token[shard]), min(stop, int(self._first_token[shard + 1]))
+            if end > start:
+                yield self._shard(shard)[0][start - first : end - first]
+                start = end
+            shard += 1
+
+    def batches(
+        self,
+        *,
+        seq_len: int,
+        batch: int,
+        seed: int | None = None,
+        shuffle: str = "block",
+        mode: str = "packed",
+        rank: int = 0,
+        world_size: int = 1,
+        step: int = 0,
+        epochs: int | None = None,
+        pad_id: int | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> Batches:
+        """An iterator of batches of ids: arrays [batch, seq_len] of `dtype` (that of the shards if None).
+
+        mode: "packed" rows hold the tokens of one document after another, cut wherever a row is full; "padded" rows
+        hold one document, or a part of one that is longer, and then `pad_id`.
+        seed: None keeps the order of the documents; with a seed each epoch has an order of its own, the same on every
+        machine. shuffle: "block" moves blocks of seq_len tokens (rows, when padded), "document" whole documents,
+        for which 16 bytes a document are held in memory.
+        rank, world_size: each step has world_size * batch rows; rank r gets rows r * batch to (r + 1) * batch.
+        step: where to begin; `Batches.step` is the next one, which a checkpoint should store.
+        epochs: None never ends: an epoch follows the other without a gap, so each batch is full. With a number the rows
+        and tokens that the last step lacks are `pad_id`. Every token occurs once an epoch.
+
+        Raises ValueError for wrong numbers, where there are no tokens, and where padding is needed without pad_id.
+        """
+        for name, value in (("seq_len", seq_len), ("batch", batch), ("world_size", world_size)):
+            check_int(name, value, least=1)
+        check_int("rank", rank, least=0, most=world_size - 1)
+        check_int("step", step, least=0)
+        check_choice("mode", mode, ("packed", "padded"))
+        check_choice("shuffle", shuffle, ("block", "document"))
+        if seed is not None:
+            check_int("seed", seed, least=0, most=(1 << 64) - 1)
+        if epochs is not None:
+            check_int("epochs", epochs, least=1)
+        wanted = self.dtype if dtype is None else np.dtype(dtype)
+        if wanted.kind not in "iu" or self.manifest.n_vocab - 1 > np.iinfo(wanted).max:
+            raise ValueError(f"dtype {wanted} cannot hold ids up to {self.manifest.n_vocab - 1}; pass int64")
+        if pad_id is not None:
+            check_int("pad_id", pad_id, least=int(np.iinfo(wanted).min), most=int(np.iinfo(wanted).max))
+        if not self.n_tokens:
+            raise ValueError(f"{self.folder} holds no tokens, so there are no batches")
+        if mode == "padded":
+            order = padded_rows(self.lengths(), seq_len, seed, shuffle)
+        elif seed is None or shuffle == "block":
+            order = by_block(self.n_tokens, seq_len, seed)
+        else:
+            order = by_document(self.lengths(), seed)
+        return Batches(self.tokens, order, seq_len, batch, rank, world_size, step, epochs, pad_id, wanted)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (str(self.folder),)
+
+    def __repr__(self) -> str:
+        return f"OpenShards({str(self.folder)!r}, {len(self)} documents, {self.n_tokens} tokens)"
+
+
+def _reopened(folder: str) -> OpenShards:
+    return open_shards(folder, incomplete=True)

@@ -1,0 +1,264 @@
+"""Shards for a training loop: every token once an epoch, in an order that seed, rank and step alone decide."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pairloom import FormatError, Tokenizer, open_shards, tokenize_files
+from pairloom.shards.order import permuted
+from pairloom.shards.shards import FORMATS
+from tests.cases import ROOT
+from tests.shards.reading import documents_of
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+PAD = 9999
+
+
+def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
+    """Shards whose ids need not be distinct: the tests number the tokens by where they lie."""
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
+    source = folder / "text.jsonl"
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    tokenize_files(TOKENIZER, source, folder / "shards", format=format, shard_tokens=rng.choice([1, 50, 200, 10**6]))
+    return folder / "shards"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("seed", range(3))
+def test_documents_and_tokens_are_those_of_the_layout(tmp_path: Path, format: str, seed: int) -> None:
+    folder = _shards(tmp_path, seed, format)
+    expected = documents_of(folder)
+    shards = open_shards(folder)
+    assert [document.tolist() for document in shards] == expected
+    assert [shards[number].tolist() for number in range(len(shards))] == expected
+    assert [document.tolist() for document in shards[-3:]] == expected[-3:]
+    assert shards[-1].tolist() == expected[-1]
+    assert shards.lengths().tolist() == [len(document) for document in expected]
+    joined = [i for document in expected for i in document]
+    assert shards.n_tokens == len(joined)
+    rng = random.Random(seed)
+    for _ in range(50):
+        start, stop = sorted(rng.choices(range(len(joined) + 1), k=2))
+        assert shards.tokens(start, stop).tolist() == joined[start:stop]
+    for number in (len(shards), -len(shards) - 1):
+        with pytest.raises(IndexError, match="document"):
+            shards[number]
+    again = pickle.loads(pickle.dumps(shards))
+    assert again[3].tolist() == expected[3]
+
+
+def test_a_document_is_a_view_of_the_mapped_file(tmp_path: Path) -> None:
+    shards = open_shards(_shards(tmp_path, 1))
+    document = shards[next(number for number in range(len(shards)) if len(shards[number]))]
+    base: Any = document
+    while getattr(base, "base", None) is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        document[0] = 1
+
+
+def _numbered(shards: Any) -> Any:
+    """The shards with tokens that are their own positions."""
+
+    def tokens(start: int, stop: int) -> npt.NDArray[Any]:
+        return np.arange(start, stop)
+
+    shards.tokens = tokens
+    return shards
+
+
+def _options(rng: random.Random) -> dict[str, Any]:
+    return {
+        "seq_len": rng.choice([1, 2, 7, 16, 64, 5000]),
+        "batch": rng.choice([1, 2, 5]),
+        "seed": rng.choice([None, 0, 1, 2**64 - 1]),
+        "shuffle": rng.choice(["block", "document"]),
+        "mode": rng.choice(["packed", "padded"]),
+        "dtype": np.int64,
+        "pad_id": -1,
+    }
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    shards = _numbered(open_shards(_shards(tmp_path, seed, n=rng.choice([1, 3, 40]))))
+    if not shards.n_tokens:
+        with pytest.raises(ValueError, match="holds no tokens"):
+            shards.batches(seq_len=2, batch=2)
+        return
+    options, world_size, epochs = _options(rng), rng.choice([1, 2, 3]), rng.choice([1, 2, 3])
+    ranks = [
+        list(shards.batches(**options, rank=rank, world_size=world_size, epochs=epochs)) for rank in range(world_size)
+    ]
+    assert len({len(batches) for batches in ranks}) == 1
+    steps = [np.concatenate(step) for step in zip(*ranks, strict=True)]
+    assert {step.shape for step in steps} == {(options["batch"] * world_size, options["seq_len"])}
+    rows = np.concatenate(steps)
+    found = rows[rows >= 0]
+    assert np.array_equal(np.sort(found), np.repeat(np.arange(shards.n_tokens), epochs))
+    if options["mode"] == "packed":
+        # Epoch by epoch, and padding nowhere but at the end.
+        for epoch in range(epochs):
+            part = found[epoch * shards.n_tokens : (epoch + 1) * shards.n_tokens]
+            assert np.array_equal(np.sort(part), np.arange(shards.n_tokens))
+        assert (rows.reshape(-1)[: len(found)] >= 0).all()
+    else:
+        ends = np.cumsum(shards.lengths())
+        for row in rows:
+            tokens = row[row >= 0]
+            assert (row[: len(tokens)] >= 0).all()
+            assert len(set(np.searchsorted(ends, tokens, side="right").tolist())) <= 1
+            assert (np.diff(tokens) == 1).all()
+    # One machine sees what many see.
+    alone = {**options, "batch": options["batch"] * world_size}
+    assert all(map(np.array_equal, shards.batches(**alone, epochs=epochs), steps))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_loop_that_begins_at_a_step_goes_on_as_one_that_came_there(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    folder = _shards(tmp_path, seed)
+    shards = _numbered(open_shards(folder))
+    options = {**_options(rng), "rank": 1, "world_size": 2}
+    whole = shards.batches(**options)
+    n = rng.randrange(1, 12)
+    expected = [next(whole) for _ in range(n + 5)]
+    assert whole.step == n + 5
+    resumed = _numbered(open_shards(folder)).batches(**options, step=n)
+    assert [next(resumed).tolist() for _ in range(5)] == [ids.tolist() for ids in expected[n:]]
+
+
+def test_documents_stay_whole_when_documents_are_shuffled(tmp_path: Path) -> None:
+    shards = _numbered(open_shards(_shards(tmp_path, 5)))
+    batches = shards.batches(seq_len=8, batch=1, seed=3, shuffle="document", epochs=1, pad_id=-1, dtype=np.int64)
+    found = np.concatenate([ids.reshape(-1) for ids in batches])
+    found = found[found >= 0]
+    lengths = shards.lengths()
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    assert sorted(found[np.flatnonzero(np.diff(found, prepend=-5) != 1)].tolist()) <= sorted(starts.tolist())
+    assert not np.array_equal(found, np.arange(len(found)))
+
+
+def test_orders_differ_by_seed_and_epoch_and_are_the_same_everywhere(tmp_path: Path) -> None:
+    orders = {tuple(permuted(range(50), 50, seed, epoch).tolist()) for seed in range(5) for epoch in range(5)}
+    assert len(orders) == 25
+    # What another machine, and another version, must compute as well.
+    assert permuted(range(10), 10, 1, 0).tolist() == [8, 6, 5, 1, 7, 4, 3, 0, 2, 9]
+    assert permuted([0, 1, 2], 10**12, 2**64 - 1, 7).tolist() == [
+        323419374109,
+        384052233718,
+        804702288445,
+    ]
+    for n in [1, 2, 3, 4, 5, 17, 1000, 4097]:
+        assert sorted(permuted(range(n), n, 9, 1).tolist()) == list(range(n))
+
+
+def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
+    shards = open_shards(_shards(tmp_path, 2))
+    joined = np.concatenate([*shards])
+    for dtype in (None, np.int32, np.int64, np.uint16):
+        batch = next(shards.batches(seq_len=4, batch=3, dtype=dtype))
+        assert batch.dtype == (shards.dtype if dtype is None else dtype)
+        assert batch.reshape(-1).tolist() == joined[:12].tolist()
+        batch[:] = 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seq_len": 0}, "seq_len"),
+        ({"batch": 0}, "batch"),
+        ({"rank": 2, "world_size": 2}, "rank"),
+        ({"rank": -1}, "rank"),
+        ({"step": -1}, "step"),
+        ({"epochs": 0}, "epochs"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
+        ({"mode": "ragged"}, "mode"),
+        ({"shuffle": "token"}, "shuffle"),
+        ({"dtype": np.uint8}, "dtype uint8 cannot hold ids up to"),
+        ({"dtype": np.float32}, "dtype float32 cannot hold ids"),
+        ({"pad_id": -1}, "pad_id"),
+        ({"mode": "padded"}, "mode padded needs pad_id"),
+        ({"epochs": 1, "seq_len": 10**6}, r"has room for \d+ more ids than are left; pass pad_id"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    shards = open_shards(_shards(tmp_path, 2))
+    with pytest.raises(ValueError, match=message):
+        shards.batches(**{"seq_len": 4, "batch": 2, **options})
+
+
+def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no folder of shards: it has no manifest"):
+        open_shards(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no folder of shards"):
+        open_shards(tmp_path / "none")
+    with pytest.raises(TypeError, match="folder must be"):
+        open_shards(3)  # type: ignore[arg-type]
+    folder = _shards(tmp_path, 2)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    unfinished = shutil.copytree(folder, tmp_path / "unfinished")
+    changed = {**manifest, "complete": False, "next": manifest["shards"][-1]["next"]}
+    (unfinished / "manifest.json").write_text(json.dumps(changed))
+    with pytest.raises(FormatError, match="has not ended; resume it, or pass incomplete=True"):
+        open_shards(unfinished)
+    assert open_shards(unfinished, incomplete=True).n_tokens == open_shards(folder).n_tokens
+    name = manifest["shards"][0]["file"]
+    for damage in ("cut", "missing", "offsets", "foreign"):
+        damaged = shutil.copytree(folder, tmp_path / damage)
+        path = damaged / name
+        if damage == "cut":
+            path.write_bytes(path.read_bytes()[:-2])
+        elif damage == "missing":
+            path.unlink()
+        elif damage == "offsets":
+            np.save(path.with_suffix(".offsets.npy"), np.arange(3))
+        else:
+            np.save(path, np.zeros(5, np.float64))
+        with pytest.raises(FormatError, match=re.escape(name)):
+            open_shards(damaged)
+
+
+def _code(begin: str) -> str:
+    text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
+    (code,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.S) if begin in code)
+    return str(code)
+
+
+def test_the_reading_loop_of_the_documentation_gives_the_same_rows(tmp_path: Path) -> None:
+    folder = _shards(tmp_path, 4)
+    scope: dict[str, Any] = {}
+    exec(_code("# A training loop").replace('"shards")', f"{str(folder)!r})").replace("2048", "16"), scope)
+    shards = open_shards(folder)
+    batches = shards.batches(seq_len=16, batch=1, epochs=1, pad_id=0)
+    n_full = shards.n_tokens // 16
+    assert n_full > 10
+    assert np.array_equal(np.concatenate(scope["rows"]), np.concatenate(list(batches)[:n_full]).reshape(-1))
+
+
+def test_the_permutation_of_the_documentation_is_the_one_that_is_used(tmp_path: Path) -> None:
+    scope: dict[str, Any] = {}
+    exec(_code("def permuted"), scope)
+    for n in (1, 2, 3, 10, 77):
+        for seed, epoch in ((0, 0), (1, 5), (2**64 - 1, 3)):
+            documented = [scope["permuted"](position, n, seed, epoch) for position in range(n)]
+            assert documented == permuted(range(n), n, seed, epoch).tolist()
+    shards = _numbered(open_shards(_shards(tmp_path, 4)))
+    n_full = shards.n_tokens // 16
+    found = np.concatenate(list(itertools.islice(shards.batches(seq_len=16, batch=1, seed=5, dtype=np.int64), n_full)))
+    assert (found[:, 0] // 16).tolist() == [scope["permuted"](row, n_full, 5, 0) for row in range(n_full)]
