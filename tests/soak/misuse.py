@@ -383,6 +383,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode_with_offsets": made(tokenizer.encode_with_offsets, text=_TEXT, unit="char", **specials),
         "Tokenizer.encode_batch_with_offsets": made(
             tokenizer.encode_batch_with_offsets, texts=[_TEXT], unit="char", threads=1, **specials
+        ),
         "Tokenizer.encode_arrow": made(tokenizer.encode_arrow, texts=column, type=None, threads=1, **specials),
         "Tokenizer.count_tokens_arrow": made(tokenizer.count_tokens_arrow, texts=column, threads=1, **specials),
         "Tokenizer.decode_arrow": made(
