@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,9 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
+
+if TYPE_CHECKING:
+    from pairloom.view.view import View
 
 __all__ = ["Tokenizer", "check_tokenizer"]
 
@@ -905,6 +908,32 @@ class Tokenizer:
         if not check_bool("count_specials", count_specials):
             lengths[list(self._model.special_tokens.values())] = 0
         return lengths
+
+    def view(
+        self,
+        texts: str | Sequence[str] | Mapping[str, str],
+        *,
+        other: Tokenizer | None = None,
+        specials: str = "recognise",
+    ) -> View:
+        """The texts as coloured tokens: a page that a notebook shows, and that `View.save` writes for a browser.
+
+        texts: one text, several, or a dict from name to text; at most 8 MB in all. other: a tokenizer to show beside this
+        one, differences marked. specials: as in `encode_file`. Raises ValueError for more text.
+        """
+        from pairloom.view.view import View
+
+        check_choice("specials", specials, SPECIALS)
+        if isinstance(texts, Mapping):
+            named = [(check_str("the name of a text", name), text) for name, text in texts.items()]
+        elif isinstance(texts, str):
+            named = [("text", texts)]
+        else:
+            named = [(f"text {number}", text) for number, text in enumerate(_text_list(texts), start=1)]
+        sides = [("the tokenizer", self)]
+        if other is not None:
+            sides.append(("the other tokenizer", check_tokenizer("other", other)))
+        return View(sides, named, specials=specials)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):

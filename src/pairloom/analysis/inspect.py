@@ -7,21 +7,16 @@ across its ends, and a token that merging does not produce from its own bytes is
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pairloom._internal.arguments import check_int
-from pairloom.model import Model, Pattern
+from pairloom.analysis.merging import merge_lookup, merged
+from pairloom.model import Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
-
-Made = tuple[int, int]
-"""(rank, merged id) of a merge."""
-
 
 @dataclass(frozen=True)
 class Inspection:
@@ -108,58 +103,12 @@ def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     for token_id, start, end in zip(texts, starts, starts[1:], strict=False):
         if end - start != 1 or found[start] != token_id:
             left.append(token_id)
-    lookup = _merge_lookup(model, tokens)
+    lookup = merge_lookup(model, tokens)
     unreachable, cut_alone = [], []
     for token_id in sorted(left):
-        if _merges_to(token_id, [id_of_byte.get(byte) for byte in tokens[token_id]], lookup):
+        if merged([id_of_byte.get(byte) for byte in tokens[token_id]], lookup).symbols == [token_id]:
             if token_id in texts:
                 cut_alone.append(token_id)
         else:
             unreachable.append(token_id)
     return unreachable, cut_alone
-
-
-def _merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int], Made | None]:
-    """What two neighbours merge to under the model's rule."""
-    if model.rule == "pairs":
-        rows = enumerate(model.merges.tolist())
-        merge_of = {(left, right): (rank, merged_id) for rank, (left, right, merged_id) in rows}
-        return lambda left, right: merge_of.get((left, right))
-    id_of = {token: token_id for token_id, token in tokens.items()}
-
-    def by_rank(left: int, right: int) -> Made | None:
-        merged_id = id_of.get(tokens[left] + tokens[right])
-        return None if merged_id is None else (merged_id, merged_id)
-
-    return by_rank
-
-
-def _merges_to(token_id: int, symbols: list[int | None], lookup: Callable[[int, int], Made | None]) -> bool:
-    """Whether merging makes the token out of these ids of its bytes. Cost: n log n, by a heap over a linked list."""
-    n = len(symbols)
-    following = list(range(1, n + 1))
-    before = list(range(-1, n - 1))
-    heap: list[tuple[int, int, int, int, int]] = []
-
-    def offer(position: int) -> None:
-        after = following[position] if position >= 0 else n
-        if after >= n:
-            return
-        left, right = symbols[position], symbols[after]
-        if left is not None and right is not None and (merge := lookup(left, right)) is not None:
-            heapq.heappush(heap, (merge[0], position, left, right, merge[1]))
-
-    for position in range(n - 1):
-        offer(position)
-    while heap:
-        _, position, left, right, merged_id = heapq.heappop(heap)
-        after = following[position]
-        if after >= n or symbols[position] != left or symbols[after] != right:
-            continue
-        symbols[position], symbols[after] = merged_id, None
-        following[position] = following[after]
-        if following[position] < n:
-            before[following[position]] = position
-        offer(before[position])
-        offer(position)
-    return symbols[0] == token_id and following[0] == n

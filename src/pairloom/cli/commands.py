@@ -30,6 +30,7 @@ COMMANDS = (
     "convert",
     "compare",
     "inspect",
+    "view",
 )
 
 

@@ -1,0 +1,77 @@
+"""Merges a sequence of ids as the definition says, and tells each merge; for analysis, not for encoding.
+
+Cost: n log n, by a heap over a linked list.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pairloom.model import Model
+
+__all__ = ["Merges", "merge_lookup", "merged"]
+
+RankAndId = tuple[int, int]
+"""(rank, merged id) of a merge."""
+
+
+class Merges(NamedTuple):
+    """What is left when nothing merges any more, and each merge as (rank, left id, right id, merged id), in order."""
+
+    symbols: list[int | None]
+    done: list[tuple[int, int, int, int]]
+
+
+def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int], RankAndId | None]:
+    """What two neighbours merge to under the model's rule; `tokens` are `model.tokens()`."""
+    if model.rule == "pairs":
+        rows = enumerate(model.merges.tolist())
+        merge_of = {(left, right): (rank, merged_id) for rank, (left, right, merged_id) in rows}
+        return lambda left, right: merge_of.get((left, right))
+    id_of = {token: token_id for token_id, token in tokens.items()}
+
+    def by_rank(left: int, right: int) -> RankAndId | None:
+        merged_id = id_of.get(tokens[left] + tokens[right])
+        return None if merged_id is None else (merged_id, merged_id)
+
+    return by_rank
+
+
+def merged(ids: Sequence[int | None], lookup: Callable[[int, int], RankAndId | None]) -> Merges:
+    """Merges the pair of lowest rank, leftmost first, until none is left; None, a byte without a token, never merges."""
+    symbols, n = list(ids), len(ids)
+    following = list(range(1, n + 1))
+    before = list(range(-1, n - 1))
+    heap: list[tuple[int, int, int, int, int]] = []
+    done: list[tuple[int, int, int, int]] = []
+
+    def offer(position: int) -> None:
+        after = following[position] if position >= 0 else n
+        if after >= n:
+            return
+        left, right = symbols[position], symbols[after]
+        if left is not None and right is not None and (merge := lookup(left, right)) is not None:
+            heapq.heappush(heap, (merge[0], position, left, right, merge[1]))
+
+    for position in range(n - 1):
+        offer(position)
+    while heap:
+        rank, position, left, right, merged_id = heapq.heappop(heap)
+        after = following[position]
+        if after >= n or symbols[position] != left or symbols[after] != right:
+            continue
+        done.append((rank, left, right, merged_id))
+        symbols[position], symbols[after] = merged_id, None
+        following[position] = following[after]
+        if following[position] < n:
+            before[following[position]] = position
+        offer(before[position])
+        offer(position)
+    kept = []
+    position = 0
+    while position < n:
+        kept.append(symbols[position])
+        position = following[position]
+    return Merges(kept, done)

@@ -1,0 +1,72 @@
+"""`pairloom view`: texts as tokens, in a page for the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import webbrowser
+from pathlib import Path
+
+from pairloom._internal.atomic import check_file
+from pairloom.analysis.compare import named_documents
+from pairloom.cli.console import write_stdout
+from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
+from pairloom.cli.models import add_format_arguments, load_at
+from pairloom.view.view import MOST_BYTES, View
+
+HELP = "write a page that shows texts as tokens: ids, ranks, merge trees, merges step by step; two tokenizers compared"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom view`."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="a tokenizer: a file of any format, or a folder for gpt2; given twice, both are shown side by side",
+    )
+    add_format_arguments(group)
+    parser.add_argument("--text", action="append", default=[], metavar="T", help="a text to show; may be repeated")
+    parser.add_argument(
+        "--output", metavar="FILE", help="the page, an HTML file that needs neither network nor server; stdout if not given"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the page if it exists")
+    parser.add_argument("--open", action="store_true", help="show the page in the browser; needs --output")
+    add_specials_option(parser)
+    add_corpus_options(parser, required=False)
+    parser.set_defaults(wrong_usage=parser.error)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Writes the page."""
+    if len(args.model) > 2:
+        args.wrong_usage(f"--model can be given once or twice, not {len(args.model)} times")
+    if not args.text and args.input is None:
+        args.wrong_usage("there is no text: give --text or --input")
+    if args.open and args.output is None:
+        args.wrong_usage("--open needs a page to open: give --output FILE")
+    output = None if args.output is None else Path(args.output)
+    if output is not None:
+        check_file(output, args.force)
+    tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
+    # Arguments that are not UTF-8 arrive as lone surrogates; os.fsencode restores their bytes.
+    texts = [(f"text {number}", os.fsencode(text).decode()) for number, text in enumerate(args.text, start=1)]
+    if args.input is not None:
+        left = MOST_BYTES - sum(len(text.encode()) for _, text in texts)
+        for name, text in named_documents(corpus_of(args)):
+            left -= len(text.encode())
+            if left < 0:
+                raise ValueError(
+                    f"a page shows at most {MOST_BYTES >> 20} MB of text; leave inputs out, or show the beginning with"
+                    f" --max-bytes {MOST_BYTES} or --doc-cap"
+                )
+            texts.append((name, text))
+    view = View(tokenizers, texts, specials=args.specials)
+    if output is None:
+        write_stdout(view.html())
+        return
+    view.save(output, args.force)
+    if args.open:
+        webbrowser.open(output.resolve().as_uri())

@@ -1,0 +1,190 @@
+"""View: texts as tokens in a self-contained HTML page, for a browser or a notebook.
+
+The page needs no network and no server. Its script and its style are the only ones that its content security policy
+lets run; texts and names come as JSON without `<`, and the script puts them into the page as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pairloom._internal.arguments import check_bool, check_path, check_str
+from pairloom._internal.atomic import write_file
+from pairloom.patterns import pattern_name
+from pairloom.view.payload import encoded, pretoken_lengths, tokenizer_payload
+
+if TYPE_CHECKING:
+    from pairloom.tokenizer import Tokenizer
+
+__all__ = ["MOST_BYTES", "TextCounts", "View"]
+
+MOST_BYTES: Final = 8 << 20
+"""The most text that a page shows, in bytes of UTF-8."""
+
+_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_FRAME_HEIGHT: Final = 560
+
+
+@dataclass(frozen=True)
+class TextCounts:
+    """Counts of one text; n_pretokens and n_tokens have one entry for each tokenizer."""
+
+    name: str
+    n_bytes: int
+    n_characters: int
+    n_pretokens: tuple[int, ...]
+    n_tokens: tuple[int, ...]
+
+
+class View:
+    """Texts as tokens of one tokenizer, or of two with their differences marked; a notebook shows it as a page.
+
+    tokenizers: (name, tokenizer), one or two. texts: (name, text). specials: literals of special tokens are their ids
+    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for more than 8 MB of
+    text, UnicodeEncodeError for lone surrogates. `counts` holds a `TextCounts` for each text.
+    """
+
+    def __init__(
+        self,
+        tokenizers: Sequence[tuple[str, Tokenizer]],
+        texts: Sequence[tuple[str, str]],
+        *,
+        specials: str = "recognise",
+    ) -> None:
+        if len(tokenizers) not in (1, 2):
+            raise ValueError(f"a view shows one or two tokenizers, not {len(tokenizers)}")
+        self._tokenizers = [(_printable(name), tokenizer) for name, tokenizer in tokenizers]
+        n_bytes = 0
+        for name, text in texts:
+            n_bytes += len(check_str(f"the text {name!r}", text).encode())
+            if n_bytes > MOST_BYTES:
+                raise ValueError(f"the texts have more than {MOST_BYTES >> 20} MB; show fewer, or the beginning of them")
+        used: list[set[int]] = [set() for _ in tokenizers]
+        self.counts: list[TextCounts] = []
+        shown = []
+        for name, text in texts:
+            sides = []
+            for (_, tokenizer), ids_used in zip(tokenizers, used, strict=True):
+                ids = encoded(tokenizer, text, specials)
+                listed = ids.tolist()
+                ids_used.update(listed)
+                sides.append({"ids": listed, "pretokens": pretoken_lengths(tokenizer, text, ids, specials)})
+            shown.append({"name": _printable(name), "sides": sides})
+            self.counts.append(
+                TextCounts(
+                    _printable(name),
+                    len(text.encode()),
+                    len(text),
+                    tuple(len(side["pretokens"]) for side in sides),
+                    tuple(len(side["ids"]) for side in sides),
+                )
+            )
+        self._payload = {
+            "tokenizers": [
+                tokenizer_payload(tokenizer, name, ids, specials)
+                for (name, tokenizer), ids in zip(self._tokenizers, used, strict=True)
+            ],
+            "texts": shown,
+        }
+
+    def html(self) -> str:
+        """The page: one HTML document that needs nothing else."""
+        style, script = _asset("page.css"), _asset("page.js")
+        names = [name for name, _ in self._tokenizers]
+        several = len(names) > 1
+        values = {
+            "title": html.escape(f"Tokens of {_listed([each.name for each in self.counts])}"),
+            "style": style,
+            "style_hash": _source_hash(style),
+            "script": script,
+            "script_hash": _source_hash(script),
+            "tokenizers": "".join(map(self._tokenizer_row, range(len(names)))),
+            "counts_head": _row("th", ["text", "bytes", "characters", *self._count_names()]),
+            "counts": "".join(self._count_row(index) for index in range(len(self.counts))),
+            "layout": "two" if several else "one",
+            "legend": ' · <span class="t c1 differs">differs</span> from the other tokenizer' if several else "",
+            "keys": ", <kbd>n</kbd> <kbd>p</kbd> by difference" if several else "",
+            "data": _json(self._payload),
+        }
+        # In one pass: what is put in is never searched for names.
+        return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], _asset("page.html"))
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the page atomically; FileExistsError unless `overwrite`."""
+        write_file(Path(check_path("path", path)), self.html().encode(), check_bool("overwrite", overwrite))
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, which can neither reach the notebook nor be changed by its style."""
+        return (
+            f'<iframe sandbox="allow-scripts" title="Tokens" srcdoc="{html.escape(self.html())}"'
+            f' style="width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #888;border-radius:6px"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        n_tokens = [sum(each.n_tokens[side] for each in self.counts) for side in range(len(self._tokenizers))]
+        return f"View({len(self.counts)} texts, {' and '.join(map(str, n_tokens))} tokens)"
+
+    def _tokenizer_row(self, index: int) -> str:
+        name, tokenizer = self._tokenizers[index]
+        letter = f"{'AB'[index]}: " if len(self._tokenizers) > 1 else ""
+        pattern = pattern_name(tokenizer.pattern) or "a regular expression"
+        rule = "ranks of joined bytes" if tokenizer.model.rule == "ranks" else f"{len(tokenizer.model.merges):,} pairs"
+        return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule])
+
+    def _count_names(self) -> list[str]:
+        if len(self._tokenizers) == 1:
+            return ["pretokens", "tokens", "bytes per token"]
+        return ["tokens A", "tokens B", "B against A", "bytes per token A", "B"]
+
+    def _count_row(self, index: int) -> str:
+        counts = self.counts[index]
+        link = f'<a href="#text-{index}">{html.escape(counts.name)}</a>'
+        ratios = [f"{counts.n_bytes / n:.3f}" if n else "-" for n in counts.n_tokens]
+        cells = [f"{counts.n_bytes:,}", f"{counts.n_characters:,}"]
+        if len(counts.n_tokens) == 1:
+            cells += [f"{counts.n_pretokens[0]:,}", f"{counts.n_tokens[0]:,}", ratios[0]]
+        else:
+            first, second = counts.n_tokens
+            more = f"{(second - first) / first:+.2%}" if first else "-"
+            cells += [f"{first:,}", f"{second:,}", more, *ratios]
+        return f'<tr><th scope="row">{link}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return "<tr>" + "".join(f"<{tag}{scope}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _printable(name: str) -> str:
+    """The name without lone surrogates, which stand for bytes of a file name that is not UTF-8."""
+    return check_str("a name", name).encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} texts"
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """JSON that can stand inside a script element: no `<`, and nothing that ends a line of script."""
+    return json.dumps(value, separators=(",", ":")).translate(_ESCAPES)
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("pairloom.view").joinpath(name).read_text(encoding="utf-8")
+
+
+def _source_hash(source: str) -> str:
+    """The name by which a content security policy lets exactly this inline script or style run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
