@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -69,8 +69,8 @@ lint: $(VENV)/installed ## formatting, lints, types
 
 check: lint test ## before each commit
 
-ci: ## what CI runs: check, test-checked and parity, two at a time
-	$(MAKE) -j2 test lint test-checked parity PROSE_SECONDS=240
+ci: ## what CI runs: check, test-checked, parity and browser, two at a time
+	$(MAKE) -j2 test lint test-checked parity browser PROSE_SECONDS=240
 
 bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
@@ -96,6 +96,11 @@ fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under
 	export PYTHONPATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
 	for parser in $$(fuzz/.venv/bin/python fuzz/python/fuzz_formats.py --list); do \
 		fuzz/.venv/bin/python fuzz/python/fuzz_formats.py $$parser -max_total_time=60 || exit 1; done
+
+browser: $(VENV)/installed ## pages in a headless Chromium, Debian's or one that playwright fetches; skipped where there is none
+	-$(BIN)/python -m pip install --quiet --group browser
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
+	$(BIN)/python -m pytest tests/browser
 
 miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table

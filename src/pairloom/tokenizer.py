@@ -918,8 +918,8 @@ class Tokenizer:
     ) -> View:
         """The texts as coloured tokens: a page that a notebook shows, and that `View.save` writes for a browser.
 
-        texts: one text, several, or a dict from name to text; at most 8 MB in all. other: a tokenizer to show beside this
-        one, differences marked. specials: as in `encode_file`. Raises ValueError for more text.
+        texts: one text, several, or a dict from name to text; at most 8 MB in all. other: a tokenizer to show beside
+        this one, differences marked. specials: as in `encode_file`. Raises ValueError for more text.
         """
         from pairloom.view.view import View
 

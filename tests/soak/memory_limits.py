@@ -274,6 +274,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
         "Tokenizer.encode_file": lambda x: x.tokenizer.encode_file(x.path),
         "Tokenizer.encode_file, 16 threads": lambda x: x.tokenizer.encode_file(x.path, threads=16),
+        "Tokenizer.view": lambda x: len(x.tokenizer.view(x.text[:100_000]).html()),
         "Tokenizer.count_tokens": lambda x: x.tokenizer.count_tokens(x.text),
         "Tokenizer.count_tokens_batch": lambda x: x.tokenizer.count_tokens_batch(x.texts),
         "Tokenizer.block_encoder": blocks,

@@ -44,7 +44,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 302 * 144
+FULL = 305 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -393,6 +393,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode_file": made(
             tokenizer.encode_file, path=inputs.text, threads=1, progress=None, specials="recognise"
         ),
+        "Tokenizer.view": made(tokenizer.view, texts=_TEXT, other=None, specials="recognise"),
         "Tokenizer.count_tokens": made(tokenizer.count_tokens, text=_TEXT, limit=None, **specials),
         "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT], threads=1, **specials),
         "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace", skip_special_tokens=False),

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom._internal.arguments import check_int
-from pairloom.analysis.merging import merge_lookup, merged
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer, check_tokenizer
+from pairloom.view.merging import merge_lookup, merged
 
 __all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
+
 
 @dataclass(frozen=True)
 class Inspection:

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format_arguments(group)
     parser.add_argument("--text", action="append", default=[], metavar="T", help="a text to show; may be repeated")
     parser.add_argument(
-        "--output", metavar="FILE", help="the page, an HTML file that needs neither network nor server; stdout if not given"
+        "--output",
+        metavar="FILE",
+        help="the page, an HTML file that needs neither network nor server; stdout if not given",
     )
     parser.add_argument("--force", action="store_true", help="replace the page if it exists")
     parser.add_argument("--open", action="store_true", help="show the page in the browser; needs --output")

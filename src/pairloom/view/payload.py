@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.analysis.merging import merge_lookup, merged
 from pairloom.patterns import pattern_name
 from pairloom.pretokens import pretokenize
+from pairloom.view.merging import merge_lookup, merged
 
 if TYPE_CHECKING:
     from pairloom.model import Model
@@ -32,9 +32,7 @@ def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
     """The ids [n] of `text`; specials is "recognise", "ordinary" or "error", as in `Tokenizer.encode_file`."""
     if specials == "recognise":
         return tokenizer.encode_to_numpy(text)
-    return tokenizer.encode_to_numpy(
-        text, allowed_special=(), disallowed_special="all" if specials == "error" else ()
-    )
+    return tokenizer.encode_to_numpy(text, allowed_special=(), disallowed_special="all" if specials == "error" else ())
 
 
 def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> list[int]:

@@ -12,6 +12,7 @@ import html
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,7 @@ MOST_BYTES: Final = 8 << 20
 """The most text that a page shows, in bytes of UTF-8."""
 
 _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_INVISIBLE: Final = frozenset(("Cc", "Cf", "Zl", "Zp"))
 _FRAME_HEIGHT: Final = 560
 
 
@@ -69,7 +71,9 @@ class View:
         for name, text in texts:
             n_bytes += len(check_str(f"the text {name!r}", text).encode())
             if n_bytes > MOST_BYTES:
-                raise ValueError(f"the texts have more than {MOST_BYTES >> 20} MB; show fewer, or the beginning of them")
+                raise ValueError(
+                    f"the texts have more than {MOST_BYTES >> 20} MB; show fewer, or the beginning of them"
+                )
         used: list[set[int]] = [set() for _ in tokenizers]
         self.counts: list[TextCounts] = []
         shown = []
@@ -167,8 +171,10 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 
 def _printable(name: str) -> str:
-    """The name without lone surrogates, which stand for bytes of a file name that is not UTF-8."""
-    return check_str("a name", name).encode(errors="surrogateescape").decode(errors="replace")
+    """The name with characters that are invisible or change the order of others by number; no lone surrogates, which
+    stand for bytes of a file name that is not UTF-8."""
+    text = check_str("a name", name).encode(errors="surrogateescape").decode(errors="replace")
+    return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _INVISIBLE else c for c in text)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int],
 
 
 def merged(ids: Sequence[int | None], lookup: Callable[[int, int], RankAndId | None]) -> Merges:
-    """Merges the pair of lowest rank, leftmost first, until none is left; None, a byte without a token, never merges."""
+    """Merges the pair of lowest rank, leftmost first, until none is left; None (no token) never merges."""
     symbols, n = list(ids), len(ids)
     following = list(range(1, n + 1))
     before = list(range(-1, n - 1))

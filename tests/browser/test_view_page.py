@@ -1,0 +1,208 @@
+"""The view page in a real browser: pointing, keys, the slider, a megabyte, hostile text, accessibility."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.view.view import View
+from tests.view.test_view import HOSTILE
+
+Opener = Callable[..., Any]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "ARCHITECTURE.md")]
+    return Tokenizer.train(texts, 900, corpus_specials="split", decode_errors="replace")
+
+
+@pytest.fixture(scope="module")
+def other() -> Tokenizer:
+    return Tokenizer.train(
+        (ROOT / "README.md").read_text(encoding="utf-8"), 400, pattern="o200k", corpus_specials="split"
+    )
+
+
+def ready(page: Any) -> Any:
+    page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+    return page
+
+
+def facts(page: Any) -> dict[str, str]:
+    terms = page.locator("#facts dt").all_inner_texts()
+    return dict(zip(terms, page.locator("#facts dd").all_inner_texts(), strict=True))
+
+
+def test_pointing_at_a_token_shows_it(open_page: Opener, tokenizer: Tokenizer) -> None:
+    text = "a tokenizer for 東京\t<|endoftext|>x"
+    page = ready(open_page(tokenizer.view(text).html()))
+    ids = tokenizer.encode(text)
+    spans = page.locator(".t[data-i]")
+    assert spans.count() == len(ids)
+    rank_of = {left + right: rank for rank, (left, right) in enumerate(tokenizer.merges)}
+    for index, token_id in enumerate(ids):
+        spans.nth(index).hover()
+        shown, token = facts(page), tokenizer.id_to_token(token_id)
+        assert shown["id"] == str(token_id)
+        assert shown["bytes"].startswith(token.hex(" ").upper())
+        if token in rank_of:
+            assert shown["rank"] == str(rank_of[token])
+            # The tree's leaves spell the token.
+            assert page.locator("#tree li").count() == 2 * len(token) - 1
+        assert len(token) > 1 or token in rank_of or "byte" in shown["rank"]
+    assert "東" not in page.locator(".t[data-i]").all_inner_texts()
+    assert page.locator(".t .g").count() >= 6
+    assert page.locator(".t.special[data-i]").inner_text() == "<|endoftext|>"
+
+
+def test_the_slider_replays_the_merges_of_the_definition(open_page: Opener, tokenizer: Tokenizer) -> None:
+    rank_of = {pair: rank for rank, pair in enumerate(tokenizer.merges)}
+    for word in (" tokenizers", " pretokens", "reference", " banana", " ssssssssss"):
+        page = ready(open_page(tokenizer.view(word).html()))
+        symbols = [bytes((byte,)) for byte in word.encode()]
+        expected = [list(symbols)]
+        while True:
+            found = [(rank_of[pair], at) for at, pair in enumerate(pairwise(symbols)) if pair in rank_of]
+            if not found:
+                break
+            _, at = min(found)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+            expected.append(list(symbols))
+        slider = page.locator("#step")
+        assert slider.get_attribute("max") == str(len(expected) - 1)
+        for step, wanted in enumerate(expected):
+            slider.fill(str(step))
+            shown = page.locator("#symbols small").all_inner_texts()
+            assert [tokenizer.id_to_token(int(i)) for i in shown] == wanted
+            assert f"tep {step} of" in page.locator("#said").inner_text()
+        page.locator("#back").click()
+        assert slider.input_value() == str(len(expected) - 2)
+        page.locator("#forth").click()
+        assert page.locator("#forth").is_disabled()
+
+
+def test_keys_move_and_keep(open_page: Opener, tokenizer: Tokenizer) -> None:
+    text = "the tokenizer trains\non a corpus"
+    n = tokenizer.count_tokens(text)
+    page = ready(open_page(tokenizer.view(text).html()))
+    page.locator(".t[data-i]").first.focus()
+    title = page.locator("#panel-title")
+    for key, index in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", n), ("Home", 1)):
+        page.keyboard.press(key)
+        assert title.inner_text() == f"Token {index} of {n}"
+    page.keyboard.press("Enter")
+    page.locator(".t[data-i]").nth(3).hover()
+    assert title.inner_text() == f"Token 1 of {n}", "what is kept stays"
+    assert page.locator('[aria-selected="true"]').count() == 1
+    page.keyboard.press("Escape")
+    page.locator(".t[data-i]").nth(2).hover()
+    assert title.inner_text() == f"Token 3 of {n}"
+    assert page.locator('.t[tabindex="0"]').count() == 1, "Tab reaches one token of a text"
+    label = page.locator(".t[data-i]").nth(1).get_attribute("aria-label")
+    assert label and "id " in label
+
+
+def test_a_megabyte_scrolls(open_page: Opener, tokenizer: Tokenizer, screenshot: Callable[[Any, str], None]) -> None:
+    text = ((ROOT / "README.md").read_text(encoding="utf-8") * 200)[:1_000_000]
+    page = ready(open_page(tokenizer.view(text).html()))
+    n = tokenizer.count_tokens(text)
+    for share in (0.25, 0.5, 1.0, 0.0):
+        page.evaluate("share => scrollTo(0, document.body.scrollHeight * share)", share)
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.t[data-i]')].some(t => { const b = t.getBoundingClientRect();"
+            " return b.top > 100 && b.bottom < innerHeight; })"
+        )
+        assert page.locator(".t[data-i]").count() < 20_000, "tokens out of sight have no elements"
+        if share == 0.5:
+            screenshot(page, "view-megabyte")
+    page.locator(".t[data-i]").first.focus()
+    page.keyboard.press("End")
+    assert page.locator("#panel-title").inner_text() == f"Token {n:,} of {n:,}"
+    assert page.evaluate("document.activeElement.dataset.i") == str(n - 1)
+
+
+def test_one_line_of_a_megabyte_opens(open_page: Opener, tokenizer: Tokenizer) -> None:
+    page = ready(open_page(tokenizer.view("ab" * 500_000).html()))
+    page.locator(".t[data-i]").nth(1).hover()
+    assert "replayed up to 4,096" in page.locator("#said").inner_text()
+
+
+def test_hostile_text_runs_no_script(open_page: Opener, tokenizer: Tokenizer) -> None:
+    special = tokenizer.add_special_tokens(["<img src=x onerror=document.title='owned'>"])
+    text = HOSTILE + "<img src=x onerror=document.title='owned'>"
+    page = ready(open_page(View([(HOSTILE, special)], [(HOSTILE, text)]).html()))
+    for index in range(page.locator(".t[data-i]").count()):
+        page.locator(".t[data-i]").nth(index).hover()
+    assert page.title().startswith("Tokens of ")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert "[U+202E]" in page.locator("#texts h2").inner_text()
+    assert "\u202e" not in page.locator("body").inner_text()
+    assert page.evaluate("window.owned") is None
+
+
+def test_two_tokenizers_side_by_side(open_page: Opener, tokenizer: Tokenizer, other: Tokenizer) -> None:
+    text = "the tokenizers train on documents\n" * 40
+    page = ready(open_page(tokenizer.view({"a": text}, other=other).html()))
+
+    def cuts(side: Tokenizer) -> set[tuple[int, int]]:
+        spans, at = set(), 0
+        for token_id in side.encode(text):
+            spans.add((at, at + len(side.id_to_token(token_id))))
+            at += len(side.id_to_token(token_id))
+        return spans
+
+    n_a, n_b = len(cuts(tokenizer) - cuts(other)), len(cuts(other) - cuts(tokenizer))
+    assert page.locator(".differences").inner_text() == f"tokens that differ: A {n_a}, B {n_b}"
+    assert page.locator(".t.differs[data-i]").count() == n_a + n_b
+    page.locator("section button").click()
+    assert page.evaluate("document.activeElement.classList.contains('differs')")
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.classList.contains('differs')")
+    same = ready(open_page(tokenizer.view("the cat", other=tokenizer).html()))
+    assert same.locator(".differs[data-i]").count() == 0
+
+
+def test_a_frame_of_a_notebook_shows_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
+    page = open_page(f"<!DOCTYPE html><title>notebook</title>{tokenizer.view('the cat')._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.locator(".t[data-i]").nth(1).hover()
+    assert frame.locator("#panel-title").inner_text() == "Token 2 of " + str(tokenizer.count_tokens("the cat"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", ["desktop", "phone"])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_accessibility(
+    open_page: Opener,
+    tokenizer: Tokenizer,
+    other: Tokenizer,
+    screenshot: Callable[[Any, str], None],
+    scheme: str,
+    viewport: str,
+    sides: int,
+) -> None:
+    """axe-core has no findings of any weight; contrast is among its rules."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")[:3000] + HOSTILE
+    page = ready(
+        open_page(tokenizer.view({"README.md": text}, other=other if sides == 2 else None).html(), viewport, scheme)
+    )
+    page.locator(".t[data-i]").nth(30).click()
+    screenshot(page, f"view-{sides}-{viewport}-{scheme}")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing reaches beyond the window"
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.submodule_search_locations is None:
+        pytest.skip("no browser for tests: axe_playwright_python is not installed")
+    page.evaluate(Path(spec.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8"))
+    result = page.evaluate("() => axe.run({resultTypes: ['violations']})")
+    found = [(v["id"], v["impact"], v["nodes"][0]["html"], len(v["nodes"])) for v in result["violations"]]
+    assert not found, json.dumps(found, indent=1)

@@ -1,0 +1,203 @@
+"""The view page: what it holds of texts and tokenizers, that hostile text cannot get out of it, and the command."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import SpecialTokenError, Tokenizer, pretokenize
+from pairloom.view.payload import merge_trees
+from pairloom.view.view import MOST_BYTES, View
+from tests.cli.commands import run
+from tests.formats.models import random_model
+
+HOSTILE = (
+    '</script><script>document.title="owned"</script><!-- <script> --> ]]> &lt; "\' {{data}} {{script}}'
+    " <img src=x onerror=alert(1)> \u2028\u2029 \u202egnp.exe\u202c \x00\x1b[2J \ufeff"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train("the cat ate the théâtre 東京 ab ab <script> </script>", 290, decode_errors="replace")
+
+
+def payload_of(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def text_of(payload: Any, text: int, side: int) -> str:
+    tokenizer = payload["tokenizers"][side]
+    hex_of = dict(zip(tokenizer["ids"], tokenizer["hex"], strict=True))
+    return bytes.fromhex("".join(hex_of[i] for i in payload["texts"][text]["sides"][side]["ids"])).decode()
+
+
+@pytest.mark.parametrize("text", ["", "the cat", "the cat<|endoftext|>  ate\r\n\tthéâtre 東京 😀", HOSTILE])
+@pytest.mark.parametrize("specials", ["recognise", "ordinary"])
+def test_the_page_holds_the_ids_and_the_pretokens(tokenizer: Tokenizer, text: str, specials: str) -> None:
+    view = tokenizer.view({"one": text}, specials=specials)
+    payload = payload_of(view.html())
+    side = payload["texts"][0]["sides"][0]
+    expected = tokenizer.encode(text) if specials == "recognise" else tokenizer.encode_ordinary(text)
+    assert side["ids"] == expected
+    assert text_of(payload, 0, 0) == text
+    parts = re.split(r"(<\|endoftext\|>)", text) if specials == "recognise" else [text]
+    pretokens = [p for part in parts for p in ([part.encode()] if part == "<|endoftext|>" else pretokenize(part))]
+    tokens = [tokenizer.id_to_token(i) for i in expected]
+    ends = [0]
+    for n in side["pretokens"]:
+        ends.append(ends[-1] + n)
+    assert [b"".join(tokens[first:end]) for first, end in pairwise(ends)] == pretokens
+    counts = view.counts[0]
+    assert (counts.n_bytes, counts.n_characters) == (len(text.encode()), len(text))
+    assert (counts.n_tokens, counts.n_pretokens) == ((len(expected),), (len(pretokens),))
+
+
+def test_hostile_text_and_names_stay_text(tokenizer: Tokenizer) -> None:
+    special = tokenizer.add_special_tokens(["<img src=x onerror=alert(1)>"])
+    view = View([(HOSTILE, special), ("b", tokenizer)], [(HOSTILE, HOSTILE), ("\udcff.txt", "ab")])
+    page = view.html()
+    page.encode()  # no lone surrogates
+    assert "<img" not in page
+    assert page.count("<script") == 2
+    assert page.count("</script") == 2
+    assert "<!--" not in page
+    assert "\u2028" not in page.split('id="data">')[1].split("</script>")[0]
+    assert text_of(payload_of(page), 0, 0) == HOSTILE
+    # The frame of a notebook: one attribute holds the page.
+    framed = special.view(HOSTILE)._repr_html_()
+    assert len(re.findall("[<>]", framed)) == 4
+    found = re.search(r'srcdoc="([^"]*)"', framed)
+    assert found and html.unescape(found[1]) == special.view(HOSTILE).html()
+    assert 'sandbox="allow-scripts"' in framed
+
+
+def test_only_the_own_script_and_style_may_run(tokenizer: Tokenizer) -> None:
+    page = tokenizer.view(HOSTILE).html()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    script, style = (
+        re.search(r"<script>(.*?)</script>", page, re.DOTALL),
+        re.search(r"<style>(.*?)</style>", page, re.DOTALL),
+    )
+    assert policy and script and style
+    assert "default-src 'none'" in policy[1]
+    for directive, source in (("script-src", script[1]), ("style-src", style[1])):
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy[1]
+    assert not re.search(r"https?:|innerHTML|insertAdjacentHTML|document\.write|\beval\b| on\w+=", script[1])
+    assert not re.search(r"https?:|url\(|@import", style[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_merge_trees_are_those_of_the_encoder(seed: int) -> None:
+    """Replaying the trees of its tokens, as the page does, gives every pretoken the merges of the definition."""
+    model = random_model(seed)
+    tokenizer = Tokenizer.from_model(model)
+    tokens = model.tokens()
+    nodes = merge_trees(model, tokens)
+    for token_id, (rank, left, right) in nodes.items():
+        assert tokens[token_id] == tokens[left] + tokens[right]
+        if model.rule == "pairs":
+            assert model.merges[rank].tolist() == [left, right, token_id]
+        else:
+            assert rank == token_id
+        for part in (left, right):
+            assert part in nodes or len(tokens[part]) == 1
+    present = {token[0] for token in tokens.values() if len(token) == 1}
+    for token_id, token in tokens.items():
+        if token_id in nodes or not present.issuperset(token) or len(token) == 1:
+            continue
+        # No merging makes it: where the encoder gives it for its own text, that is by looking it up, which it does
+        # under ignore_merges and, as tiktoken does, under ranks.
+        try:
+            alone = tokenizer.encode_ordinary(token.decode())
+        except UnicodeDecodeError:
+            continue
+        assert alone != [token_id] or model.ignore_merges or model.rule == "ranks"
+
+
+def test_two_tokenizers_and_several_texts(tokenizer: Tokenizer) -> None:
+    other = Tokenizer.train("other", 256, pattern="o200k")
+    view = tokenizer.view(["the cat", "ab ab"], other=other)
+    payload = payload_of(view.html())
+    assert [text["name"] for text in payload["texts"]] == ["text 1", "text 2"]
+    assert [text_of(payload, 0, 0), text_of(payload, 0, 1), text_of(payload, 1, 1)] == ["the cat", "the cat", "ab ab"]
+    assert view.counts[1].n_tokens == (tokenizer.count_tokens("ab ab"), 5)
+    assert (
+        repr(view) == f"View(2 texts, {tokenizer.count_tokens('the cat') + view.counts[1].n_tokens[0]} and 12 tokens)"
+    )
+
+
+def test_wrong_arguments_are_refused(tokenizer: Tokenizer) -> None:
+    with pytest.raises(ValueError, match="more than 8 MB"):
+        tokenizer.view("a" * (MOST_BYTES + 1))
+    with pytest.raises(TypeError, match=r"the text 'text 2' must be a str, not bytes"):
+        tokenizer.view(["a", b"b"])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="other must be a Tokenizer"):
+        tokenizer.view("a", other="gpt2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="specials must be one of"):
+        tokenizer.view("a", specials="some")
+    with pytest.raises(SpecialTokenError):
+        tokenizer.view("a<|endoftext|>", specials="error")
+    with pytest.raises(UnicodeEncodeError):
+        tokenizer.view("\ud800")
+
+
+@pytest.fixture
+def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
+    path = tmp_path / "model.json"
+    tokenizer.save(path)
+    return path
+
+
+def test_the_command_writes_a_page(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "ab"}\n{"text": "<b>"}\n', encoding="utf-8")
+    page = tmp_path / "page.html"
+    inputs = (tmp_path / "a.txt", tmp_path / "b.jsonl")
+    done = run("view", "--model", model, "--text", "one", "--input", *inputs, "--output", page)
+    assert done == (0, "", "")
+    texts = payload_of(page.read_text(encoding="utf-8"))["texts"]
+    assert [Path(text["name"]).name for text in texts] == [
+        "text 1", "a.txt", "b.jsonl, document 1", "b.jsonl, document 2",
+    ]  # fmt: skip
+    again = run("view", "--model", model, "--text", "one", "--output", page)
+    assert again.status == 1 and "exists" in again.err
+    assert run("view", "--model", model, "--model", model, "--text", "two", "--output", page, "--force").status == 0
+    assert len(payload_of(page.read_text(encoding="utf-8"))["tokenizers"]) == 2
+
+
+def test_the_command_prints_the_page_without_an_output(model: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pairloom", "view", "--model", model, "--text", "the cat"],
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith(b"<!DOCTYPE html>") and not done.stderr
+
+
+def test_the_command_refuses_wrong_usage(model: Path, tmp_path: Path) -> None:
+    big = tmp_path / "big.txt"
+    big.write_bytes(b"a" * (MOST_BYTES + 1))
+    cases: list[tuple[list[str | Path], int, str]] = [
+        (["--model", model], 2, "--text or --input"),
+        (["--model", model, "--text", "a", "--open"], 2, "--output FILE"),
+        (["--model", model, "--model", model, "--model", model, "--text", "a"], 2, "once or twice"),
+        (["--model", model, "--input", big], 1, f"--max-bytes {MOST_BYTES}"),
+        (["--model", tmp_path / "absent.json", "--text", "a"], 1, "absent.json"),
+    ]
+    for arguments, status, message in cases:
+        done = run("view", *arguments)
+        assert done.status == status and message in done.err, done
