@@ -3,7 +3,11 @@
 //! [`Text::utf8`] converts to UTF-8 in a buffer that is reused from text to text, so that it stays in the cache.
 //! [`from_utf8()`] converts back to characters of the wanted width.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod from_utf8;
+#[cfg(target_arch = "x86_64")]
+mod shuffles;
 mod to_utf8;
 mod units;
 
@@ -98,105 +102,4 @@ pub(crate) fn prefetch_first<U>(units: &[U], n_bytes: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::to_utf8::to_utf8_portable;
-    use super::*;
-    use crate::error::Error;
-    use std::mem::MaybeUninit;
-
-    fn utf8(text: Characters<'_>) -> String {
-        text.utf8(&mut String::new()).unwrap().to_owned()
-    }
-
-    #[test]
-    fn utf8_of_every_character_in_every_width_is_exact() {
-        let all: Vec<char> = (0..=char::MAX as u32).filter_map(char::from_u32).collect();
-        // Mixed, so that characters of all lengths meet at all positions of a vector.
-        for stride in [1, 7919, 65_537] {
-            let n = all.len();
-            let mixed: Vec<char> = (0..n).map(|i| all[i * stride % n]).collect();
-            let four: Vec<u32> = mixed.iter().map(|&c| c as u32).collect();
-            assert_eq!(utf8(Characters::Ucs4(&four)), mixed.iter().collect::<String>());
-            let two: Vec<u16> = four.iter().filter_map(|&c| u16::try_from(c).ok()).collect();
-            let expected: String = mixed.iter().filter(|&&c| (c as u32) < 1 << 16).collect();
-            assert_eq!(utf8(Characters::Ucs2(&two)), expected);
-            let one: Vec<u8> = two.iter().filter_map(|&c| u8::try_from(c).ok()).collect();
-            let expected: String = one.iter().map(|&c| char::from(c)).collect();
-            assert_eq!(utf8(Characters::Latin1(&one)), expected);
-        }
-    }
-
-    fn converted<U: Unit>(text: &str) -> Vec<u32> {
-        let (n_characters, largest) = measure(text);
-        assert!(text.chars().all(|character| u32::from(character) <= largest));
-        let mut units = vec![MaybeUninit::new(U::default()); n_characters];
-        from_utf8(text, &mut units);
-        // SAFETY: `vec!` initialised all of them.
-        units.into_iter().map(|unit| unsafe { unit.assume_init() }.into()).collect()
-    }
-
-    #[test]
-    fn from_utf8_of_every_character_in_every_width_is_exact() {
-        for stride in [1, 7919, 65_537] {
-            let all: Vec<char> = (0..=char::MAX as u32).filter_map(char::from_u32).collect();
-            let n = all.len();
-            let mixed: Vec<char> = (0..n).map(|i| all[i * stride % n]).collect();
-            for (largest, width) in [(0x7f, 1), (0xff, 1), (0xffff, 2), (0x0010_ffff, 4)] {
-                let text: String = mixed.iter().filter(|&&character| character as u32 <= largest).collect();
-                let expected: Vec<u32> = text.chars().map(u32::from).collect();
-                assert_eq!(measure(&text), (expected.len(), largest));
-                let found = match width {
-                    1 => converted::<u8>(&text),
-                    2 => converted::<u16>(&text),
-                    _ => converted::<u32>(&text),
-                };
-                assert!(found == expected, "{largest:x}");
-            }
-        }
-    }
-
-    #[test]
-    fn from_utf8_of_every_length_is_exact() {
-        let text = "abcdefghij é߿ࠀ中￿x klmnopqrstuvwxyz 𐀀😀z 0123456789".repeat(6);
-        for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
-            let expected: Vec<u32> = text[..at].chars().map(u32::from).collect();
-            assert_eq!(converted::<u32>(&text[..at]), expected);
-            let expected: Vec<u32> = text[at..].chars().map(u32::from).collect();
-            assert_eq!(converted::<u32>(&text[at..]), expected);
-        }
-    }
-
-    #[test]
-    fn utf8_of_every_length_equals_the_portable_conversion() {
-        let text = "a\0é߿ࠀ中￿x𐀀😀z".repeat(6);
-        let characters: Vec<u32> = text.chars().map(u32::from).collect();
-        for n in 0..characters.len() {
-            let expected: String = text.chars().take(n).collect();
-            assert_eq!(utf8(Characters::Ucs4(&characters[..n])), expected);
-            let mut portable = Vec::new();
-            to_utf8_portable(&characters[..n], &mut portable).unwrap();
-            assert_eq!(portable, expected.as_bytes());
-        }
-    }
-
-    #[test]
-    fn utf8_of_surrogates_and_large_numbers_fails() {
-        let refused = |text: Characters<'_>| {
-            let mut buffer = "x".to_owned();
-            let is_refused = matches!(text.utf8(&mut buffer), Err(Error::NotCharacters));
-            is_refused && buffer.is_empty()
-        };
-        for unit in [0xd800, 0xdfff] {
-            for n_before in [0, 1, 15, 16, 40] {
-                let two = [vec![0x61; n_before], vec![unit, 0x61]].concat();
-                let four: Vec<u32> = two.iter().copied().map(u32::from).collect();
-                assert!(refused(Characters::Ucs2(&two)));
-                assert!(refused(Characters::Ucs4(&four)));
-                assert!(to_utf8_portable(&two, &mut Vec::new()).is_err());
-            }
-        }
-        assert!(refused(Characters::Ucs4(&[0x0011_0000])));
-        assert!(refused(Characters::Ucs4(&[u32::MAX])));
-        assert!(!refused(Characters::Ucs2(&[0xd7ff, 0xe000])));
-    }
-}
+mod tests;

@@ -1,111 +1,70 @@
 //! Code points -> UTF-8.
 //!
-//! With AVX-512 (VBMI2) sixteen characters at a time: each is expanded to four bytes, and the unused ones are removed by
-//! one compress instruction.
+//! With AVX2 eight characters at a time (`avx2.rs`). That is faster than sixteen at a time with the compress instruction of
+//! AVX-512 (docs/decisions/encoder.md), so both tiers do it.
 
-use super::units::{STEP_BYTES, Unit};
 #[cfg(target_arch = "x86_64")]
+use super::avx2;
+use super::units::Unit;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-#[cfg(target_arch = "x86_64")]
-use crate::prefetch::prefetch;
-
-/// Characters converted at a time.
-#[cfg(target_arch = "x86_64")]
-const LANES: usize = 16;
 
 /// The prefetch distance: hardware prefetchers stop at page boundaries and do not foresee where a text begins.
 pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
+/// What may be written behind the UTF-8.
+const SLACK_BYTES: usize = 64;
+
 /// Replaces `text` by the UTF-8 of `units`.
 pub(super) fn to_utf8<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
-    text.clear();
-    // SAFETY: only the UTF-8 of characters is appended to the empty string; on error it is empty again.
-    let out = unsafe { text.as_mut_vec() };
-    out.grow(units.len() * U::MAX_BYTES + STEP_BYTES, "a text")?;
-    #[cfg(target_arch = "x86_64")]
-    if CpuTier::best().has_avx512() {
-        // SAFETY: the AVX-512 tier has all features that the function is compiled for; `out` is empty and has the capacity.
-        return unsafe { to_utf8_avx512(units, out) };
-    }
-    to_utf8_portable(units, out)
+    to_utf8_by(CpuTier::best(), units, text)
 }
 
-/// Converts one character at a time.
-pub(super) fn to_utf8_portable<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()> {
-    let mut buffer = [0; 4];
-    for &unit in units {
-        let Some(character) = char::from_u32(unit.into()) else {
-            out.clear();
-            return Err(Error::NotCharacters);
-        };
-        out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
-    }
+/// The same by the instructions of `tier`, which the processor has.
+pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String) -> Result<()> {
+    text.clear();
+    // SAFETY: only the UTF-8 of characters is appended to the empty string; on error it is empty still.
+    let out = unsafe { text.as_mut_vec() };
+    out.grow(units.len() * U::MAX_BYTES + SLACK_BYTES, "a text")?;
+    let begin = out.as_mut_ptr();
+    // SAFETY: the processor has the tier, and there is room for the longest UTF-8 of all units and the slack.
+    let n_bytes = unsafe {
+        match tier {
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx2 | CpuTier::Avx512 => avx2::to_utf8(units, begin),
+            CpuTier::Portable => to_utf8_portable(units, begin),
+        }
+    };
+    // SAFETY: so many bytes were written, within the capacity.
+    unsafe { out.set_len(n_bytes.ok_or(Error::NotCharacters)?) };
     Ok(())
 }
 
-/// Converts sixteen characters at a time.
+/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
 ///
 /// # Safety
-/// The processor has the features of [`CpuTier::Avx512`]. `out` is empty and has capacity for `U::MAX_BYTES` for each
-/// unit and a step more.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt,bmi2")]
-unsafe fn to_utf8_avx512<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()> {
-    use std::arch::x86_64::{
-        __m512i, _mm_storeu_si128, _mm512_and_si512 as and, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask,
-        _mm512_cmpgt_epu32_mask, _mm512_cvtepi32_epi8, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi8,
-        _mm512_or_si512 as or, _mm512_set1_epi32 as all, _mm512_slli_epi32 as left,
-        _mm512_srli_epi32 as right, _mm512_storeu_si512, _mm512_test_epi8_mask,
-    };
-    let begin = out.as_mut_ptr();
-    // Surrogates and numbers above U+10FFFF are collected in `invalid` and reported at the end.
-    let (mut n_written, mut invalid) = (0, 0);
-    for chunk in units.chunks(LANES) {
-        prefetch(chunk.as_ptr().wrapping_byte_add(AHEAD_BYTES));
-        let mask = (u32::MAX >> (32 - chunk.len())) as u16;
-        // SAFETY: the mask selects the units of the chunk.
-        let character: __m512i = unsafe { U::load(chunk.as_ptr(), mask) };
-        let is_multibyte = _mm512_cmpge_epu32_mask(character, all(0x80));
-        if is_multibyte == 0 {
-            // SAFETY: as below.
-            unsafe { _mm_storeu_si128(begin.add(n_written).cast(), _mm512_cvtepi32_epi8(character)) };
+/// `U::MAX_BYTES` for each unit and [`SLACK_BYTES`] more can be written at `out`.
+#[inline]
+pub(super) unsafe fn to_utf8_portable<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
+    let mut n_written = 0;
+    for chunk in units.chunks(16) {
+        if chunk.iter().fold(0, |all, &unit| all | unit.into()) < 0x80 {
+            for (index, &unit) in chunk.iter().enumerate() {
+                // SAFETY: there is room for a byte of each unit of the chunk.
+                unsafe { out.add(n_written + index).write(unit.into() as u8) };
+            }
             n_written += chunk.len();
             continue;
         }
-        if U::MAX_BYTES > 2 {
-            invalid |= _mm512_cmpeq_epi32_mask(right::<11>(character), all(0xd800 >> 11));
+        for &unit in chunk {
+            let character = char::from_u32(unit.into())?;
+            let mut bytes = [0; 4];
+            character.encode_utf8(&mut bytes);
+            // SAFETY: there is room for the longest UTF-8 of the units up to here and the slack.
+            unsafe { out.add(n_written).cast::<[u8; 4]>().write_unaligned(bytes) };
+            n_written += character.len_utf8();
         }
-        if U::MAX_BYTES > 3 {
-            invalid |= _mm512_cmpgt_epu32_mask(character, all(char::MAX as i32));
-        }
-        let low_six = all(0x3f);
-        // Six bits in each byte: the lowest six bits of the code point in the highest byte, the next below it, and so on.
-        let split = or(
-            or(right::<18>(character), left::<8>(and(right::<12>(character), low_six))),
-            or(left::<16>(and(right::<6>(character), low_six)), left::<24>(and(character, low_six))),
-        );
-        let mut bytes = _mm512_mask_mov_epi32(character, is_multibyte, or(right::<16>(split), all(0x80c0)));
-        let steps = [
-            // Shifted so that the lead byte is lowest, with the marker bits of each byte.
-            (0x800, or(right::<8>(split), all(0x0080_80e0))),
-            (0x1_0000, or(split, all(0x8080_80f0_u32 as i32))),
-        ];
-        for (from, encoded) in steps {
-            bytes = _mm512_mask_mov_epi32(bytes, _mm512_cmpge_epu32_mask(character, all(from)), encoded);
-        }
-        // Used bytes are not zero, except the lowest byte of U+0000.
-        let lanes = u64::MAX >> (64 - 4 * chunk.len());
-        let kept = (_mm512_test_epi8_mask(bytes, bytes) | 0x1111_1111_1111_1111) & lanes;
-        // SAFETY: at most `U::MAX_BYTES` for each earlier unit were written, so the capacity leaves a step.
-        unsafe { _mm512_storeu_si512(begin.add(n_written).cast(), _mm512_maskz_compress_epi8(kept, bytes)) };
-        n_written += kept.count_ones() as usize;
     }
-    if invalid != 0 {
-        return Err(Error::NotCharacters);
-    }
-    // SAFETY: the first `n_written` bytes were written, within the capacity.
-    unsafe { out.set_len(n_written) };
-    Ok(())
+    Some(n_written)
 }
