@@ -112,6 +112,23 @@ impl Batch {
         hasher: KeyHasher,
         table: &mut LocalTable,
         text: &PaddedText<'_>,
+        start: usize,
+        ends: &[usize],
+    ) -> usize {
+        // Only the last batch of a text is near its end.
+        match ends.last() {
+            Some(&end) if text.is_inside(end) => self.load_at::<H, true>(hasher, table, text, start, ends),
+            _ => self.load_at::<H, false>(hasher, table, text, start, ends),
+        }
+    }
+
+    /// The same. `INSIDE` promises that the text goes on behind each pretoken ([`PaddedText::is_inside`]).
+    #[inline(always)]
+    fn load_at<H: HashKey, const INSIDE: bool>(
+        &mut self,
+        hasher: KeyHasher,
+        table: &mut LocalTable,
+        text: &PaddedText<'_>,
         mut start: usize,
         ends: &[usize],
     ) -> usize {
@@ -122,7 +139,7 @@ impl Batch {
         for &end in ends.iter().take(BATCH_SIZE) {
             if end - start <= MAX_BYTES {
                 // SAFETY: both callers have the instructions of `H`.
-                let hash = unsafe { text.load::<H>(hasher, start, end, &mut self.keys[n_keys]) };
+                let hash = unsafe { text.load::<H, INSIDE>(hasher, start, end, &mut self.keys[n_keys]) };
                 prefetch(lines.wrapping_add(hash as usize & mask));
                 self.hashes[n_keys] = hash;
                 n_keys += 1;

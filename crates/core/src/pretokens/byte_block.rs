@@ -1,17 +1,32 @@
 //! 64 bytes in vector registers, and the questions a scanner asks of them.
 //!
-//! Three implementations answer alike: AVX-512, AVX2 and portable 64-bit words, one for each [`CpuTier`](crate::cpu::CpuTier).
+//! Implementations answer alike: AVX-512 and AVX2 for their [`CpuTier`](crate::cpu::CpuTier)s; for the others SSE2 or NEON,
+//! which all processors of their architecture have; elsewhere 64-bit words.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod classes;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
+#[cfg(any(test, not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))))]
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 
-pub(super) use portable::Words;
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512};
+
+/// What every processor of the architecture has.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(super) type Baseline = neon::Neon;
+/// What every processor of the architecture has.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Baseline = sse2::Sse2;
+/// What every processor has.
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+pub(super) type Baseline = portable::Words;
 
 /// 64 bytes. Answers are masks: bit i speaks of byte i.
 ///
@@ -119,13 +134,14 @@ mod tests {
 
     #[test]
     fn every_tier_gives_the_same_masks() {
+        check::<portable::Words>();
         for tier in CpuTier::available() {
             match tier {
                 #[cfg(target_arch = "x86_64")]
                 CpuTier::Avx512 => check::<Avx512>(),
                 #[cfg(target_arch = "x86_64")]
                 CpuTier::Avx2 => check::<Avx2>(),
-                CpuTier::Portable => check::<Words>(),
+                _ => check::<Baseline>(),
             }
         }
     }

@@ -248,20 +248,26 @@ impl<'a> PaddedText<'a> {
         PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_begin, tail }
     }
 
-    /// Loads the key of the short pretoken from `start` to `end`; returns its hash.
+    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`, and so before it.
+    #[inline(always)]
+    pub(crate) fn is_inside(&self, offset: usize) -> bool {
+        offset < self.whole_end
+    }
+
+    /// Loads the key of the short pretoken from `start` to `end`; returns its hash. For a longer one both mean nothing.
     ///
     /// # Safety
-    /// As for [`HashKey::hash`].
+    /// As for [`HashKey::hash`]. `start` is within the text, and with `INSIDE` inside as [`is_inside`](Self::is_inside) says.
     #[inline(always)]
-    pub(crate) unsafe fn load<H: HashKey>(
+    pub(crate) unsafe fn load<H: HashKey, const INSIDE: bool>(
         &self,
         hasher: KeyHasher,
         start: usize,
         end: usize,
         key: &mut PretokenKey,
     ) -> u64 {
-        debug_assert!(start <= end && end <= self.text.len());
-        let bytes = if start < self.whole_end {
+        debug_assert!(start <= end && end <= self.text.len() && (!INSIDE || self.is_inside(start)));
+        let bytes = if INSIDE || self.is_inside(start) {
             self.text.as_ptr().wrapping_add(start)
         } else {
             self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
@@ -285,7 +291,7 @@ mod tests {
                 let mut key = PretokenKey::EMPTY;
                 let hasher = KeyHasher::new(CpuTier::Portable);
                 // SAFETY: every processor can multiply.
-                let hash = unsafe { padded.load::<Folded>(hasher, start, end, &mut key) };
+                let hash = unsafe { padded.load::<Folded, false>(hasher, start, end, &mut key) };
                 assert_eq!(hash, hasher.hash(key));
                 assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
                 assert_eq!(&key.padded()[..key.n_bytes()], &text[start..end]);

@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 #[cfg(target_arch = "x86_64")]
 use super::byte_block::{Avx2, Avx512};
-use super::byte_block::{Block, Words};
+use super::byte_block::{Baseline, Block};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, class_at};
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::CpuTier;
@@ -104,8 +104,8 @@ impl Text<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 => unsafe { skip_avx2(self.text, at, members) },
-            // SAFETY: every processor has the instructions of `Words`.
-            CpuTier::Portable => unsafe { skip_windows::<Words, M>(self.text, at, members) },
+            // SAFETY: every processor has these.
+            _ => unsafe { skip_windows::<Baseline, M>(self.text, at, members) },
         };
         match at {
             Ok(end) => end,

@@ -89,8 +89,8 @@ pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut 
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         CpuTier::Avx2 => unsafe { fill_avx2(rules, text, from, ends) },
-        // SAFETY: as above.
-        CpuTier::Portable => unsafe { fill_by::<byte_block::Words, R>(rules, text, from, ends) },
+        // SAFETY: every processor has these.
+        _ => unsafe { fill_by::<byte_block::Baseline, R>(rules, text, from, ends) },
     }
     Ok(())
 }

@@ -76,28 +76,51 @@ pub(in crate::encoder) trait Lookup {
 /// # Safety
 /// As for that function.
 #[inline(always)]
-unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, mut start: usize, ends: &[usize]) {
+unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+    // SAFETY: the caller's promise is the same.
+    unsafe {
+        // Only the last batch of a text is near its end.
+        batch.long = match ends.last() {
+            Some(&end) if query.text.is_inside(end) => look_up_at::<H, true>(batch, query, start, ends),
+            _ => look_up_at::<H, false>(batch, query, start, ends),
+        };
+    }
+    let mut left = batch.long;
+    while left != 0 {
+        let index = left.trailing_zeros() as usize % BATCH;
+        left &= left - 1;
+        let begin = if index == 0 { start } else { ends[index - 1] };
+        let key = PretokenKey::of_long(&query.text.text[begin..ends[index]], query.hasher);
+        batch.keys[index] = key;
+        // SAFETY: the caller vouches for the instructions.
+        batch.slots[index] = unsafe { H::hash(query.hasher, key) } as u32;
+        prefetch(query.table.bucket(batch.slots[index]));
+    }
+}
+
+/// The same, with wrong keys and slots for long pretokens, of which it returns a bit each. `INSIDE` promises that the text
+/// goes on behind each pretoken ([`PaddedText::is_inside`]).
+///
+/// # Safety
+/// As for that function.
+#[inline(always)]
+unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
+    batch: &mut Batch,
+    query: &Query<'_>,
+    mut start: usize,
+    ends: &[usize],
+) -> u64 {
     let Query { hasher, table, text } = *query;
     let mut long = 0;
-    for (index, (&end, (key, slot))) in
-        ends.iter().zip(batch.keys.iter_mut().zip(&mut batch.slots)).enumerate()
-    {
-        let is_long = end - start > MAX_BYTES;
-        long |= u64::from(is_long) << index;
-        // SAFETY: the caller vouches for the instructions.
-        let hash = unsafe {
-            if is_long {
-                *key = PretokenKey::of_long(&text.text[start..end], hasher);
-                H::hash(hasher, *key)
-            } else {
-                text.load::<H>(hasher, start, end, key)
-            }
-        };
-        *slot = hash as u32;
+    let room = batch.keys.iter_mut().zip(&mut batch.slots);
+    for (index, (&end, (key, slot))) in ends.iter().zip(room).enumerate() {
+        long |= u64::from(end - start > MAX_BYTES) << index;
+        // SAFETY: the caller vouches for the instructions and for the text.
+        *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32;
         prefetch(table.bucket(*slot));
         start = end;
     }
-    batch.long = long;
+    long
 }
 
 /// What every processor has.

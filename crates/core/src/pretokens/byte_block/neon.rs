@@ -1,0 +1,83 @@
+//! 64 bytes in four NEON registers, which every 64-bit ARM processor has.
+//!
+//! There is no instruction that gathers a bit of each byte: each byte's answer keeps the bit that is its place among eight,
+//! and three pairwise additions put them side by side.
+
+use std::arch::aarch64::*;
+
+use super::{Block, write_offsets_scalar};
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Neon([uint8x16_t; 4]);
+
+impl Neon {
+    /// A bit for each byte of four quarters, whose bytes are 0xff or 0.
+    #[inline(always)]
+    fn gather(quarters: [uint8x16_t; 4]) -> u64 {
+        // SAFETY: every aarch64 processor has NEON.
+        unsafe {
+            let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
+            let [a, b, c, d] = quarters.map(|quarter| vandq_u8(quarter, places));
+            let sums = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
+            vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
+        }
+    }
+}
+
+#[inline(always)]
+fn all(byte: u8) -> uint8x16_t {
+    // SAFETY: every aarch64 processor has NEON.
+    unsafe { vdupq_n_u8(byte) }
+}
+
+impl Block for Neon {
+    #[inline(always)]
+    unsafe fn load(bytes: *const u8) -> Self {
+        // SAFETY: the caller vouches for 64 readable bytes.
+        Neon([0, 16, 32, 48].map(|at| unsafe { vld1q_u8(bytes.add(at)) }))
+    }
+
+    #[inline(always)]
+    fn or(self, bits: u8) -> Self {
+        // SAFETY: every aarch64 processor has NEON.
+        Neon(self.0.map(|quarter| unsafe { vorrq_u8(quarter, all(bits)) }))
+    }
+
+    #[inline(always)]
+    fn equal(self, byte: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(self.0.map(|quarter| unsafe { vceqq_u8(quarter, all(byte)) }))
+    }
+
+    #[inline(always)]
+    fn within(self, first: u8, last: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(
+            self.0.map(|quarter| unsafe { vcleq_u8(vsubq_u8(quarter, all(first)), all(last - first)) }),
+        )
+    }
+
+    #[inline(always)]
+    fn high(self) -> u64 {
+        self.at_least(0x80)
+    }
+
+    #[inline(always)]
+    fn at_least(self, least: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(self.0.map(|quarter| unsafe { vcgeq_u8(quarter, all(least)) }))
+    }
+
+    #[inline(always)]
+    fn any_of(self, bits: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(self.0.map(|quarter| unsafe { vtstq_u8(quarter, all(bits)) }))
+    }
+
+    #[inline(always)]
+    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { write_offsets_scalar(bits, base, out) }
+    }
+}

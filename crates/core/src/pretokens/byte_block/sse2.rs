@@ -1,0 +1,81 @@
+//! 64 bytes in four SSE2 registers, which every x86-64 processor has.
+
+use std::arch::x86_64::*;
+
+use super::{Block, write_offsets_scalar};
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Sse2([__m128i; 4]);
+
+impl Sse2 {
+    /// The top bits of the bytes of four quarters.
+    #[inline(always)]
+    fn gather(quarters: [__m128i; 4]) -> u64 {
+        // SAFETY: every x86-64 processor has SSE2.
+        let [a, b, c, d] = quarters.map(|quarter| unsafe { _mm_movemask_epi8(quarter) } as u64);
+        a | b << 16 | c << 32 | d << 48
+    }
+}
+
+#[inline(always)]
+fn all(byte: u8) -> __m128i {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { _mm_set1_epi8(byte as i8) }
+}
+
+impl Block for Sse2 {
+    #[inline(always)]
+    unsafe fn load(bytes: *const u8) -> Self {
+        // SAFETY: the caller vouches for 64 readable bytes.
+        Sse2([0, 16, 32, 48].map(|at| unsafe { _mm_loadu_si128(bytes.add(at).cast()) }))
+    }
+
+    #[inline(always)]
+    fn or(self, bits: u8) -> Self {
+        // SAFETY: every x86-64 processor has SSE2.
+        Sse2(self.0.map(|quarter| unsafe { _mm_or_si128(quarter, all(bits)) }))
+    }
+
+    #[inline(always)]
+    fn equal(self, byte: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, all(byte)) }))
+    }
+
+    #[inline(always)]
+    fn within(self, first: u8, last: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(self.0.map(|quarter| unsafe {
+            let from_first = _mm_sub_epi8(quarter, all(first));
+            _mm_cmpeq_epi8(from_first, _mm_min_epu8(from_first, all(last - first)))
+        }))
+    }
+
+    #[inline(always)]
+    fn high(self) -> u64 {
+        Self::gather(self.0)
+    }
+
+    #[inline(always)]
+    fn at_least(self, least: u8) -> u64 {
+        // SAFETY: as above.
+        Self::gather(
+            self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, _mm_max_epu8(quarter, all(least))) }),
+        )
+    }
+
+    #[inline(always)]
+    fn any_of(self, bits: u8) -> u64 {
+        // SAFETY: as above.
+        !Self::gather(
+            self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(_mm_and_si128(quarter, all(bits)), all(0)) }),
+        )
+    }
+
+    #[inline(always)]
+    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { write_offsets_scalar(bits, base, out) }
+    }
+}
