@@ -6,9 +6,9 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
+use super::portable;
 use super::shuffles::{N_PICKED, PICKS, index};
-use super::to_utf8::{AHEAD_BYTES, to_utf8_portable};
-use super::units::Unit;
+use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
 
 /// Characters of a block, and bytes of UTF-8 in a block.
@@ -44,7 +44,7 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
             n_written += half_to_utf8::<U>(load_8(rest.as_ptr()), out.add(n_written), &mut invalid);
             rest = &rest[BLOCK / 2..];
         }
-        n_written += to_utf8_portable(rest, out.add(n_written))?;
+        n_written += portable::to_utf8(rest, out.add(n_written))?;
     }
     (_mm256_testz_si256(invalid, invalid) != 0).then_some(n_written)
 }

@@ -6,6 +6,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod from_utf8;
+mod portable;
 #[cfg(target_arch = "x86_64")]
 mod shuffles;
 mod to_utf8;
@@ -14,7 +15,8 @@ mod units;
 pub use from_utf8::{from_utf8, measure, valid};
 pub use units::Unit;
 
-use to_utf8::{AHEAD_BYTES, to_utf8};
+use to_utf8::to_utf8;
+use units::AHEAD_BYTES;
 
 use crate::error::Result;
 use crate::prefetch::prefetch;

@@ -51,7 +51,7 @@ struct Numbers(u64);
 impl Numbers {
     fn below(&mut self, limit: u32) -> u32 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        ((self.0 >> 32) * u64::from(limit) >> 32) as u32
+        (((self.0 >> 32) * u64::from(limit)) >> 32) as u32
     }
 
     /// A character of `n_bytes` bytes at most, as often at an edge of its length as within.

@@ -5,13 +5,11 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
+use super::portable;
 use super::units::Unit;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-
-/// The prefetch distance: hardware prefetchers stop at page boundaries and do not foresee where a text begins.
-pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
 /// What may be written behind the UTF-8.
 const SLACK_BYTES: usize = 64;
@@ -33,38 +31,10 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::to_utf8(units, begin),
-            CpuTier::Portable => to_utf8_portable(units, begin),
+            CpuTier::Portable => portable::to_utf8(units, begin),
         }
     };
     // SAFETY: so many bytes were written, within the capacity.
     unsafe { out.set_len(n_bytes.ok_or(Error::NotCharacters)?) };
     Ok(())
-}
-
-/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
-///
-/// # Safety
-/// `U::MAX_BYTES` for each unit and [`SLACK_BYTES`] more can be written at `out`.
-#[inline]
-pub(super) unsafe fn to_utf8_portable<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
-    let mut n_written = 0;
-    for chunk in units.chunks(16) {
-        if chunk.iter().fold(0, |all, &unit| all | unit.into()) < 0x80 {
-            for (index, &unit) in chunk.iter().enumerate() {
-                // SAFETY: there is room for a byte of each unit of the chunk.
-                unsafe { out.add(n_written + index).write(unit.into() as u8) };
-            }
-            n_written += chunk.len();
-            continue;
-        }
-        for &unit in chunk {
-            let character = char::from_u32(unit.into())?;
-            let mut bytes = [0; 4];
-            character.encode_utf8(&mut bytes);
-            // SAFETY: there is room for the longest UTF-8 of the units up to here and the slack.
-            unsafe { out.add(n_written).cast::<[u8; 4]>().write_unaligned(bytes) };
-            n_written += character.len_utf8();
-        }
-    }
-    Some(n_written)
 }

@@ -1,5 +1,8 @@
 //! Code points of one, two or four bytes.
 
+/// The prefetch distance: hardware prefetchers stop at page boundaries and do not foresee where a text begins.
+pub(super) const AHEAD_BYTES: usize = 1 << 10;
+
 /// A code point in some width.
 pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
     /// The most bytes of UTF-8 of a code point in this width.
