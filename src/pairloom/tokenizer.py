@@ -33,11 +33,13 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.streams import is_stream
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, config_of, literal_of
 from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
 from pairloom.patterns import pattern_name, pattern_text
+from pairloom.post_processing import PostProcessor, post_processor_of
 from pairloom.training.config import TrainingConfig
 from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
@@ -68,7 +70,7 @@ class Tokenizer:
     warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
     """
 
-    __slots__ = ("_config", "_core", "_lengths", "_model", "_policies")
+    __slots__ = ("_config", "_core", "_lengths", "_model", "_policies", "_post_processor")
 
     def __init__(
         self,
@@ -92,6 +94,7 @@ class Tokenizer:
     def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
         self._model = model
         self._config = config
+        self._post_processor: PostProcessor | None = None
         self._lengths: npt.NDArray[np.int64] | None = None
         self._policies: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
         self._core = _core.Encoder(
@@ -385,18 +388,44 @@ class Tokenizer:
         self._warn_of_decode_errors("a tokenizers.Tokenizer")
         return formats.huggingface.to_huggingface(self._model)
 
+    def as_huggingface(self) -> HuggingFaceTokenizer:
+        """An object that behaves as tokenizers.Tokenizer for encoding and decoding and runs on this tokenizer.
+
+        The library is not needed. Raises FormatError for a post-processor that cannot be run.
+        """
+        return HuggingFaceTokenizer(self)
+
     def _warn_of_decode_errors(self, what: str) -> None:
         if self.decode_errors != "replace":
             warn(f'{what} decodes malformed bytes with "replace"; this tokenizer has {self.decode_errors!r}')
 
     # Encoding ---------------------------------------------------------------------------------------------------
 
-    def encode(self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()) -> list[int]:
-        """The ids of `text`, special tokens recognised.
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> list[int]:
+        """The ids of `text`, special tokens recognised; with `pair`, those of both texts.
 
+        add_special_tokens: put around them what the post-processor of a tokenizer.json says (BOS, EOS).
         allowed_special: which special tokens become their id, "all" by default; the others are plain text.
         disallowed_special: special tokens that raise SpecialTokenError; "all" means all minus the allowed.
         """
+        if pair is not None or add_special_tokens is not False:
+            check_bool("add_special_tokens", add_special_tokens)
+            policy = self._policy(allowed_special, disallowed_special)
+            ids = self._core.encode(text, policy)
+            second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
+            if not add_special_tokens:
+                return ids + (second or [])
+            if self._post_processor is None:
+                self._post_processor = post_processor_of(self._model.post_processor)
+            return self._post_processor.surrounded(ids, second)
         if allowed_special == "all" and not disallowed_special:
             return self._core.encode(text)
         return self._core.encode(text, self._policy(allowed_special, disallowed_special))
@@ -485,7 +514,7 @@ class Tokenizer:
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 
     def _lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
-        """The bytes of each of the ids, which must be known."""
+        """The number of bytes of each of the ids, which must be known."""
         if self._lengths is None:
             self._lengths = self._core.token_byte_lengths()
         return self._lengths[np.asarray(ids, np.int64)]
@@ -866,7 +895,7 @@ class Tokenizer:
     def post_processor(self) -> str | None:
         """What HuggingFace adds around a text on request, as the JSON of a tokenizer.json; None if nothing.
 
-        It is kept for saving as a tokenizer.json and changes no ids here.
+        `encode(text, add_special_tokens=True)` runs it.
         """
         return self._model.post_processor
 

@@ -12,7 +12,7 @@ from tests.soak import memory_limits, misuse
 # Without arguments, or of other modules that are tested through these.
 _NO_ARGUMENTS = {
     *("Tokenizer.to_huggingface", "Tokenizer.without_post_processor", "Tokenizer.decode_stream"),
-    "Tokenizer.get_vocab",
+    *("Tokenizer.get_vocab", "Tokenizer.as_huggingface"),
     *("PretokenCounts.items", "PretokenCounts.to_arrow", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
     "cpu_tier",
 }
@@ -20,7 +20,7 @@ _NO_ARGUMENTS = {
 _NO_ALLOCATION = {
     *("Tokenizer.from_model", "Tokenizer.id_to_token", "Tokenizer.token_to_id", "Tokenizer.with_cache_bytes"),
     *("Tokenizer.without_post_processor", "Corpus.of_texts", "Corpus.of_stream", "Corpus.read"),
-    *("Tokenizer.with_tokenizer_config", "Tokenizer.as_tiktoken"),
+    *("Tokenizer.with_tokenizer_config", "Tokenizer.as_tiktoken", "Tokenizer.as_huggingface"),
     *("Corpus.is_one_document", "ProgressEvent", "TrainingConfig", "cpu_tier"),
 }
 

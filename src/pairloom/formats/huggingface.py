@@ -139,7 +139,7 @@ def _merges(merges: list[Any], vocab: dict[str, int], where: str) -> npt.NDArray
     return merge_rows(lefts, rights, vocab, lambda rank: f"{where}[{rank}]")
 
 
-def write(model: Model) -> bytes:
+def write(model: Model, indent: int | None = None) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
@@ -167,7 +167,8 @@ def write(model: Model) -> bytes:
             "merges": [f"{text_of[left]} {text_of[right]}" for left, right, _ in rows.tolist()],
         },
     }
-    return json.dumps(file, ensure_ascii=False, separators=(",", ":")).encode()
+    separators = (",", ":") if indent is None else None
+    return json.dumps(file, ensure_ascii=False, indent=indent, separators=separators).encode()
 
 
 def vocab_of(model: Model) -> dict[str, int]:

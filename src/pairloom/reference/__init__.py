@@ -8,6 +8,7 @@ Read in the order of the road that text takes:
     naive.py        counts -> merges         training by its definition
     encoder.py      text -> ids -> text      encoding and decoding by theirs
     offsets.py      ids -> spans             where each token lies in its text
+    post_processor.py   ids -> ids      what stands around a text on request
     incremental.py  the same merges, without counting everything again after each one
 
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster

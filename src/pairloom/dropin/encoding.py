@@ -1,0 +1,251 @@
+"""A stand-in for tokenizers.Encoding (0.23): ids with tokens, offsets, words, masks and overflowing parts.
+
+Tokens, offsets and words are computed when they are first asked for, so that ids alone cost no more than a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+__all__ = ["Columns", "Encoding"]
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is computed late: of each id its token, its span of characters and the index of its word."""
+
+    tokens: list[str]
+    offsets: list[Span]
+    words: list[int | None]
+
+    def __getitem__(self, part: slice) -> Columns:
+        return Columns(self.tokens[part], self.offsets[part], self.words[part])
+
+    def __add__(self, other: Columns) -> Columns:
+        return Columns(self.tokens + other.tokens, self.offsets + other.offsets, self.words + other.words)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Encoding:
+    """tokenizers.Encoding; its attributes are the library's."""
+
+    ids: list[int]
+    type_ids: list[int]
+    special_tokens_mask: list[int]
+    attention_mask: list[int]
+    columns: Callable[[], Columns]
+    overflowing: list[Encoding] = field(default_factory=list)
+    ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ids: list[int], columns: Callable[[], Columns], type_id: int = 0, *, special: int = 0) -> Encoding:
+        """An encoding whose ids are all of a kind."""
+        n = len(ids)
+        return cls(ids, [type_id] * n, [special] * n, [1] * n, cache(columns))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoding(num_tokens={len(self.ids)}, attributes=[ids, type_ids, tokens, offsets, attention_mask,"
+            " special_tokens_mask, overflowing])"
+        )
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens as the vocabulary writes them."""
+        return self.columns().tokens
+
+    @property
+    def offsets(self) -> list[Span]:
+        """The span of characters of each token in its text."""
+        return self.columns().offsets
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """The index of each token's word, a pretoken; None for what was added."""
+        return self.columns().words
+
+    words = word_ids
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """The index of each token's text; None for what was added."""
+        found: list[int | None] = [None] * len(self.ids)
+        for index in range(self.n_sequences):
+            for at in self._range(index):
+                found[at] = index
+        return found
+
+    @property
+    def n_sequences(self) -> int:
+        """How many texts it holds."""
+        return max(len(self.ranges), 1)
+
+    def set_sequence_id(self, sequence_id: int) -> None:
+        """Makes all ids those of one text."""
+        self.ranges = {sequence_id: (0, len(self.ids))}
+
+    # From one kind of index to another ----------------------------------------------------------------------------
+
+    def _range(self, sequence_index: int) -> range:
+        return range(*self.ranges.get(sequence_index, (0, len(self.ids))))
+
+    def _has(self, token_index: int) -> bool:
+        return token_index < len(self.ids) and self.token_to_sequence(token_index) is not None
+
+    def token_to_sequence(self, token_index: int) -> int | None:
+        """The text of a token."""
+        if token_index > len(self.ids):
+            return None
+        if not self.ranges:
+            return 0
+        return next((index for index, (start, end) in self.ranges.items() if start <= token_index < end), None)
+
+    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
+        """The tokens of a word, as first and last + 1."""
+        words = self.word_ids
+        found = [at for at in self._range(sequence_index) if words[at] == word_index]
+        return (found[0], found[-1] + 1) if found else None
+
+    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Span | None:
+        """The characters of a word."""
+        span = self.word_to_tokens(word_index, sequence_index)
+        return (self.offsets[span[0]][0], self.offsets[span[1] - 1][1]) if span else None
+
+    def token_to_chars(self, token_index: int) -> Span | None:
+        """The characters of a token."""
+        return self.offsets[token_index] if self._has(token_index) else None
+
+    def token_to_word(self, token_index: int) -> int | None:
+        """The word of a token."""
+        return self.word_ids[token_index] if self._has(token_index) else None
+
+    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """The first token that has a character."""
+        offsets = self.offsets
+        return next((at for at in self._range(sequence_index) if offsets[at][0] <= char_pos < offsets[at][1]), None)
+
+    def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """The word that has a character."""
+        token = self.char_to_token(char_pos, sequence_index)
+        return None if token is None else self.token_to_word(token)
+
+    # Changes ------------------------------------------------------------------------------------------------------
+
+    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
+        """Keeps `max_length` ids; the rest becomes `overflowing`, each part with `stride` ids of the one before."""
+        n = len(self.ids)
+        if max_length >= n:
+            return
+        if max_length == 0:
+            whole = self._part(0, n, dict(self.ranges), self.overflowing)
+            self._become(self._part(0, 0, {}, [whole]))
+            return
+        if stride >= max_length:
+            raise ValueError(f"stride must be less than max_length={max_length}, special tokens taken off")
+        step = max_length - stride
+        spans: list[Span] = []
+        if direction == "right":
+            for start in range(0, n, step):
+                spans.append((start, min(start + max_length, n)))
+                if spans[-1][1] == n:
+                    break
+        else:
+            for end in range(n, 0, -step):
+                spans.append((max(end - max_length, 0), end))
+                if spans[-1][0] == 0:
+                    break
+        parts = [self._part(start, end, {}, []) for start, end in spans]
+        parts[0].overflowing = parts[1:]
+        self._become(parts[0])
+
+    def pad(
+        self,
+        length: int,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+    ) -> None:
+        """Fills up to `length` ids with `pad_id`; the overflowing parts too."""
+        for part in self.overflowing:
+            part.pad(length, direction, pad_id, pad_type_id, pad_token)
+        n = length - len(self.ids)
+        if n <= 0:
+            return
+        filling = Encoding(
+            [pad_id] * n,
+            [pad_type_id] * n,
+            [1] * n,
+            [0] * n,
+            lambda: Columns([pad_token] * n, [(0, 0)] * n, [None] * n),
+        )
+        ranges, overflowing = self.ranges, self.overflowing
+        if direction == "left":
+            ranges = {index: (start + n, end + n) for index, (start, end) in ranges.items()}
+        ordered = [filling, self] if direction == "left" else [self, filling]
+        self._become(_joined(*ordered, growing_offsets=False))
+        self.ranges, self.overflowing = ranges, overflowing
+
+    @staticmethod
+    def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
+        """One encoding of several, with the overflowing parts of each beside all of the others."""
+        merged = Encoding.of([], lambda: Columns([], [], []))
+        for encoding in encodings:
+            merged = _merged(merged, encoding, growing_offsets)
+        return merged
+
+    def _part(self, start: int, end: int, ranges: dict[int, Span], overflowing: list[Encoding]) -> Encoding:
+        columns = self.columns
+        return Encoding(
+            self.ids[start:end],
+            self.type_ids[start:end],
+            self.special_tokens_mask[start:end],
+            self.attention_mask[start:end],
+            lambda: columns()[start:end],
+            overflowing,
+            ranges,
+        )
+
+    def _become(self, other: Encoding) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
+
+def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:
+    """One encoding of two, overflowing parts left out."""
+    n = len(left.ids)
+    first, second = left.columns, right.columns
+
+    def columns() -> Columns:
+        found, more = first(), second()
+        if growing_offsets and found.offsets:
+            by = found.offsets[-1][1]
+            more = Columns(more.tokens, [(start + by, end + by) for start, end in more.offsets], more.words)
+        return found + more
+
+    return Encoding(
+        left.ids + right.ids,
+        left.type_ids + right.type_ids,
+        left.special_tokens_mask + right.special_tokens_mask,
+        left.attention_mask + right.attention_mask,
+        cache(columns),
+        ranges={**left.ranges, **{index: (start + n, end + n) for index, (start, end) in right.ranges.items()}},
+    )
+
+
+def _merged(left: Encoding, right: Encoding, growing_offsets: bool) -> Encoding:
+    overflowing = []
+    for each in left.overflowing:
+        overflowing.append(_merged(each, right, growing_offsets))
+        overflowing += [_merged(each, other, growing_offsets) for other in right.overflowing]
+    alone = _joined(left, right, growing_offsets=growing_offsets)
+    overflowing += [_merged(left, other, growing_offsets) for other in right.overflowing]
+    alone.overflowing = overflowing
+    return alone

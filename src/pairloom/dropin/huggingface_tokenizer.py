@@ -1,0 +1,422 @@
+"""A stand-in for tokenizers.Tokenizer (0.23) for encoding and decoding, run by a Tokenizer.
+
+Made by `Tokenizer.as_huggingface`. The library itself is not needed. Post-processors, truncation, padding, pairs, words
+given apart (is_pretokenized), batches and the async methods are the library's. What it lacks: training, and the parts
+of the pipeline as objects (model, normalizer, pre_tokenizer, decoder); `Tokenizer.to_huggingface` gives those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom._internal.arguments import check_choice, check_int
+from pairloom._internal.atomic import write_file
+from pairloom.dropin.encoding import Columns, Encoding
+from pairloom.formats.huggingface import vocab_of, write
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.offsets import byte_spans, char_spans
+from pairloom.post_processing import PostProcessor, Special, post_processor_of
+from pairloom.pretokens import pretokenize
+
+if TYPE_CHECKING:
+    from pairloom.tokenizer import Tokenizer
+
+__all__ = ["HuggingFaceTokenizer"]
+
+_NO_TEXT = Columns([], [], [])
+_SPACE = to_alphabet(b" ")
+_STRATEGIES = ("longest_first", "only_first", "only_second")
+
+
+class HuggingFaceTokenizer:
+    """tokenizers.Tokenizer for encoding and decoding, run by a pairloom Tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.encode_special_tokens = False
+        self._truncation: dict[str, Any] | None = None
+        self._padding: dict[str, Any] | None = None
+        self._hold(tokenizer)
+
+    def _hold(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._vocab = vocab_of(tokenizer.model)
+        self._text_of = {token_id: text for text, token_id in self._vocab.items()}
+        self._special_of = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
+        self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self._tokenizer, self._truncation, self._padding, self.encode_special_tokens)
+
+    def __repr__(self) -> str:
+        return f"HuggingFaceTokenizer({self._tokenizer!r})"
+
+    # Truncation and padding ---------------------------------------------------------------------------------------
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """The parameters of enable_truncation; None if it is off."""
+        return None if self._truncation is None else dict(self._truncation)
+
+    def enable_truncation(
+        self, max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+    ) -> None:
+        """Cuts what is encoded to `max_length` ids, special tokens included."""
+        check_choice("strategy", strategy, _STRATEGIES)
+        check_choice("direction", direction, ("right", "left"))
+        check_int("max_length", max_length, least=0)
+        check_int("stride", stride, least=0)
+        room = max_length - self._post_processor.n_added(False)
+        if stride and stride >= room:
+            raise ValueError(f"stride is {stride}, which must be less than max_length without special tokens: {room}")
+        self._truncation = {
+            "max_length": max_length,
+            "stride": stride,
+            "strategy": strategy,
+            "direction": direction,
+        }
+
+    def no_truncation(self) -> None:
+        """Turns truncation off."""
+        self._truncation = None
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The parameters of enable_padding; None if it is off."""
+        return None if self._padding is None else dict(self._padding)
+
+    def enable_padding(
+        self,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+        length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+    ) -> None:
+        """Fills what is encoded up to `length` ids, or to the longest of a batch."""
+        check_choice("direction", direction, ("right", "left"))
+        self._padding = {
+            "length": length,
+            "pad_to_multiple_of": pad_to_multiple_of,
+            "pad_id": pad_id,
+            "pad_token": pad_token,
+            "pad_type_id": pad_type_id,
+            "direction": direction,
+        }
+
+    def no_padding(self) -> None:
+        """Turns padding off."""
+        self._padding = None
+
+    # Encoding -----------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Encoding:
+        """The encoding of a text, or of two; of lists of words if is_pretokenized."""
+        first = self._of_input(sequence, is_pretokenized)
+        second = None if pair is None else self._of_input(pair, is_pretokenized, type_id=1)
+        return self._padded([self.post_process(first, second, add_special_tokens, _pad=False)])[0]
+
+    def encode_batch(
+        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """The encoding of each text, pair of texts, or list of words."""
+        return self._of_batch(input, is_pretokenized, add_special_tokens, fast=False)
+
+    def encode_batch_fast(
+        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """The same without tokens, offsets and words: as in the library they are "", (0, 0) and None."""
+        return self._of_batch(input, is_pretokenized, add_special_tokens, fast=True)
+
+    def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+        inputs = list(input)
+        if not is_pretokenized and all(isinstance(each, str) for each in inputs):
+            ids = self._tokenizer.encode_batch(inputs, **self._specials())
+            pairs: list[tuple[Encoding, Encoding | None]] = [
+                (self._of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
+            ]
+        else:
+            pairs = [self._of_pair(each, is_pretokenized) for each in inputs]
+        if fast:
+            for encoding in (each for both in pairs for each in both if each is not None):
+                _without_offsets(encoding)
+        return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
+
+    def post_process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True, *, _pad: bool = True
+    ) -> Encoding:
+        """Truncates, puts special tokens around, and pads, as it is set up."""
+        post = self._post_processor
+        is_plain = self._tokenizer.post_processor is None
+        if self._truncation is not None:
+            n_added = post.n_added(pair is not None) if add_special_tokens else 0
+            if n_added > self._truncation["max_length"]:
+                raise ValueError(
+                    f"max_length is {self._truncation['max_length']}, which has no room for {n_added} special tokens"
+                )
+            _truncate(encoding, pair, self._truncation, n_added)
+        texts = [encoding] if pair is None else [encoding, pair]
+        for index, text in enumerate(texts):
+            text.type_ids = [index] * len(text)
+            for each in (text, *text.overflowing):
+                # The library sets no sequence of a single text, nor of what was cut off, without a post-processor.
+                if not is_plain or (pair is not None and each is text):
+                    each.set_sequence_id(index)
+                for keep_first_space in post.trims:
+                    _trim(each, keep_first_space)
+        parts = []
+        for piece in post.single if pair is None else post.pair:
+            if not isinstance(piece, Special):
+                text = texts[piece.index]
+                retyped = text.overflowing if post.types_overflowing and add_special_tokens else []
+                for each in (text, *retyped):
+                    each.type_ids = [piece.type_id] * len(each)
+                parts.append(text)
+            elif add_special_tokens:
+                parts.append(_of_special(piece))
+        merged = parts[0] if len(parts) == 1 else Encoding.merge(parts, growing_offsets=False)
+        return self._padded([merged])[0] if _pad else merged
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """How many special tokens the post-processor adds."""
+        return self._post_processor.n_added(is_pair)
+
+    async def async_encode(
+        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Encoding:
+        """`encode` in a thread."""
+        return await asyncio.to_thread(self.encode, sequence, pair, is_pretokenized, add_special_tokens)
+
+    async def async_encode_batch(
+        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """`encode_batch` in a thread."""
+        return await asyncio.to_thread(self.encode_batch, input, is_pretokenized, add_special_tokens)
+
+    async def async_encode_batch_fast(
+        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """`encode_batch_fast` in a thread."""
+        return await asyncio.to_thread(self.encode_batch_fast, input, is_pretokenized, add_special_tokens)
+
+    def _specials(self) -> dict[str, Any]:
+        """Which special tokens are recognised: with encode_special_tokens, those alone that count as text."""
+        return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
+
+    def _of_pair(self, given: Any, is_pretokenized: bool) -> tuple[Encoding, Encoding | None]:
+        is_words = isinstance(given, (list, tuple)) and all(isinstance(word, str) for word in given)
+        if isinstance(given, (list, tuple)) and len(given) == 2 and not (is_pretokenized and is_words):
+            return self._of_input(given[0], is_pretokenized), self._of_input(given[1], is_pretokenized, type_id=1)
+        return self._of_input(given, is_pretokenized), None
+
+    def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
+        if not is_pretokenized:
+            if not isinstance(given, str):
+                raise TypeError(f"a text must be a str, not {type(given).__name__}")
+            return self._of_ids(self._tokenizer.encode(given, **self._specials()), given, type_id)
+        if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+            raise TypeError("with is_pretokenized=True a text is a list of str, its words")
+        words = []
+        for index, word in enumerate(given):
+            encoding = self._of_input(word, False, type_id=type_id)
+            encoding.columns = _of_word(encoding.columns, index)
+            words.append(encoding)
+        return Encoding.merge(words, growing_offsets=False)
+
+    def _of_ids(self, ids: list[int], text: str, type_id: int = 0) -> Encoding:
+        return Encoding.of(ids, lambda: self._columns(ids, text), type_id)
+
+    def _columns(self, ids: list[int], text: str) -> Columns:
+        if not ids:
+            return _NO_TEXT
+        tokenizer = self._tokenizer
+        spans = byte_spans(tokenizer._lengths_of(ids))
+        offsets = [(start, end) for start, end in char_spans(text, spans).tolist()]
+        return Columns([self._text_of[token_id] for token_id in ids], offsets, self._words(ids, text, spans))
+
+    def _words(self, ids: list[int], text: str, spans: Any) -> list[int | None]:
+        """The index of each id's pretoken; a special token is one too."""
+        recognised = self._tokenizer.model.plain_specials if self.encode_special_tokens else self._vocab.keys()
+        data = text.encode()
+        ends: list[int] = []
+        begin = 0
+        for at, token_id in enumerate(ids):
+            if self._special_of.get(token_id) in recognised:
+                start, end = spans[at].tolist()
+                ends += self._pretoken_ends(data[begin:start], begin)
+                ends.append(end)
+                begin = end
+        ends += self._pretoken_ends(data[begin:], begin)
+        found: list[int | None] = np.searchsorted(ends, spans[:, 0], side="right").tolist()
+        return found
+
+    def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
+        lengths = [len(pretoken) for pretoken in pretokenize(data.decode(), self._tokenizer.pattern)]
+        ends: list[int] = (np.cumsum(lengths, dtype=np.int64) + begin).tolist()
+        return ends
+
+    def _padded(self, encodings: list[Encoding]) -> list[Encoding]:
+        padding = self._padding
+        if padding is None or not encodings:
+            return encodings
+        length = padding["length"]
+        if length is None:
+            length = max(len(encoding) for encoding in encodings)
+        if multiple := padding["pad_to_multiple_of"]:
+            length += -length % multiple
+        for encoding in encodings:
+            encoding.pad(length, padding["direction"], padding["pad_id"], padding["pad_type_id"], padding["pad_token"])
+        return encodings
+
+    # Decoding -----------------------------------------------------------------------------------------------------
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
+        known = [token_id for token_id in ids if token_id in self._text_of]
+        return self._tokenizer.decode(known, "replace", skip_special_tokens=skip_special_tokens)
+
+    def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
+        """The text of each list of ids."""
+        return [self.decode(ids, skip_special_tokens) for ids in sequences]
+
+    async def async_decode_batch(
+        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
+    ) -> list[str]:
+        """`decode_batch` in a thread."""
+        return await asyncio.to_thread(self.decode_batch, sequences, skip_special_tokens)
+
+    # What it is ---------------------------------------------------------------------------------------------------
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Token -> id, special tokens too unless with_added_tokens is False."""
+        return dict(self._vocab) if with_added_tokens else self._model_vocab()
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """The number of tokens."""
+        return len(self._vocab) if with_added_tokens else len(self._model_vocab())
+
+    def _model_vocab(self) -> dict[str, int]:
+        return {to_alphabet(token): token_id for token_id, token in self._tokenizer.model.tokens().items()}
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token as the vocabulary writes it; None if there is none."""
+        return self._vocab.get(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """The token of an id; None if there is none."""
+        return self._text_of.get(id)
+
+    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
+        """Adds special tokens that are not there, with the next ids; how many were added."""
+        literals = dict.fromkeys(str(token) for token in tokens)
+        new = [literal for literal in literals if literal not in self._tokenizer.special_tokens]
+        if new:
+            self._hold(self._tokenizer.add_special_tokens(new))
+        return len(new)
+
+    def to_str(self, pretty: bool = False) -> str:
+        """The tokenizer.json; FormatError where there is none that gives the same ids."""
+        return write(self._tokenizer.model, indent=2 if pretty else None).decode()
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Writes the tokenizer.json, over a file that is there, as the library does."""
+        write_file(Path(path), self.to_str(pretty).encode(), True)
+
+
+def _rebuilt(tokenizer: Tokenizer, truncation: Any, padding: Any, encode_special_tokens: bool) -> HuggingFaceTokenizer:
+    made = HuggingFaceTokenizer(tokenizer)
+    made._truncation, made._padding, made.encode_special_tokens = truncation, padding, encode_special_tokens
+    return made
+
+
+def _of_special(piece: Special) -> Encoding:
+    n = len(piece.ids)
+    return Encoding.of(
+        list(piece.ids),
+        lambda: Columns(list(piece.tokens), [(0, 0)] * n, [None] * n),
+        piece.type_id,
+        special=1,
+    )
+
+
+def _of_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns]:
+    """The columns of one word of a text whose words were given apart."""
+
+    def found() -> Columns:
+        each = columns()
+        return Columns(each.tokens, each.offsets, [index] * len(each.tokens))
+
+    return found
+
+
+def _without_offsets(encoding: Encoding) -> None:
+    """As encode_batch_fast leaves them: no token, no span and no word of any id."""
+    n = len(encoding)
+    encoding.columns = lambda: Columns([""] * n, [(0, 0)] * n, [None] * n)
+
+
+def _trim(encoding: Encoding, keep_first_space: bool) -> None:
+    """Takes the spaces at both ends of tokens off their offsets."""
+    columns = encoding.columns
+
+    def is_space(character: str) -> bool:
+        return character == _SPACE or character.isspace()
+
+    def found() -> Columns:
+        each = columns()
+        offsets = []
+        for at, (token, (start, end)) in enumerate(zip(each.tokens, each.offsets, strict=True)):
+            n_leading = next((n for n, c in enumerate(token) if not is_space(c)), len(token))
+            n_trailing = next((n for n, c in enumerate(reversed(token)) if not is_space(c)), len(token))
+            if n_leading:
+                if keep_first_space and (at == 0 or start == 0):
+                    n_leading -= 1
+                start = min(start + n_leading, end)
+            if n_trailing and end >= n_trailing:
+                end = max(end - n_trailing, start)
+            offsets.append((start, end))
+        return Columns(each.tokens, offsets, each.words)
+
+    encoding.columns = found
+
+
+def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], n_added: int) -> None:
+    """Cuts one encoding or two to the length that leaves room for `n_added` special tokens."""
+    limit = max(truncation["max_length"] - n_added, 0)
+    cut = {"stride": truncation["stride"], "direction": truncation["direction"]}
+    if limit == 0:
+        for each in (first, second):
+            if each is not None:
+                each.truncate(0, **cut)
+        return
+    n_first, n_second = len(first), len(second) if second is not None else 0
+    n_removed = n_first + n_second - limit
+    if n_removed <= 0:
+        return
+    strategy = truncation["strategy"]
+    if strategy == "longest_first":
+        if second is None:
+            first.truncate(limit, **cut)
+            return
+        shorter, longer = sorted((n_first, n_second))
+        longer = shorter if shorter > limit else max(shorter, limit - shorter)
+        if shorter + longer > limit:
+            shorter = limit // 2
+            longer = shorter + limit % 2
+        kept = (longer, shorter) if n_first > n_second else (shorter, longer)
+        first.truncate(kept[0], **cut)
+        second.truncate(kept[1], **cut)
+        return
+    target = first if strategy == "only_first" else second
+    if target is None:
+        raise ValueError("Truncation error: Second sequence not provided")
+    if len(target) <= n_removed:
+        raise ValueError("Truncation error: Sequence to truncate too short to respect the provided max_length")
+    target.truncate(len(target) - n_removed, **cut)

@@ -1,0 +1,136 @@
+"""Runs the post_processor of a tokenizer.json: what stands around the ids of one text or of two.
+
+Defined in `reference.post_processor`. Types: ByteLevel (offsets only), TemplateProcessing, BertProcessing,
+RobertaProcessing, and a Sequence with at most one of the last three.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pairloom.errors import FormatError
+
+__all__ = ["PostProcessor", "Special", "Text", "post_processor_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The place of a text: 0 is the first, 1 the second."""
+
+    index: int
+    type_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """Special tokens that are put there."""
+
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    type_id: int
+
+
+Template = tuple[Text | Special, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostProcessor:
+    """The templates of one text and of two, and how offsets are trimmed.
+
+    types_overflowing: whether what truncation cut off gets the type ids of its text, too.
+    trims: for each step that takes the spaces off the offsets, whether it takes the first space of a text for a prefix.
+    """
+
+    single: Template
+    pair: Template
+    trims: tuple[bool, ...] = ()
+    types_overflowing: bool = False
+
+    def n_added(self, is_pair: bool) -> int:
+        """How many special tokens it adds."""
+        return sum(len(piece.ids) for piece in (self.pair if is_pair else self.single) if isinstance(piece, Special))
+
+    def surrounded(self, ids: Sequence[int], pair: Sequence[int] | None = None) -> list[int]:
+        """The ids with all that stands around them."""
+        found: list[int] = []
+        for piece in self.single if pair is None else self.pair:
+            if isinstance(piece, Special):
+                found += piece.ids
+            else:
+                found += ids if piece.index == 0 else pair or []
+        return found
+
+
+_PLAIN = PostProcessor((Text(0, 0),), (Text(0, 0), Text(1, 1)))
+
+
+def post_processor_of(text: str | None) -> PostProcessor:
+    """The post-processor that a Model keeps as JSON; FormatError for one that pairloom does not know."""
+    if text is None:
+        return _PLAIN
+    try:
+        return _read(json.loads(text))
+    except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise FormatError(
+            f"the post-processor {text[:200]} cannot be run: it lacks {error}; drop it with without_post_processor()"
+        ) from None
+
+
+def _read(node: Any) -> PostProcessor:
+    kind = node["type"]
+    if kind == "ByteLevel":
+        trimmed = (node.get("add_prefix_space", True),) if node.get("trim_offsets", True) else ()
+        return PostProcessor(_PLAIN.single, _PLAIN.pair, trimmed)
+    if kind == "TemplateProcessing":
+        return _template(node)
+    if kind in ("BertProcessing", "RobertaProcessing"):
+        return _surrounding(node)
+    if kind != "Sequence":
+        raise FormatError(
+            f"post-processor {kind!r} is none that pairloom knows (ByteLevel, TemplateProcessing, BertProcessing,"
+            " RobertaProcessing, Sequence); drop it with without_post_processor()"
+        )
+    steps = [_read(step) for step in node["processors"]]
+    adding = [step for step in steps if (step.single, step.pair) != (_PLAIN.single, _PLAIN.pair)]
+    if len(adding) > 1:
+        raise FormatError("a post-processor that adds special tokens twice cannot be run; keep one of the steps")
+    main = adding[0] if adding else _PLAIN
+    trims: tuple[bool, ...] = tuple(trim for step in steps for trim in step.trims)
+    return PostProcessor(main.single, main.pair, trims, main.types_overflowing)
+
+
+def _template(node: Any) -> PostProcessor:
+    known = node["special_tokens"]
+
+    def piece_of(piece: Any) -> Text | Special:
+        if "Sequence" in piece:
+            return Text("AB".index(piece["Sequence"]["id"]), piece["Sequence"]["type_id"])
+        special = piece["SpecialToken"]
+        token = known[special["id"]]
+        return Special(tuple(token["ids"]), tuple(token["tokens"]), special["type_id"])
+
+    single, pair = (tuple(map(piece_of, node[key])) for key in ("single", "pair"))
+    for piece in (*single, *pair):
+        if isinstance(piece, Special) and not all(type(token_id) is int for token_id in piece.ids):
+            raise TypeError("ids")
+    return PostProcessor(single, pair)
+
+
+def _surrounding(node: Any) -> PostProcessor:
+    is_bert = node["type"] == "BertProcessing"
+    (begin, begin_id), (end, end_id) = node["cls"], node["sep"]
+    second = 1 if is_bert else 0
+    first_special, last_special = Special((begin_id,), (begin,), 0), Special((end_id,), (end,), 0)
+    between = (last_special,) if is_bert else (last_special, last_special)
+    trims: tuple[bool, ...] = (
+        (node.get("add_prefix_space", True),) if not is_bert and node.get("trim_offsets", True) else ()
+    )
+    return PostProcessor(
+        (first_special, Text(0, 0), last_special),
+        (first_special, Text(0, 0), *between, Text(1, second), Special((end_id,), (end,), second)),
+        trims,
+        types_overflowing=not is_bert,
+    )

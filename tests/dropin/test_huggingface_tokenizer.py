@@ -1,0 +1,291 @@
+"""The stand-in for tokenizers.Tokenizer against the library: every field of encodings, set up in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+from pairloom import FormatError, Tokenizer
+from pairloom.dropin.encoding import Encoding
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from tests.corpora import random_documents
+
+SPECIALS = ["<s>", "</s>", "<think>"]
+TEXTS = [
+    "",
+    " ",
+    "hello world, the end of it",
+    "  naïve  東京 😀\n\n e\u0301 ",
+    "a<s>b </s><think>  the<think>",
+    "</s>",
+    "the the the the the the the the",
+    "1 22 333\tx",
+]
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [
+        {"SpecialToken": {"id": "<s>", "type_id": 0}},
+        {"Sequence": {"id": "A", "type_id": 3}},
+        {"SpecialToken": {"id": "</s>", "type_id": 2}},
+        {"Sequence": {"id": "B", "type_id": 1}},
+        {"SpecialToken": {"id": "</s>", "type_id": 1}},
+    ],
+    "special_tokens": {
+        "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
+        "</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]},
+    },
+}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+SURROUNDING = {"sep": ["</s>", 1], "cls": ["<s>", 0]}
+POST_PROCESSORS: dict[str, Any] = {
+    "none": None,
+    "trimmed": BYTE_LEVEL,
+    "trimmed, first space too": {**BYTE_LEVEL, "add_prefix_space": False},
+    "not trimmed": {**BYTE_LEVEL, "trim_offsets": False},
+    "template": TEMPLATE,
+    "sequence": {"type": "Sequence", "processors": [BYTE_LEVEL, TEMPLATE]},
+    "bert": {"type": "BertProcessing", **SURROUNDING},
+    "roberta": {"type": "RobertaProcessing", **SURROUNDING, "trim_offsets": True, "add_prefix_space": True},
+    "roberta, not trimmed": {
+        "type": "RobertaProcessing",
+        **SURROUNDING,
+        "trim_offsets": False,
+        "add_prefix_space": False,
+    },
+}
+FIELDS = (
+    *("ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask", "word_ids", "words"),
+    *("sequence_ids", "n_sequences"),
+)
+
+
+def trained() -> Tokenizer:
+    corpus = [text for seed in range(20) for text in random_documents(random.Random(seed))]
+    corpus += ["hello world the end of it naïve 東京 😀 333 the the"] * 4
+    return Tokenizer.train(corpus, 360, "huggingface", special_tokens=SPECIALS)
+
+
+@pytest.fixture(scope="module", params=POST_PROCESSORS, ids=str)
+def pair(request: pytest.FixtureRequest) -> tuple[HuggingFaceTokenizer, Any]:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["post_processor"] = POST_PROCESSORS[request.param]
+    file["added_tokens"][2]["special"] = False
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    return Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
+
+
+def fields(encoding: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {name: getattr(encoding, name) for name in FIELDS}
+    found["overflowing"] = [fields(part) for part in encoding.overflowing]
+    return found
+
+
+def compared(pair: tuple[HuggingFaceTokenizer, Any], method: str, *arguments: Any, **options: Any) -> None:
+    outcomes: list[Any] = []
+    for each in pair:
+        try:
+            found = getattr(each, method)(*arguments, **options)
+        except BaseException as error:  # the library's panics are no Exception
+            outcomes.append(type(error).__name__ if isinstance(error, TypeError) else "error")
+            continue
+        outcomes.append([fields(one) for one in found] if isinstance(found, list) else fields(found))
+    assert outcomes[0] == outcomes[1], (method, arguments, options)
+
+
+def run_all(pair: tuple[HuggingFaceTokenizer, Any], rng: random.Random, n: int) -> None:
+    for _ in range(n):
+        first, second = rng.choice(TEXTS), rng.choice([None, None, *TEXTS])
+        options = {"add_special_tokens": rng.random() < 0.7}
+        compared(pair, "encode", first, second, **options)
+        words = rng.choices(TEXTS, k=rng.randrange(4))
+        compared(pair, "encode", words, rng.choice([None, words[:1]]), is_pretokenized=True, **options)
+    batch: list[Any] = rng.choices(TEXTS, k=5)
+    compared(pair, "encode_batch", batch)
+    compared(pair, "encode_batch", batch, add_special_tokens=False)
+    compared(pair, "encode_batch_fast", batch)
+    compared(pair, "encode_batch", [*batch, ("a b", "the end")])
+    compared(pair, "encode_batch", [["the", " end"], (["a"], ["b", "c"]), ["x"]], is_pretokenized=True)
+
+
+def reset(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    for each in pair:
+        each.no_padding()
+        each.no_truncation()
+        each.encode_special_tokens = False
+
+
+def test_encodings_are_equal(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    for text in TEXTS:
+        for second in [None, *TEXTS]:
+            for add in (True, False):
+                compared(pair, "encode", text, second, add_special_tokens=add)
+    run_all(pair, random.Random(0), 5)
+    for each in pair:
+        each.encode_special_tokens = True
+    run_all(pair, random.Random(1), 10)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_encodings_are_equal_truncated_and_padded(seed: int, pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    rng = random.Random(seed)
+    reset(pair)
+    truncation: dict[str, Any] = {
+        "max_length": rng.choice([4, 5, 8, 20]),
+        "strategy": rng.choice(["longest_first", "only_first", "only_second"]),
+        "direction": rng.choice(["right", "left"]),
+    }
+    padding: dict[str, Any] = {
+        "direction": rng.choice(["right", "left"]),
+        "pad_id": rng.randrange(3),
+        "pad_type_id": rng.randrange(3),
+        "pad_token": rng.choice(["[PAD]", "<s>"]),
+        "length": rng.choice([None, None, 6, 30]),
+        "pad_to_multiple_of": rng.choice([None, 4, 8]),
+    }
+    for each in pair:
+        if seed % 3 != 1:
+            each.enable_truncation(**truncation)
+        if seed % 3 != 2:
+            each.enable_padding(**padding)
+    assert (pair[0].truncation, pair[0].padding) == (pair[1].truncation, pair[1].padding)
+    run_all(pair, rng, 25)
+
+
+def test_truncation_with_stride(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    for max_length, stride in ((8, 2), (12, 3), (20, 0)):
+        reset(pair)
+        for each in pair:
+            each.enable_truncation(max_length, stride=stride)
+        for text in TEXTS:
+            compared(pair, "encode", text)
+            compared(pair, "encode", text, "")
+    with pytest.raises(ValueError, match="stride is 9"):
+        pair[0].enable_truncation(9, stride=9)
+
+
+def test_indices_of_one_kind_and_another(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    for text, second in ((TEXTS[2], None), (TEXTS[3], TEXTS[4]), ("", "a b")):
+        ours, theirs = (each.encode(text, second) for each in pair)
+        for index in range(len(theirs) + 2):
+            for name in ("token_to_chars", "token_to_word", "token_to_sequence"):
+                assert getattr(ours, name)(index) == getattr(theirs, name)(index), (name, index, text)
+        for sequence in range(theirs.n_sequences):
+            for index in range(30):
+                for name in ("char_to_token", "char_to_word", "word_to_chars", "word_to_tokens"):
+                    found = getattr(ours, name)(index, sequence)
+                    assert found == getattr(theirs, name)(index, sequence), (name, index, sequence, text)
+
+
+def test_encodings_can_be_changed_and_merged(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    both: list[Any] = [[each.encode(text) for text in TEXTS] for each in pair]
+    for growing in (True, False):
+        ours, theirs = Encoding.merge(both[0], growing), tokenizers.Encoding.merge(both[1], growing)
+        assert fields(ours) == fields(theirs)
+    for ours, theirs in zip(*both, strict=True):
+        for each in (ours, theirs):
+            each.truncate(3, stride=1)
+            each.pad(5, direction="left", pad_id=2, pad_type_id=1, pad_token="x")
+            each.truncate(4, direction="left")
+            each.set_sequence_id(1)
+        assert fields(ours) == fields(theirs)
+        assert len(ours) == len(theirs) and repr(ours) == repr(theirs)
+        ours.truncate(0)
+        theirs.truncate(0)
+        assert fields(ours) == fields(theirs)
+
+
+def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_path: Path) -> None:
+    ours, theirs = pair
+    reset(pair)
+    rng = random.Random(5)
+    for _ in range(200):
+        ids = [rng.randrange(theirs.get_vocab_size() + 3) for _ in range(rng.randrange(10))]
+        for skip in (True, False):
+            assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip)
+    lists = [ours.encode(text).ids for text in TEXTS]
+    assert ours.decode_batch(lists) == theirs.decode_batch(lists)
+    assert ours.decode_batch(lists, False) == theirs.decode_batch(lists, False)
+    assert ours.get_vocab() == theirs.get_vocab()
+    assert ours.get_vocab_size() == theirs.get_vocab_size()
+    for token_id in range(theirs.get_vocab_size() + 2):
+        token = theirs.id_to_token(token_id)
+        assert ours.id_to_token(token_id) == token
+        assert token is None or ours.token_to_id(token) == token_id
+    assert ours.token_to_id("no token") is None
+    for is_pair in (True, False):
+        assert ours.num_special_tokens_to_add(is_pair) == theirs.num_special_tokens_to_add(is_pair)
+    ours.save(str(tmp_path / "tokenizer.json"))
+    again = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert [again.encode(text).ids for text in TEXTS] == lists
+
+
+def test_async_methods_give_the_same(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    ours, _ = pair
+
+    async def run() -> list[Any]:
+        one, batch, fast = await asyncio.gather(
+            ours.async_encode("the end", "of it"),
+            ours.async_encode_batch(TEXTS),
+            ours.async_encode_batch_fast(TEXTS, add_special_tokens=False),
+        )
+        return [fields(one), [fields(each) for each in batch], [each.ids for each in fast]]
+
+    found = asyncio.run(run())
+    assert found[0] == fields(ours.encode("the end", "of it"))
+    assert found[1] == [fields(each) for each in ours.encode_batch(TEXTS)]
+    assert found[2] == [ours.encode(text, add_special_tokens=False).ids for text in TEXTS]
+    assert asyncio.run(ours.async_decode_batch(found[2])) == ours.decode_batch(found[2])
+
+
+def test_set_up_stays_in_a_pickle_and_special_tokens_can_be_added() -> None:
+    ours = trained().as_huggingface()
+    ours.enable_padding(length=8)
+    ours.enable_truncation(5)
+    again = pickle.loads(pickle.dumps(ours))
+    assert fields(again.encode("the end of it, hello world")) == fields(ours.encode("the end of it, hello world"))
+    theirs = trained().to_huggingface()
+    for each in (ours, theirs):
+        each.no_padding()
+        each.no_truncation()
+        assert each.add_special_tokens(["<new>", "<s>", "<new>"]) == 1
+    assert fields(ours.encode("a<new>b")) == fields(theirs.encode("a<new>b"))
+
+
+def test_methods_take_the_arguments_of_the_library() -> None:
+    lacking = {"from_buffer", "from_file", "from_pretrained", "from_str", "train", "train_from_iterator"}
+    lacking |= {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder", "add_tokens"}
+    lacking |= {"get_added_tokens_decoder"}
+    for name in dir(tokenizers.Tokenizer):
+        if name.startswith("_") or name in lacking:
+            continue
+        if name == "encode_special_tokens":
+            assert trained().as_huggingface().encode_special_tokens is False
+            continue
+        ours, theirs = getattr(HuggingFaceTokenizer, name), getattr(tokenizers.Tokenizer, name)
+        if not callable(theirs):
+            continue
+        text = theirs.__text_signature__.strip("()").replace("$self", "self").replace(", /", "")
+        wanted = [part.split("=")[0].strip() for part in text.split(",")]
+        found = [name for name in inspect.signature(ours).parameters if not name.startswith("_")]
+        assert found[: len(wanted)] == wanted, name
+
+
+def test_a_post_processor_that_is_not_known_is_refused() -> None:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["post_processor"] = {"type": "Sequence", "processors": [TEMPLATE, TEMPLATE]}
+    loaded = Tokenizer.from_huggingface(tokenizers.Tokenizer.from_str(json.dumps(file)))
+    with pytest.raises(FormatError, match="twice"):
+        loaded.as_huggingface()

@@ -1,0 +1,66 @@
+"""What stands around a text: the cases on the reference and the product, and Tokenizer.encode."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pairloom import FormatError, Tokenizer
+from pairloom.model import canonical_json
+from pairloom.post_processing import post_processor_of
+from pairloom.reference import post_processor as reference
+from tests.cases import TESTDATA
+from tests.formats.models import ENDOFTEXT, trained
+
+CASES = json.loads((TESTDATA / "post_processing.json").read_text())["cases"]
+BERT = {"type": "BertProcessing", "cls": ["<s>", 258], "sep": [ENDOFTEXT, 257]}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_cases_on_reference_and_product(case: dict[str, Any]) -> None:
+    node, ids, pair = case["post_processor"], case["ids"], case["pair_ids"]
+    assert reference.surrounded(node, ids) == case["single"]
+    assert reference.surrounded(node, ids, pair) == case["pair"]
+    ours = post_processor_of(None if node is None else canonical_json(node))
+    assert ours.surrounded(ids) == case["single"] and ours.surrounded(ids, pair) == case["pair"]
+    assert ours.n_added(False) == len(case["single"]) - len(ids)
+    assert ours.n_added(True) == len(case["pair"]) - len(ids) - len(pair)
+
+
+def test_encode_adds_what_stands_around_only_when_asked() -> None:
+    model = trained([(97, 98)], special_tokens={ENDOFTEXT: 257, "<s>": 258}, post_processor=canonical_json(BERT))
+    tokenizer = Tokenizer.from_model(model)
+    assert tokenizer.encode("ab") == [256]
+    assert tokenizer.encode("ab", add_special_tokens=True) == [258, 256, 257]
+    assert tokenizer.encode("ab", "c", add_special_tokens=True) == [258, 256, 257, 99, 257]
+    assert tokenizer.encode("ab", "c") == [256, 99]
+    assert tokenizer.encode("<s>", add_special_tokens=True, allowed_special=()) == [258, 60, 115, 62, 257]
+    assert tokenizer.encode("", "", add_special_tokens=True) == [258, 257, 257]
+    plain = tokenizer.without_post_processor()
+    assert plain.encode("ab", add_special_tokens=True) == [256]
+    theirs = tokenizer.without_post_processor().to_huggingface()
+    assert theirs.encode("ab", "c").ids == plain.encode("ab", "c", add_special_tokens=True)
+    with pytest.raises(TypeError, match="add_special_tokens must be True or False"):
+        tokenizer.encode("a", add_special_tokens=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ({"type": "Mystery"}, "'Mystery' is none that pairloom knows"),
+        ({"type": "BertProcessing"}, "cannot be run: it lacks 'cls'"),
+        ({"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": []}, None),
+        ({"type": "Sequence", "processors": [BERT, BERT]}, "twice"),
+        ({}, "lacks 'type'"),
+    ],
+)
+def test_a_post_processor_that_is_not_known_is_refused_when_it_is_run(node: Any, expected: str | None) -> None:
+    tokenizer = Tokenizer.from_model(trained([(97, 98)], post_processor=canonical_json(node)))
+    assert tokenizer.encode("ab") == [256]
+    if expected is None:
+        assert tokenizer.encode("ab", add_special_tokens=True) == []
+        return
+    with pytest.raises(FormatError, match=expected):
+        tokenizer.encode("ab", add_special_tokens=True)
