@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UnknownTokenIdError,
     )
     from pairloom.pretokens import pretokenize
+    from pairloom.shards.job import ShardJob
     from pairloom.shards.reading import open_shards
     from pairloom.shards.tokenize_files import tokenize_files
     from pairloom.tokenizer import Tokenizer
@@ -49,6 +50,7 @@ __all__ = [
     "PretokenCounts",
     "ProgressEvent",
     "ResumeError",
+    "ShardJob",
     "SpecialTokenError",
     "Tokenizer",
     "TrainingConfig",
@@ -77,6 +79,7 @@ _MODULES = {
     "PretokenCounts": "counts.pretoken_counts",
     "ProgressEvent": "_internal.progress",
     "ResumeError": "errors",
+    "ShardJob": "shards.job",
     "SpecialTokenError": "errors",
     "Tokenizer": "tokenizer",
     "TrainingConfig": "training.config",

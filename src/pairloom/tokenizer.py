@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -70,7 +71,7 @@ class Tokenizer:
     warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
     """
 
-    __slots__ = ("_config", "_core", "_lengths", "_model", "_policies", "_post_processor")
+    __slots__ = ("_config", "_core", "_lengths", "_model", "_native", "_policies", "_post_processor")
 
     def __init__(
         self,
@@ -93,6 +94,7 @@ class Tokenizer:
 
     def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
         self._model = model
+        self._native: bytes | None = None
         self._config = config
         self._post_processor: PostProcessor | None = None
         self._lengths: npt.NDArray[np.int64] | None = None
@@ -964,6 +966,12 @@ class Tokenizer:
             sides.append(("the other tokenizer", check_tokenizer("other", other)))
         return View(sides, named, specials=specials)
 
+    def native_file(self) -> bytes:
+        """The bytes that `save` writes in pairloom's own format; they are kept, for pickles and manifests."""
+        if self._native is None:
+            self._native = formats.native.write(self._model)
+        return self._native
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
             return NotImplemented
@@ -983,7 +991,7 @@ class Tokenizer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (formats.native.write(self._model), self._config)
+        return _unpickled, (self.native_file(), self._config)
 
 
 def check_tokenizer(name: str, value: Any) -> Tokenizer:
@@ -993,6 +1001,8 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
     return value
 
 
+# The tasks of an engine's worker bring the same tokenizer again and again.
+@lru_cache(maxsize=1)
 def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
     return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer", legacy=True), config)
 

@@ -152,7 +152,7 @@ Call = Callable[[Inputs], object]
 def _calls() -> dict[str, Call]:
     """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
     import pairloom
-    from pairloom import Corpus, CountBuilder, PretokenCounts, Tokenizer, open_shards
+    from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, open_shards
     from pairloom.analysis.compare import compare, side_of
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stats import compression_by_size, corpus_stats, text_stats
@@ -219,6 +219,11 @@ def _calls() -> dict[str, Call]:
         builder.add_counts(inputs.counts)
         return len(builder.finish())
 
+    def jobbed(inputs: Inputs) -> object:
+        with ShardJob(output(inputs, "job"), inputs.tokenizer, shard_tokens=500_000) as job:
+            job.commit([job.task.write([inputs.texts, inputs.column], number) for number in range(2)])
+        return output(inputs, "job")
+
     def read_back(inputs: Inputs) -> object:
         shards = open_shards(inputs.shards)
         batches = shards.batches(seq_len=64, batch=8, seed=1, epochs=1, pad_id=0)
@@ -269,6 +274,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_batch_to_numpy": lambda x: x.tokenizer.encode_batch_to_numpy(x.texts),
         "Tokenizer.encode_with_offsets": lambda x: x.tokenizer.encode_with_offsets(x.text),
         "Tokenizer.encode_batch_with_offsets": lambda x: x.tokenizer.encode_batch_with_offsets(x.texts),
+        "Tokenizer.native_file": lambda x: Tokenizer.from_model(x.tokenizer.model).native_file(),
         "Tokenizer.encode_arrow": lambda x: x.tokenizer.encode_arrow(x.column).flatten().to_numpy(),
         "Tokenizer.count_tokens_arrow": lambda x: x.tokenizer.count_tokens_arrow(x.column).to_numpy(),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
@@ -326,6 +332,7 @@ def _calls() -> dict[str, Call]:
         "Corpus, .parquet": read("parquet"),
         "Corpus, .arrow": read("arrow"),
         "open_shards": read_back,
+        "ShardJob": jobbed,
         "tokenize_files": tokenized("path", "npy"),
         "tokenize_files, 16 threads": tokenized("path", "npy", threads=16),
         "tokenize_files, .jsonl to .bin": tokenized("json_lines", "bin"),

@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow
 
 import pairloom
-from pairloom import Corpus, CountBuilder, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, TrainingConfig
 from pairloom.analysis.compare import compare, load_side, named_documents, side_of
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
 from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
@@ -44,7 +44,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 307 * 144
+FULL = 320 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -308,6 +308,10 @@ def calls(folder: Path) -> dict[str, Call]:
         builder.add_counts(counts)
         return builder.finish()
 
+    def written(folder: Any, tokenizer: Any, batches: Any, task: Any, **options: Any) -> Any:
+        with ShardJob(folder, tokenizer, **options) as job:
+            return job.commit([job.task.write(batches, task)])
+
     def batches(**arguments: Any) -> Any:
         return next(pairloom.open_shards(inputs.shards).batches(**arguments), None)
 
@@ -441,6 +445,22 @@ def calls(folder: Path) -> dict[str, Call]:
         "CountBuilder": made(CountBuilder, threads=1, max_memory=None, **counted),
         "CountBuilder.add": made(built, texts=[_TEXT], column=column, counts=counts),
         "open_shards": made(pairloom.open_shards, folder=inputs.shards, incomplete=False),
+        "ShardJob": made(
+            written,
+            folder="job",
+            tokenizer=tokenizer,
+            format="npy",
+            eot=None,
+            bos=None,
+            specials="ordinary",
+            shard_tokens=100,
+            text_field=None,
+            skip_bad=False,
+            threads=1,
+            takeover=False,
+            batches=[[_TEXT], column.drop_null()],
+            task=1,
+        ),
         "OpenShards.batches": made(
             batches,
             seq_len=8,

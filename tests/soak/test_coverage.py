@@ -12,7 +12,7 @@ from tests.soak import memory_limits, misuse
 # Without arguments, or of other modules that are tested through these.
 _NO_ARGUMENTS = {
     *("Tokenizer.to_huggingface", "Tokenizer.without_post_processor", "Tokenizer.decode_stream"),
-    *("Tokenizer.get_vocab", "Tokenizer.as_huggingface"),
+    *("Tokenizer.get_vocab", "Tokenizer.as_huggingface", "Tokenizer.native_file"),
     *("PretokenCounts.items", "PretokenCounts.to_arrow", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
     "cpu_tier",
 }

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_choice, check_int, check_path
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
@@ -39,6 +39,7 @@ def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> 
     folder without a manifest, FormatError for one that is damaged, or unfinished without `incomplete`.
     """
     path = Path(check_path("folder", folder))
+    check_bool("incomplete", incomplete)
     if not path.is_dir() or not exists(path):
         raise FileNotFoundError(
             errno.ENOENT,
@@ -181,7 +182,10 @@ class OpenShards(Sequence[Ids]):
             check_int("seed", seed, least=0, most=(1 << 64) - 1)
         if epochs is not None:
             check_int("epochs", epochs, least=1)
-        wanted = self.dtype if dtype is None else np.dtype(dtype)
+        try:
+            wanted = self.dtype if dtype is None else np.dtype(dtype)
+        except RecursionError:
+            raise TypeError("dtype must be an integer type of NumPy, not a deeply nested list") from None
         if wanted.kind not in "iu" or self.manifest.n_vocab - 1 > np.iinfo(wanted).max:
             raise ValueError(f"dtype {wanted} cannot hold ids up to {self.manifest.n_vocab - 1}; pass int64")
         if pad_id is not None:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pairloom import formats
 from pairloom._internal.arguments import check_choice, check_int, resolve_threads
 from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom._internal.folder_lock import locked_folder
@@ -337,7 +336,7 @@ def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict
     """The manifest of a folder without shards."""
     format = config["format"]
     return Manifest(
-        model=hashlib.sha256(formats.native.write(tokenizer.model)).hexdigest(),
+        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
         config=config,
         config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         inputs=inputs,

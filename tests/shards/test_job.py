@@ -1,0 +1,253 @@
+"""Many workers, one folder: nothing is lost or doubled, whoever dies and whatever runs twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars
+import pyarrow as pa
+import pytest
+
+from pairloom import CorpusError, ResumeError, ShardJob, SpecialTokenError, Tokenizer, open_shards, tokenize_files
+from pairloom.shards.shards import FORMATS
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+TEXTS = [f"ab the cat {number} " * (number % 7) for number in range(200)]
+IDS = TOKENIZER.encode_batch(TEXTS)
+PARTS = [TEXTS[start : start + 30] for start in range(0, 200, 30)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_parts_of_many_workers_are_one_folder_of_shards(tmp_path: Path, format: str) -> None:
+    folder = tmp_path / "shards"
+    with ShardJob(folder, TOKENIZER, format=format, shard_tokens=300) as job:
+        task = pickle.loads(pickle.dumps(job.task))
+        receipts = [task.write([part[:10], part[10:]], number) for number, part in enumerate(PARTS)]
+        # Nothing counts, and nothing lies among shards, before the commit.
+        assert [path.name for path in folder.glob("[!.]*")] == []
+        manifest = job.commit(pickle.loads(pickle.dumps(receipts)))
+    assert documents_of(folder) == IDS
+    assert manifest.documents == len(TEXTS)
+    assert manifest.text_bytes == sum(len(text.encode()) for text in TEXTS)
+    assert [document.tolist() for document in open_shards(folder)] == IDS
+    assert manifest_of(folder)["complete"]
+
+
+def test_shards_of_one_task_are_those_of_tokenize_files(tmp_path: Path) -> None:
+    source = tmp_path / "a.jsonl"
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    tokenize_files(TOKENIZER, source, tmp_path / "files", shard_tokens=300, eot=True)
+    with ShardJob(tmp_path / "job", TOKENIZER, shard_tokens=300, eot=True) as job:
+        job.commit([job.task.write(PARTS)])
+    shards = sorted(path.name for path in (tmp_path / "files").glob("shard-*"))
+    assert len(shards) > 4
+    for name in shards:
+        assert (tmp_path / "job" / name).read_bytes() == (tmp_path / "files" / name).read_bytes()
+
+
+def test_batches_of_arrow_are_taken_with_and_without_a_field(tmp_path: Path) -> None:
+    batches = [
+        pa.table({"n": range(30), "text": PARTS[0]}),
+        pa.record_batch({"text": PARTS[1], "n": range(30)}),
+        polars.DataFrame({"n": range(30), "text": PARTS[2]}),
+    ]
+    with ShardJob(tmp_path / "a", TOKENIZER, text_field="text") as job:
+        job.commit([job.task.write(batches)])
+    with ShardJob(tmp_path / "b", TOKENIZER) as job:
+        job.commit([job.task.write([pa.chunked_array(PARTS[:2]), polars.Series(PARTS[2])])])
+    assert documents_of(tmp_path / "a") == documents_of(tmp_path / "b") == IDS[:90]
+
+
+def test_attempts_that_are_not_committed_and_second_receipts_leave_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    with ShardJob(folder, TOKENIZER, shard_tokens=100) as job:
+        lost = job.task.write(PARTS[:1], 0)
+        first = [job.task.write([part], number) for number, part in enumerate(PARTS)]
+        again = [job.task.write([part], number) for number, part in enumerate(PARTS[:3])]
+        job.commit([*first, *again])
+        del lost
+        with pytest.raises(RuntimeError, match="committed once"):
+            job.commit(first)
+    assert documents_of(folder) == IDS
+    assert not list(folder.glob(".*"))
+
+
+def test_a_job_that_is_not_committed_leaves_an_empty_folder(tmp_path: Path) -> None:
+    with ShardJob(tmp_path, TOKENIZER) as job:
+        job.task.write(PARTS)
+        job.abort()
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ZeroDivisionError), ShardJob(tmp_path, TOKENIZER) as job:
+        job.task.write(PARTS)
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_jobs_and_folders_in_use_refuse_each_other(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    with ShardJob(folder, TOKENIZER) as job:
+        with pytest.raises(FileExistsError, match="another run is writing here"), ShardJob(folder, TOKENIZER):
+            pass
+        foreign = job.task.write(PARTS[:1])
+        job.commit([foreign])
+    with pytest.raises(FileExistsError, match="is not empty: it holds"), ShardJob(folder, TOKENIZER):
+        pass
+    assert documents_of(folder) == IDS[:30]
+    with (
+        ShardJob(tmp_path / "other", TOKENIZER) as job,
+        pytest.raises(ResumeError, match="receipt 0 is of another job"),
+    ):
+        job.commit([foreign])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError), ShardJob(tmp_path / "file", TOKENIZER):
+        pass
+
+
+def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    with pytest.raises(ResumeError, match=r"is lost; run task '7' again"), ShardJob(folder, TOKENIZER) as job:
+        receipts = [job.task.write(PARTS[:1], 6), job.task.write(PARTS[:1], 7)]
+        (path,) = folder.glob(f".pairloom-job-*/{receipts[1].attempt}/*.npy".replace("*.npy", "shard-00000.npy"))
+        path.unlink()
+        job.commit(receipts)
+    assert list(folder.iterdir()) == []
+    with ShardJob(folder, TOKENIZER, text_field="text", specials="error") as job:
+        with pytest.raises(CorpusError, match=r"no column 'text'; the columns are \['other'\]"):
+            job.task.write([pa.table({"other": ["a"]})])
+        with pytest.raises(CorpusError, match=r"texts\[1\]: the text is null; leave such rows out with skip_bad"):
+            job.task.write([pa.table({"text": ["a", None]})])
+        with pytest.raises(SpecialTokenError, match="endoftext"):
+            job.task.write([["ab", "<|endoftext|>"]])
+        with pytest.raises(TypeError, match="texts"):
+            job.task.write([[b"ab"]])
+        job.commit([job.task.write(PARTS[:1])])
+    assert documents_of(folder) == IDS[:30]
+    with ShardJob(tmp_path / "skipping", TOKENIZER, skip_bad=True) as job:
+        assert job.commit([job.task.write([pa.array(["ab", None, "the"])])]).skipped == 1
+    assert documents_of(tmp_path / "skipping") == TOKENIZER.encode_batch(["ab", "the"])
+
+
+def test_a_url_of_fsspec_is_written_to(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    url = "memory://bucket/shards"
+    memory = fsspec.filesystem("memory")
+    with ShardJob(url, TOKENIZER, shard_tokens=300, format="parquet") as job:
+        receipts = [job.task.write([part], number) for number, part in enumerate(PARTS)]
+        job.task.write(PARTS[:1])
+        with pytest.raises(FileExistsError, match="another job writes here"), ShardJob(url, TOKENIZER):
+            pass
+        job.commit(receipts)
+    memory.get("/bucket/shards/", str(tmp_path / "copy"), recursive=True)
+    assert documents_of(tmp_path / "copy") == IDS
+    dead = "memory://bucket/dead"
+    ShardJob(dead, TOKENIZER).__enter__().task.write(PARTS[:1])
+    with pytest.raises(FileExistsError, match="pass takeover=True if its driver is dead"), ShardJob(dead, TOKENIZER):
+        pass
+    with ShardJob(dead, TOKENIZER, takeover=True) as job:
+        job.commit([job.task.write(PARTS)])
+    assert len(memory.ls("/bucket/dead")) == 3
+    memory.rm("/bucket", recursive=True)
+
+
+# Kills -----------------------------------------------------------------------------------------------------------
+
+_DRIVER = """
+import sys, multiprocessing
+from pairloom import ShardJob, Tokenizer
+folder, n_tasks, n_documents = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+tokenizer = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+
+def documents(number):
+    return [f"ab the cat {number} {document}" for document in range(n_documents)]
+
+def write(arguments):
+    task, number = arguments
+    return task.write([documents(number)[:50], documents(number)[50:]], number)
+
+if __name__ == "__main__":
+    with ShardJob(folder, tokenizer, shard_tokens=2000) as job, multiprocessing.Pool(2) as pool:
+        receipts = []
+        for receipt in pool.imap(write, [(job.task, number) for number in range(n_tasks)]):
+            receipts.append(receipt)
+            print(len(receipts), flush=True)
+        job.commit(receipts)
+        print("committed", flush=True)
+"""
+
+
+def _run(folder: Path, n_tasks: int, n_documents: int) -> subprocess.Popen[str]:
+    script = folder.parent / "driver.py"
+    script.write_text(_DRIVER)
+    arguments = [sys.executable, str(script), str(folder), str(n_tasks), str(n_documents)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    return map(str.strip, process.stdout)
+
+
+@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_driver_that_is_killed_and_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
+    n_tasks, n_documents = (10, 100) if n_kills < 20 else (50, 1000)
+    folder = tmp_path / "shards"
+    for kill in range(n_kills):
+        process = _run(folder, n_tasks, n_documents)
+        for line in _lines(process):
+            if line == str(1 + kill * n_tasks // n_kills):
+                time.sleep(kill % 5 * 0.005)
+                break
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if (folder / "manifest.json").exists():
+            break
+    else:
+        process = _run(folder, n_tasks, n_documents)
+        assert list(_lines(process))[-1] == "committed"
+        process.wait()
+    texts = [f"ab the cat {number} {document}" for number in range(n_tasks) for document in range(n_documents)]
+    assert documents_of(folder) == TOKENIZER.encode_batch(texts)
+
+
+def test_a_worker_that_is_killed_leaves_nothing_that_counts(tmp_path: Path) -> None:
+    code = """
+import pickle, sys, os
+task = pickle.loads(sys.stdin.buffer.read())
+def batches():
+    yield ["ab the cat"] * 100
+    os.kill(os.getpid(), 9)
+task.write(batches(), 0)
+"""
+    with ShardJob(tmp_path / "shards", TOKENIZER, shard_tokens=50) as job:
+        done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(job.task), check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert list((tmp_path / "shards").glob(".pairloom-job-*/*/*"))
+        job.commit([job.task.write([["ab the cat"] * 100], 0)])
+    assert documents_of(tmp_path / "shards") == TOKENIZER.encode_batch(["ab the cat"] * 100)
+
+
+def test_a_commit_that_is_cut_off_is_cleaned_by_the_next_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "shards"
+    job = ShardJob(folder, TOKENIZER, shard_tokens=100).__enter__()
+    receipts: list[Any] = [job.task.write([part]) for part in PARTS]
+    # As if the process had ended before the manifest: shards have their names, nothing says that they count.
+    monkeypatch.setattr(type(job._storage), "write_manifest", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        job.commit(receipts)
+    monkeypatch.undo()
+    assert len(list(folder.glob("shard-*"))) > 4
+    job._stack.close()
+    with ShardJob(folder, TOKENIZER) as second:
+        assert not list(folder.glob("shard-*"))
+        second.commit([second.task.write(PARTS)])
+    assert documents_of(folder) == IDS
