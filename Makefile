@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser docs clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -102,6 +102,14 @@ browser: $(VENV)/installed ## pages in a headless Chromium, Debian's or one that
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest tests/browser
 
+$(VENV)/docs: $(VENV)/tools
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its snippets are run and its links checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m pytest tests/docs
+
 miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
@@ -111,4 +119,4 @@ pre-commit: ## run `make check` before each commit
 	chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
 
 clean: ## remove what was built
-	rm -rf $(VENV) target build dist
+	rm -rf $(VENV) target build dist site

@@ -1,0 +1,118 @@
+"""Hooks of the documentation site: pages that come from the sources, and links that leave docs/.
+
+Generated: the commands, from the parser; named patterns side by side; the changelog; the benchmarks, from the
+README and the newest record. Links to files of the repository that are not pages become their path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = "I'll pay 12345 EUR,\n\n  straße camelCase 東京です!!"
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds the pages that are generated."""
+    pages: dict[str, str | bytes] = {
+        "reference/commands.md": commands_page(),
+        "reference/changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "reference/benchmarks.md": benchmarks_page(),
+    }
+    picture = newest_picture()
+    if picture is not None:
+        pages[f"reference/{picture.name}"] = picture.read_bytes()
+    for name, content in pages.items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Replaces links that leave docs/ by the path that they name."""
+    markdown = markdown.replace("<!-- patterns -->", patterns_table())
+    folder = (ROOT / "docs" / page.file.src_uri).parent
+
+    def outside(found: re.Match[str]) -> str:
+        target = (folder / found[2]).resolve()
+        if target.exists() and not target.is_relative_to(ROOT / "docs"):
+            return f"{found[1]} (`{target.relative_to(ROOT).as_posix()}`)"
+        return found[0]
+
+    return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#:]+)\)", outside, markdown)
+
+
+def commands_page() -> str:
+    """Every command with its options, as the parser has them."""
+    os.environ["COLUMNS"] = "100"
+    from pairloom.cli.commands import parser
+
+    root = parser()
+    commands = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
+    parts = [
+        "# Commands",
+        "`pairloom COMMAND` and `python -m pairloom COMMAND`. Results go to stdout, everything for people to"
+        " stderr. The exit status is 0, 1 (failed), 2 (wrong usage), 3 (`--strict`, and some input was left out), or"
+        " 128 + the number of the signal.",
+    ]
+    for name, command in commands.choices.items():
+        parts.append(f"## {name}\n\n{command.description}.\n\n```text\n{command.format_usage().strip()}\n```")
+        for group in command._action_groups:
+            options = (action for action in group._group_actions if not isinstance(action, argparse._HelpAction))
+            rows = [_option_row(command, action) for action in options]
+            if rows:
+                title = "" if group.title in ("options", "positional arguments") else f"**{group.title}**\n\n"
+                parts.append(f"{title}| option | |\n|---|---|\n" + "\n".join(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _option_row(command: argparse.ArgumentParser, action: argparse.Action) -> str:
+    """One row of a table: the option with its values, what it does."""
+    value = command._get_formatter()._format_args(action, action.dest.upper()) if action.nargs != 0 else ""
+    names = ", ".join(f"{name} {value}".strip() for name in action.option_strings) or value
+    about = (action.help or "") % {"default": action.default, "prog": command.prog}
+    required = " **Required.**" if action.required else ""
+    names = names.replace("|", "\\|")
+    return f"| `` {names} `` | {html.escape(about, quote=False)}{required} |"
+
+
+def patterns_table() -> str:
+    """One text under each named pattern."""
+    from pairloom.patterns import PATTERNS
+    from pairloom.pretokens import pretokenize
+
+    rows = []
+    for name in PATTERNS:
+        pretokens = (html.escape(token.decode()).replace("\n", "\\n") for token in pretokenize(SAMPLE, name))
+        shown = "&#124;".join(f"<code>{token.replace(' ', '&nbsp;')}</code>" for token in pretokens)
+        rows.append(f"| `{name}` | {shown} |")
+    return "| pattern | pretokens |\n|---|---|\n" + "\n".join(rows)
+
+
+def newest_picture() -> Path | None:
+    """The picture that the README shows."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"\((benchmarks/record/[^)]*\.svg)\)", readme)
+    return ROOT / found[1] if found else None
+
+
+def benchmarks_page() -> str:
+    """The README's figures of speed, with links to the record as paths."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- bench:begin -->\n(.*?)<!-- bench:end -->", readme, re.DOTALL)
+    body = found[1] if found else "No record yet.\n"
+    body = re.sub(r"(!\[[^\]]*\])\((?:[^)]*/)?([^)/]*\.svg)\)", r"\1(\2)", body)
+    body = re.sub(r"(?<!!)\[([^\]]*)\]\((benchmarks/[^)]*)\)", r"\1 (`\2`)", body)
+    return (
+        "# Benchmarks\n\n"
+        + body
+        + '\n`make bench` reproduces the figures; `make bench ARGS="--quick"` takes five minutes. Each run checks the'
+        " answers of all peers before it times them, and is kept under `benchmarks/record`.\n"
+        "Why things are measured so: [decisions on benchmarks](../decisions/benchmarks.md).\n"
+    )

@@ -1,0 +1,69 @@
+"""The built site: each internal link and anchor exists, and no page loads anything from the network."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "site"
+LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("link", "href")}
+# Links of other kinds than a page: where the page came from, and what only search engines follow.
+NOT_LOADED = {"canonical", "prev", "next", "edit"}
+
+
+class Page(HTMLParser):
+    """What one page links, loads and can be linked at."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        for name, value in given.items():
+            if (tag, name) in LOADING and given.get("rel") not in NOT_LOADED:
+                self.loads.append(value)
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[Path, Page]:
+    if not (SITE / "index.html").is_file():
+        pytest.skip("the documentation is not built: make docs")
+    return {path: Page(path) for path in SITE.rglob("*.html")}
+
+
+def test_every_internal_link_and_anchor_exists(pages: dict[Path, Page]) -> None:
+    broken = []
+    for path, page in pages.items():
+        if path.name == "404.html":  # its links are absolute, for whatever path was not found
+            continue
+        for link in [*page.links, *page.loads]:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            anchor = unquote(parts.fragment)
+            if not target.is_file() or (anchor and target in pages and anchor not in pages[target].ids | {"__search"}):
+                broken.append(f"{path.relative_to(SITE)}: {link}")
+    assert not broken
+
+
+def test_no_page_loads_from_the_network(pages: dict[Path, Page]) -> None:
+    remote = {load for page in pages.values() for load in page.loads if urlsplit(load).netloc}
+    assert not remote
+
+
+def test_every_source_page_is_built(pages: dict[Path, Page]) -> None:
+    for source in (ROOT / "docs").rglob("*.md"):
+        assert (SITE / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages

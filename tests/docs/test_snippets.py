@@ -1,0 +1,58 @@
+"""Every snippet of the documentation runs: Python blocks of a page share names, all its blocks a folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import run
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Tested where the shards that they read are written.
+ELSEWHERE = {"shards.md": "tests/shards/test_reading.py"}
+NOT_RUN = {"", "text", "mermaid"}
+
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def blocks_of(page: str) -> list[tuple[int, str, str]]:
+    """(line, language, code) of each fenced block."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return [(text.count("\n", 0, found.start()) + 1, found[1].strip(), found[2]) for found in BLOCK.finditer(text)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "README.md").write_bytes((ROOT / "README.md").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for line, language, code in blocks_of(page):
+        if language == "python":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exec(compile("\n" * line + code, str(DOCS / page), "exec"), names)
+        elif language == "sh":
+            for command in code.replace("\\\n", " ").splitlines():
+                words = shlex.split(command, comments=True)
+                if words:
+                    assert words[0] == "pairloom", f"{page}: only pairloom's commands can be tested: {command}"
+                    done = run(*words[1:])
+                    assert done.returncode == 0, f"{page}: {command}: {done.stderr.decode()}"
+        else:
+            assert language in NOT_RUN, f"{page}: line {line}: a block of {language!r} is run by no test"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    assert [page for page in PAGES if not re.search(rf"[ :]{re.escape(page)}$", navigation, re.MULTILINE)] == []
+
+
+def test_pages_tested_elsewhere_are_tested() -> None:
+    for page, test in ELSEWHERE.items():
+        assert page in (ROOT / test).read_text(encoding="utf-8")
