@@ -64,6 +64,11 @@ def test_no_page_loads_from_the_network(pages: dict[Path, Page]) -> None:
     assert not remote
 
 
+def test_every_block_of_code_is_one(pages: dict[Path, Page]) -> None:
+    for path in pages:
+        assert "```" not in path.read_text(encoding="utf-8"), f"{path}: a fence that the generator does not know"
+
+
 def test_every_source_page_is_built(pages: dict[Path, Page]) -> None:
     for source in (ROOT / "docs").rglob("*.md"):
         assert (SITE / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages
