@@ -22,7 +22,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "make parity",
     ),
     (
-        "(duckdb|nanoarrow) is not installed",
+        "(duckdb|nanoarrow|dask|distributed|datatrove) is not installed",
         "an environment older than the group dev of pyproject.toml",
         "make .venv/tools",
     ),

@@ -8,7 +8,16 @@ from typing import Any
 __all__ = ["import_optional"]
 
 # The package's extra that installs each library.
-_EXTRAS = {"pyarrow": "parquet", "backports.zstd": "zstd", "fsspec": "remote", "matplotlib": "plot"}
+_EXTRAS = {
+    "pyarrow": "parquet",
+    "backports.zstd": "zstd",
+    "fsspec": "remote",
+    "matplotlib": "plot",
+    "dask": "dask",
+    "datatrove": "datatrove",
+    "pyspark": "spark",
+    "ray": "ray",
+}
 
 
 def import_optional(module: str, purpose: str) -> Any:

@@ -17,8 +17,8 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,9 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
+from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.folder_lock import locked_folder
+from pairloom.corpus import Corpus
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.shards import FORMATS, Batch, Shard, Shards, file_names, is_run_file, synced_digest
@@ -118,6 +120,21 @@ class ShardTask:
                 raise
         return Receipt(self.run, str(task), attempt, tuple(written), n_skipped)
 
+    def write_corpus(self, corpus: Corpus, task: str | int = "") -> Receipt:
+        """Encodes the documents of a corpus, without a Python object for each, as `write` does batches."""
+        reading = corpus.read()
+
+        def blocks() -> Iterator[_core.Documents]:
+            with ReadAhead(reading) as found:
+                for block in found:
+                    if block.withdraws:
+                        raise CorpusError("skip_bad_files cannot be used here; leave out such files before")
+                    yield block.documents
+
+        receipt = self.write(blocks(), task)
+        reading.warn()
+        return replace(receipt, n_skipped=reading.n_skipped)
+
     def _encode(self, batches: Iterable[Any], shards: Shards) -> int:
         encoder = self.tokenizer.block_encoder(
             begin_id=self.config["bos_id"],
@@ -134,6 +151,8 @@ class ShardTask:
         return n_skipped
 
     def _documents(self, batch: Any, first: int) -> tuple[_core.Documents, int]:
+        if isinstance(batch, _core.Documents):
+            return batch, 0
         if not hasattr(batch, "__arrow_c_array__") and not hasattr(batch, "__arrow_c_stream__"):
             return _core.Documents.from_texts(batch, first=first), 0
         if self.text_field is not None:

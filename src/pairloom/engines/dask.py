@@ -1,0 +1,104 @@
+"""Dask: one task a file, or a function for the partitions of a data frame. Needs the extra [dask].
+
+`count_files` and `encode_files` make delayed objects and run nothing themselves but where they say so, so scheduler,
+retries and dashboard are the caller's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from pairloom._internal.arguments import check_int, check_paths
+from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus import Corpus
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.model import Pattern
+from pairloom.shards.job import Receipt, ShardJob, ShardTask
+from pairloom.shards.manifest import Manifest
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["count_files", "encode_files", "encode_partition"]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+# Counts that one task adds; the fewer, the more tasks.
+_FAN_IN = 8
+
+
+def _dask() -> Any:
+    return import_optional("dask", "pairloom.engines.dask")
+
+
+def count_files(
+    paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int = 1, threads: int = 1, **options: Any
+) -> Any:
+    """A delayed PretokenCounts of files, summed as a tree of tasks; `.compute()` runs it.
+
+    paths: as `Corpus` takes them. options: of `Corpus` (text_field, skip_bad, ...) and of `PretokenCounts.from_corpus`
+    (special_tokens, corpus_specials). A file that cannot be read raises in the task that reads it.
+    """
+    check_int("files_per_task", files_per_task, least=1)
+    counting = {name: options.pop(name) for name in ("special_tokens", "corpus_specials") if name in options}
+    files = check_paths(paths)
+    if not files:
+        raise ValueError("no files to count; name at least one")
+    delayed = _dask().delayed
+    count, add = delayed(_counted, pure=True), delayed(PretokenCounts.merged, pure=True)
+    parts = [
+        count(files[first : first + files_per_task], pattern, threads, options, counting)
+        for first in range(0, len(files), files_per_task)
+    ]
+    while len(parts) > 1:
+        parts = [add(parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
+    return parts[0]
+
+
+def _counted(
+    files: list[str], pattern: Pattern, threads: int, reading: dict[str, Any], counting: dict[str, Any]
+) -> PretokenCounts:
+    return PretokenCounts.from_corpus(Corpus(files, **reading), pattern, threads=threads, **counting)
+
+
+def encode_files(
+    paths: Paths,
+    folder: str | os.PathLike[str],
+    tokenizer: Tokenizer,
+    *,
+    reading: dict[str, Any] | None = None,
+    **options: Any,
+) -> Manifest:
+    """Encodes files, a task each, into one folder of shards in the order of the files, and commits it.
+
+    reading: options of `Corpus`. options: of `ShardJob`. It computes with the scheduler that is set; a rerun after any
+    failure begins anew, and nothing is lost or doubled. Raises what reading a file raises, FileExistsError for a folder
+    in use.
+    """
+    dask = _dask()
+    files = check_paths(paths)
+    with ShardJob(folder, tokenizer, **options) as job:
+        # The tokenizer is sent once, not with each task.
+        task = dask.delayed(job.task, pure=True)
+        write = dask.delayed(_written, pure=False)
+        receipts = dask.compute(*[write(task, file, number, reading or {}) for number, file in enumerate(files)])
+        return job.commit(receipts)
+
+
+def _written(task: ShardTask, file: str, number: int, reading: dict[str, Any]) -> Receipt:
+    return task.write_corpus(Corpus(file, **reading), number)
+
+
+def encode_partition(
+    frame: Any, tokenizer: Tokenizer, *, text_field: str = "text", column: str = "input_ids", threads: int = 1
+) -> Any:
+    """The partition, a pandas.DataFrame, with a column of lists of ids; for `ddf.map_partitions`.
+
+    A null stays a null. Raises KeyError naming a column that is missing.
+    """
+    pandas, pyarrow = import_optional("pandas", "encode_partition"), import_optional("pyarrow", "encode_partition")
+    if text_field not in frame.columns:
+        raise KeyError(f"no column {text_field!r}; the columns are {list(frame.columns)}; name one with text_field")
+    texts = pyarrow.array(frame[text_field], pyarrow.large_string(), from_pandas=True)
+    ids = tokenizer.encode_arrow(texts, threads=threads)
+    return frame.assign(**{column: pandas.Series(pandas.arrays.ArrowExtensionArray(ids), index=frame.index)})

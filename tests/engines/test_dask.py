@@ -1,0 +1,73 @@
+"""Dask with two worker processes, started and stopped here: counts, merges and ids of a single process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas
+import pytest
+
+from pairloom import CorpusError, open_shards
+from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+engine = pytest.importorskip("pairloom.engines.dask", reason="dask is not installed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers() -> Iterator[None]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        yield
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7])
+def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, n_parts: int) -> None:
+    paths = write_parts(tmp_path / "parts", n_parts)
+    counts = engine.count_files(paths, "cl100k", files_per_task=2 if n_parts == 7 else 1).compute()
+    assert same_counts(counts)
+    assert counts == COUNTS
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7])
+def test_ids_are_those_of_one_process_document_by_document(tmp_path: Path, n_parts: int) -> None:
+    paths = write_parts(tmp_path / "parts", n_parts)
+    manifest = engine.encode_files(paths, tmp_path / "shards", TOKENIZER, shard_tokens=500)
+    assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
+    assert manifest.documents == len(TEXTS)
+
+
+def test_partitions_of_a_data_frame_get_a_column_of_ids() -> None:
+    frame = pandas.DataFrame({"n": range(5), "text": [*TEXTS[:4], None]}, index=[9, 8, 7, 6, 5])
+    found = engine.encode_partition(frame, TOKENIZER)
+    assert list(found.index) == [9, 8, 7, 6, 5]
+    assert [None if row is None else list(row) for row in found["input_ids"].to_numpy(object, na_value=None)] == [
+        *(TOKENIZER.encode_batch(TEXTS[:4])),
+        None,
+    ]
+    with pytest.raises(KeyError, match="no column 'body'; the columns are"):
+        engine.encode_partition(frame, TOKENIZER, text_field="body")
+
+
+def test_a_bad_record_and_a_missing_column_are_errors_once(tmp_path: Path) -> None:
+    paths = write_parts(tmp_path / "parts", 3)
+    with open(paths[1], "a") as file:
+        file.write("{broken\n")
+    with pytest.raises(CorpusError, match=r"1\.jsonl: line 101"):
+        engine.count_files(paths, "cl100k").compute()
+    with pytest.raises(CorpusError, match=r"1\.jsonl: line 101"):
+        engine.encode_files(paths, tmp_path / "shards", TOKENIZER)
+    # A task that was under way may still write into the hidden folder of the job, where nothing counts.
+    assert not list((tmp_path / "shards").glob("[!.]*"))
+    with pytest.raises(CorpusError, match="body"):
+        engine.count_files(paths, "cl100k", text_field="body").compute()
+    manifest = engine.encode_files(paths, tmp_path / "shards", TOKENIZER, reading={"skip_bad": True})
+    assert manifest.skipped == 1
+    assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
+    with pytest.raises(ValueError, match="no files"):
+        engine.count_files([], "cl100k")

@@ -1,0 +1,95 @@
+"""datatrove's local executor with two workers: counts of one process, files of its own DocumentTokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import PretokenCounts
+from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
+
+engine = pytest.importorskip("pairloom.engines.datatrove", reason="datatrove is not installed")
+executor = pytest.importorskip("datatrove.executor", reason="datatrove is not installed")
+readers = pytest.importorskip("datatrove.pipeline.readers", reason="datatrove is not installed")
+tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is not installed")
+
+
+def _run(folder: Path, steps: list[Any], tasks: int, **options: Any) -> None:
+    executor.LocalPipelineExecutor(
+        pipeline=steps,
+        tasks=tasks,
+        workers=min(tasks, 2),
+        logging_dir=str(folder / "logs" / str(len(steps))),
+        **options,
+    ).run()
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 7])
+def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, tasks: int) -> None:
+    write_parts(tmp_path / "parts", 7)
+    counter = engine.PretokenCounter(str(tmp_path / "counts"), "cl100k")
+    _run(tmp_path, [readers.JsonlReader(str(tmp_path / "parts")), counter], tasks)
+    assert len(list((tmp_path / "counts").glob("*.parquet"))) == tasks
+    _run(tmp_path, [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
+    counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
+    assert same_counts(counts)
+    # Readers of datatrove leave empty documents out.
+    assert counts.n_bytes == COUNTS.n_bytes
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle_documents": False},
+        {"shuffle_documents": False, "eos_token": "<|endoftext|>"},
+        {"seed": 3, "eos_token": "<|endoftext|>", "save_final_metadata": True},
+        {"seed": 3, "max_tokens_per_file": 300},
+        {"seed": 3, "shuffle_chunk_size": 20},
+        {"save_index": False, "seed": 3},
+        {"shuffle_documents": False, "save_loss_metadata": True, "eos_token": "<|endoftext|>"},
+    ],
+    ids=str,
+)
+def test_files_are_those_of_its_own_tokenizer_byte_for_byte(tmp_path: Path, options: dict[str, Any]) -> None:
+    write_parts(tmp_path / "parts", 3)
+    TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
+    written = {}
+    for name, step in (("theirs", tokens.DocumentTokenizer), ("ours", engine.PairloomTokenizer)):
+        folder = tmp_path / name
+        more = {"specials": "recognise"} if name == "ours" else {}
+        tokenizer = step(str(folder), str(tmp_path / "tokenizer.json"), batch_size=50, **options, **more)
+        reader = readers.JsonlReader(str(tmp_path / "parts"))
+        executor.LocalPipelineExecutor(
+            pipeline=[reader, tokenizer], tasks=2, logging_dir=str(tmp_path / f"log{name}")
+        ).run()
+        written[name] = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert written["ours"] == written["theirs"]
+    assert any(written["ours"].values())
+
+
+def test_literals_are_plain_text_unless_they_are_recognised(tmp_path: Path) -> None:
+    write_parts(tmp_path / "parts", 1)
+    TOKENIZER.save(tmp_path / "model.json")
+    step = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "model.json"), shuffle_documents=False)
+    _run(tmp_path, [readers.JsonlReader(str(tmp_path / "parts")), step], 1)
+    (path,) = (tmp_path / "out").glob("*.ds")
+    ids = np.fromfile(path, "<u2")
+    assert ids.tolist() == [i for row in IDS for i in row]
+    ends = np.fromfile(path.with_suffix(".ds.index"), "<u8")
+    assert len(ends) == sum(map(bool, TEXTS))
+    with pytest.raises(ValueError, match="specials must be"):
+        engine.PairloomTokenizer(str(tmp_path), "x", specials="maybe")
+
+
+def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.json")
+    step = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "model.json"), eos_token="<eos>")
+    with pytest.raises(ValueError, match="eos_token must be a special token of the tokenizer; not '<eos>'"):
+        _ = step.tokenizer
+    with pytest.raises(ValueError, match="CountsMerger runs as one task, not 2"):
+        list(engine.CountsMerger(str(tmp_path), str(tmp_path)).run(None, 0, 2))
+    with pytest.raises(ValueError, match="corpus_specials"):
+        engine.PretokenCounter(str(tmp_path), corpus_specials="maybe")
