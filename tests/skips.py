@@ -34,6 +34,11 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
     ),
     ("documentation is not built", "the site's generator is no part of the tests", "make docs"),
     ("no browser for tests", "Chromium and playwright are 300 MB, which pages alone need", "make browser"),
+    (
+        "node is not installed|rustc lacks the target wasm32",
+        "WebAssembly needs node and a standard library for it",
+        "rustup target add wasm32-unknown-unknown",
+    ),
     ("was over before the signal came", "the machine ended the run first; harnesses repeat the case", "make soak"),
     ("cannot fork|RLIMIT_AS is enforced|lacks glibc", "the system lacks what is tested", "make test on Linux"),
 )

@@ -2,6 +2,7 @@
 //!
 //! Only advice to the system (`MADV_HUGEPAGE`): where it is refused, everything works with small pages.
 
+#[cfg(not(target_family = "wasm"))]
 use std::io;
 
 #[cfg(target_family = "wasm")]

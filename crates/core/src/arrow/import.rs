@@ -317,8 +317,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// More rows are taken for damage.
-const MAX_ROWS: usize = 1 << 48;
+/// More rows are taken for damage: of 16 bytes each, no address space has room for them.
+const MAX_ROWS: usize = isize::MAX as usize / 64;
 
 /// One bit a row, the lowest of a byte first.
 #[derive(Clone, Copy)]

@@ -2,8 +2,6 @@
 //!
 //! Needed only where the process's address space is limited (`RLIMIT_AS`): elsewhere nothing is held.
 
-use crate::error::{Error, Result};
-
 pub use system::Room;
 pub(super) use system::release;
 
@@ -14,7 +12,7 @@ mod system {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    use super::{Error, Result};
+    use crate::error::{Error, Result};
 
     /// A mapping: its start and its length in bytes.
     type Mapping = (*mut libc::c_void, usize);
@@ -92,7 +90,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use super::Result;
+    use crate::error::Result;
 
     /// Address space of this thread: this system does not limit it.
     #[must_use]

@@ -146,10 +146,12 @@ impl KeyHasher {
     /// What a key is mixed with before the rounds of AES, and in each of them.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(crate) fn aes_seeds(self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
-        let [a, b, c, d] = self.seeds.map(|seed| seed as i64);
-        // SAFETY: every x86-64 processor has SSE2.
-        unsafe { (std::arch::x86_64::_mm_set_epi64x(a, b), std::arch::x86_64::_mm_set_epi64x(c, d)) }
+    pub(crate) fn aes_seeds(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128};
+
+        let seeds = self.seeds.as_ptr().cast::<__m128i>();
+        // SAFETY: every x86-64 processor has SSE2; the seeds are 32 bytes.
+        unsafe { (_mm_loadu_si128(seeds), _mm_loadu_si128(seeds.add(1))) }
     }
 }
 

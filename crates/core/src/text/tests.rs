@@ -26,9 +26,9 @@ fn utf8<U: Unit>(units: &[U]) -> Option<String> {
 }
 
 /// Every character below `limit` once, in an order in which those of all lengths meet at all positions of a vector.
-fn characters(limit: u32, stride: usize) -> Vec<char> {
+fn characters(limit: u32, stride: u64) -> Vec<char> {
     let all: Vec<char> = (0..limit).filter_map(char::from_u32).collect();
-    (0..all.len()).map(|index| all[index * stride % all.len()]).collect()
+    (0..all.len()).map(|index| all[(index as u64 * stride % all.len() as u64) as usize]).collect()
 }
 
 #[test]

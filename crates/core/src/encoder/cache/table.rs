@@ -303,6 +303,7 @@ pub(in crate::encoder) struct View<'a> {
 
 impl<'a> View<'a> {
     /// The bits of a slot that are the offset of its bucket.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(in crate::encoder) fn mask(self) -> u32 {
         self.mask

@@ -5,6 +5,7 @@
 //! pair of lowest rank, leftmost. Quadratic, but at most 48 bytes long this is faster than any queue. tiktoken's
 //! `_byte_pair_merge` works the same way.
 
+#[cfg(target_arch = "x86_64")]
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
