@@ -61,5 +61,5 @@ try {
   core.pairloom_drop(tokenizer);
   console.log(JSON.stringify({ merges, texts }));
 } catch (error) {
-  console.log(JSON.stringify({ error: error.message }));
+  console.log(JSON.stringify({ error: error instanceof WebAssembly.RuntimeError ? new TextDecoder().decode(result()) : error.message }));
 }

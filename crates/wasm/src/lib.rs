@@ -8,11 +8,12 @@
 //! const taken = () => new Uint8Array(memory.buffer, pairloom_result(), pairloom_result_len()).slice();
 //! ```
 //!
-//! Functions that may fail return 0 or -1 then, and leave the message as the result. One thread; no clock, no files.
+//! Functions that may fail return 0 or -1 then, and leave the message as the result. A trap is a bug of ours; its message is
+//! the result too, and the instance must not be used again. One thread; no clock, no files.
 
 use std::cell::RefCell;
-use std::slice;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
+use std::{panic, slice};
 
 use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
@@ -179,9 +180,11 @@ fn number_of(done: Result<usize>) -> isize {
     }
 }
 
-/// Memory for `n` items of the page, aligned for numbers of four bytes.
+/// Memory of the page's own, aligned for numbers of four bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_alloc(n_bytes: usize) -> *mut u8 {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| panic::set_hook(Box::new(|panic| leave(panic.to_string().into_bytes()))));
     let words: Box<[u32]> = vec![0; n_bytes.div_ceil(4)].into();
     Box::into_raw(words).cast()
 }

@@ -169,7 +169,9 @@ impl Table {
     /// Whether the caller is the one to copy this table.
     pub(in crate::encoder) fn begin_copy(&self) -> bool {
         // In a process that was forked meanwhile nobody goes on with what its parent had begun.
-        let (me, holder) = (process::id(), self.claimed_by.load(Ordering::Relaxed));
+        // In WebAssembly there are no processes, and asking for one is a panic.
+        let own_id = if cfg!(target_family = "wasm") { 1 } else { process::id() };
+        let (me, holder) = (own_id, self.claimed_by.load(Ordering::Relaxed));
         let exchange = || self.claimed_by.compare_exchange(holder, me, Ordering::Relaxed, Ordering::Relaxed);
         holder != me && exchange().is_ok()
     }
