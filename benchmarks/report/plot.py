@@ -7,12 +7,18 @@ Needs the extra [plot]. The same record gives the same bytes.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-OWN, OTHER = "#1a6", "#999"
+from pairloom.analysis.plots import FIRST, PAPER, SECOND, STYLE, svg_for_both_modes
+
+MOST_LINEAR = 20
+# (colour, hatching) of the peers, pairloom first.
+LOOKS = ((FIRST, ""), (SECOND, "//"), ("#009e73", "\\\\"), ("#767676", ".."), ("#cc79a7", "xx"))
 
 
 def table_of(record: dict[str, Any], section: str, beginning: str) -> dict[str, Any] | None:
@@ -25,20 +31,49 @@ def table_of(record: dict[str, Any], section: str, beginning: str) -> dict[str, 
 
 
 def draw(record: dict[str, Any], output: Path) -> None:
-    """Writes the SVG; axes whose section is missing stay empty."""
+    """Writes the SVG: a panel for each section that was measured, and none for the others."""
     import matplotlib
+    from matplotlib.figure import Figure
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "pairloom"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 4, figsize=(18, 4.2), layout="constrained")
-    speed_by_peer(axes[0], table_of(record, "train", "training to"), "train 32,000: MB/s", speed_of=training_speed)
-    speed_by_peer(axes[1], table_of(record, "encode", "documents to lists"), "text to lists: MB/s, warm", lists_speed)
-    against(axes[2], table_of(record, "growth", "training to 32,000 on ever more"), "corpus, MB", (2, 3, 4))
-    against(axes[3], table_of(record, "growth", "training on"), "vocabulary", (1, 2, 3))
-    figure.suptitle(f"{record['machine']['cpu']}, {record['machine']['cores']} cores, {record['date']}", fontsize=10)
-    figure.savefig(output, metadata={"Date": None})
+    panels: list[tuple[dict[str, Any] | None, Callable[[Any, dict[str, Any]], None]]] = [
+        (
+            table_of(record, "train", "training to"),
+            lambda axis, table: speed_by_peer(axis, table, "training to 32,000 tokens", training_speed),
+        ),
+        (
+            table_of(record, "encode", "documents to lists"),
+            lambda axis, table: speed_by_peer(axis, table, "documents to lists of ids, warm", lists_speed),
+        ),
+        (
+            table_of(record, "encode", "documents to arrays"),
+            lambda axis, table: speed_by_peer(axis, table, "documents to arrays of ids, warm", lists_speed),
+        ),
+        (
+            table_of(record, "growth", "training to 32,000 on ever more"),
+            lambda axis, table: against(axis, table, "corpus, MB", (2, 3, 4)),
+        ),
+        (
+            table_of(record, "growth", "training on"),
+            lambda axis, table: against(axis, table, "vocabulary", (1, 2, 3)),
+        ),
+    ]
+    measured = [(table, drawn) for table, drawn in panels if table is not None]
+    with matplotlib.rc_context(STYLE):
+        n_columns = min(len(measured), 2) or 1
+        n_rows = -(-len(measured) // n_columns) or 1
+        figure = Figure(figsize=(6.2 * n_columns, 4.4 * n_rows), layout="constrained")
+        axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+        for axis in axes:
+            axis.set_visible(False)
+        for axis, (table, drawn) in zip(axes, measured):
+            axis.set_visible(True)
+            drawn(axis, table)
+        machine = record["machine"]
+        figure.suptitle(f"{machine['cpu']}, {machine['cores']} cores, {record['date']}")
+        image = io.BytesIO()
+        figure.savefig(image, format="svg", metadata={"Date": None})
+    output.write_bytes(svg_for_both_modes(image.getvalue()))
 
 
 def training_speed(row: list[Any]) -> tuple[str, str, float]:
@@ -48,46 +83,54 @@ def training_speed(row: list[Any]) -> tuple[str, str, float]:
 
 def lists_speed(row: list[Any]) -> tuple[str, str, float]:
     """(corpus and threads, peer, MB/s)."""
-    return f"{row[0]} {row[1]}t", row[2], row[4]
+    return (
+        f"{row[0].removesuffix(' MB').rpartition(',')[0]}\n{row[1]} thread{'s' if row[1] > 1 else ''}",
+        row[2],
+        row[4],
+    )
 
 
-def speed_by_peer(axis: Any, table: dict[str, Any] | None, title: str, speed_of: Any) -> None:
-    """Bars in groups of a corpus, on a logarithmic axis."""
-    axis.set_title(title, fontsize=9)
-    if table is None:
-        return
+def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -> None:
+    """Bars in groups of a corpus, on a logarithmic axis where the speeds are far apart."""
     found = [speed_of(row) for row in table["rows"]]
+    found = [(group, peer, speed) for group, peer, speed in found if speed is not None]
     groups = list(dict.fromkeys(group for group, _, _ in found))
     peers = list(dict.fromkeys(peer for _, peer, _ in found))
     width = 0.8 / len(peers)
     for index, peer in enumerate(peers):
         at = [groups.index(group) + index * width for group, name, _ in found if name == peer]
-        shade = {"color": OWN} if peer == "pairloom" else {"color": OTHER, "alpha": 1 - 0.6 * index / len(peers)}
-        axis.bar(at, [speed for _, name, speed in found if name == peer], width, label=peer, **shade)
-    axis.set_yscale("log")
-    axis.set_xticks(
-        [index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=7, rotation=20, ha="right"
-    )
-    axis.legend(fontsize=6)
+        colour, hatch = LOOKS[index % len(LOOKS)]
+        speeds = [speed for _, name, speed in found if name == peer]
+        axis.bar(at, speeds, width, label=peer, color=colour, hatch=hatch, edgecolor=PAPER)
+    axis.set_title(title)
+    speeds = [speed for _, _, speed in found]
+    if max(speeds) > MOST_LINEAR * min(speeds):
+        axis.set_ylabel("MB/s, logarithmic")
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=min(1.0, *speeds))
+        axis.yaxis.set_major_formatter("{x:g}")
+    else:
+        axis.set_ylabel("MB/s")
+    axis.grid(axis="y")
+    axis.set_xticks([index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=8)
+    axis.legend(ncols=len(peers), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1)
 
 
-def against(axis: Any, table: dict[str, Any] | None, what: str, columns: tuple[int, ...]) -> None:
+def against(axis: Any, table: dict[str, Any], what: str, columns: tuple[int, ...]) -> None:
     """Seconds against a size, both logarithmic."""
-    axis.set_title(f"training: seconds against {what}", fontsize=9)
-    if table is None:
-        return
+    axis.set_title(f"training: seconds against {what}")
     for column, style in zip(columns, ("--", ":", "-")):
         label = table["columns"][column]
         axis.plot(
-            [row[0] for row in table["rows"]], [row[column] for row in table["rows"]], style, color=OWN, label=label
+            [row[0] for row in table["rows"]], [row[column] for row in table["rows"]], style, color=FIRST, label=label
         )
     theirs = [(row[0], row[6]) for row in table["rows"] if len(row) > 6 and row[6]]
     if theirs:
-        axis.plot(*zip(*theirs), color=OTHER, label="gigatoken")
+        axis.plot(*zip(*theirs), color=SECOND, label="gigatoken")
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set_xlabel(what, fontsize=8)
-    axis.legend(fontsize=7)
+    axis.set_xlabel(what)
+    axis.legend()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Plots of corpus statistics; needs the extra [plot].
+"""Plots of corpus statistics and of comparisons; needs the extra [plot].
 
-The image is written atomically, in the format of its suffix. Equal statistics give equal bytes.
+The image is written atomically, in the format of its suffix. Equal figures give equal bytes. Colours can be told apart
+by colour-blind readers (Okabe and Ito's), and series differ in more than colour. An SVG follows the reader's light or
+dark mode in browsers.
 """
 
 from __future__ import annotations
@@ -13,17 +15,43 @@ from typing import Any, Final
 import numpy as np
 
 from pairloom._internal.atomic import check_free, write_file
+from pairloom.analysis.compare import Comparison
 from pairloom.analysis.stats import CorpusStats
 
-__all__ = ["check_plot", "plot_stats"]
+__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_stats", "svg_for_both_modes"]
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
 _LONGEST_SHOWN: Final = 24
+_MOST_SOURCES: Final = 40
+
+INK, PAPER, GRID, FIRST, SECOND = "#1b1b1f", "#ffffff", "#c9c9d1", "#0072b2", "#d55e00"
+_IN_THE_DARK: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
+
+STYLE: Final[dict[Any, Any]] = {
+    # Without the salt, equal figures would give different files.
+    "svg.hashsalt": "pairloom",
+    "font.size": 10,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": GRID,
+    "legend.facecolor": PAPER,
+    "legend.edgecolor": GRID,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+}
+"""Settings of matplotlib for every picture."""
 
 
 def check_plot(path: Path, overwrite: bool = False) -> None:
-    """Raises what `plot_stats` would raise before it starts to draw: ImportError, ValueError, OSError."""
+    """Raises what the plots would raise before they start to draw: ImportError, ValueError, OSError."""
     _figure()
     if path.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"{path}: a plot is written as {', '.join(_SUFFIXES)}; give it such a suffix")
@@ -39,7 +67,7 @@ def _figure() -> Any:
 
 
 def plot_stats(stats: CorpusStats, sizes: Sequence[tuple[int, float]], path: Path, *, overwrite: bool = False) -> None:
-    """Draws compression against vocabulary size and a histogram of token lengths.
+    """Draws compression against vocabulary size, a histogram of token lengths, and how often tokens of each rank come.
 
     sizes: what `compression_by_size` gives; empty leaves that plot out. Raises ImportError without matplotlib,
     ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError unless `overwrite`.
@@ -47,38 +75,121 @@ def plot_stats(stats: CorpusStats, sizes: Sequence[tuple[int, float]], path: Pat
     check_plot(path, overwrite)
     import matplotlib
 
-    # Without the salt and with a date, equal figures would give different files.
-    with matplotlib.rc_context({"svg.hashsalt": "pairloom"}):
-        figure = _figure()(figsize=(11 if sizes else 6, 4.2), layout="constrained")
-        axes = figure.subplots(1, 2 if sizes else 1, squeeze=False)[0]
+    with matplotlib.rc_context(STYLE):
+        figure = _figure()(figsize=(15 if sizes else 10, 4.2), layout="constrained")
+        axes = figure.subplots(1, 3 if sizes else 2, squeeze=False)[0]
         if sizes:
             _draw_compression(axes[0], sizes)
-        _draw_lengths(axes[-1], stats)
-        image = io.BytesIO()
-        kind = path.suffix.lower()[1:]
-        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(image, format=kind, metadata=undated)
-    write_file(path, image.getvalue(), overwrite)
+        _draw_lengths(axes[-2], stats)
+        _draw_frequencies(axes[-1], stats)
+        _save(figure, path, overwrite)
+
+
+def plot_comparison(comparison: Comparison, path: Path, *, overwrite: bool = False) -> None:
+    """Draws bytes per token of both sides for each source, the largest sources where there are more than 40.
+
+    Files of one language each make it a plot of fertility by language. Raises what `plot_stats` raises.
+    """
+    check_plot(path, overwrite)
+    import matplotlib
+
+    measured = {name: totals for name, totals in comparison.sources.items() if min(totals.n_tokens) > 0}
+    largest = sorted(measured, key=lambda name: (-measured[name].n_bytes, name))[:_MOST_SOURCES]
+    with matplotlib.rc_context(STYLE):
+        figure = _figure()(figsize=(9, 1.6 + 0.45 * max(len(largest), 1)), layout="constrained")
+        axes = figure.subplots()
+        at = np.arange(len(largest))[::-1]
+        for side, (colour, hatch, shift) in enumerate(((FIRST, "", 0.2), (SECOND, "//", -0.2))):
+            ratios = [measured[name].n_bytes / measured[name].n_tokens[side] for name in largest]
+            bars = axes.barh(
+                at + shift, ratios, 0.4, color=colour, hatch=hatch, edgecolor=PAPER,
+                label=f"{'AB'[side]}  {_shortened(comparison.names[side])}",
+            )  # fmt: skip
+            axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=8)
+        axes.set_yticks(at, [_shortened(name) for name in largest])
+        axes.set_xlabel("bytes per token (longer bars: fewer tokens for the same text)")
+        axes.margins(x=0.1)
+        axes.grid(axis="x")
+        figure.legend(loc="outside upper left", ncols=1)
+        _save(figure, path, overwrite)
+
+
+def _shortened(name: str) -> str:
+    """The end of a long name, where files differ; matplotlib takes $ for mathematics."""
+    shown = name.encode(errors="surrogateescape").decode(errors="replace").replace("$", r"\$")
+    return shown if len(shown) <= _MOST_OF_A_NAME else f"…{shown[-_MOST_OF_A_NAME:]}"
+
+
+_MOST_OF_A_NAME: Final = 48
+
+
+def _save(figure: Any, path: Path, overwrite: bool) -> None:
+    image = io.BytesIO()
+    kind = path.suffix.lower()[1:]
+    # With a date, equal figures would give different files.
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    figure.savefig(image, format=kind, metadata=undated)
+    data = image.getvalue()
+    write_file(path, svg_for_both_modes(data) if kind == "svg" else data, overwrite)
+
+
+def svg_for_both_modes(svg: bytes) -> bytes:
+    """An SVG of the colours above, with their counterparts for dark mode, which browsers choose by the setting."""
+    rules = "".join(
+        f'[style*="{what}: {light}"] {{ {what}: {dark} !important }} '
+        for light, dark in _IN_THE_DARK.items()
+        for what in ("fill", "stroke")
+    )
+    # Text without a colour of its own is black.
+    rules += f"text:not([style*=fill]), g[id^=text] use {{ fill: {_IN_THE_DARK[INK]} }}"
+    style = f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>"
+    head, end, rest = svg.partition(b"<defs>")
+    return head + style.encode() + end + rest
 
 
 def _draw_compression(axes: Any, sizes: Sequence[tuple[int, float]]) -> None:
-    axes.plot([size for size, _ in sizes], [ratio for _, ratio in sizes], marker="o")
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.plot([size for size, _ in sizes], [ratio for _, ratio in sizes], marker="o", color=FIRST)
     axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=8))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_title("compression by vocabulary size")
     axes.set_xlabel("tokens in the vocabulary, by truncation")
     axes.set_ylabel("bytes per token")
-    axes.grid(alpha=0.3)
+    axes.grid()
 
 
 def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
     lengths = np.minimum(stats.token_bytes, _LONGEST_SHOWN)
     assigned = stats.token_bytes > 0
     token_lengths = np.arange(_LONGEST_SHOWN + 1)
-    for name, weights, shift in (
-        ("of the vocabulary", assigned, -0.2),
-        ("of the corpus", stats.token_counts, 0.2),
+    for name, weights, shift, colour, hatch in (
+        ("tokens of the vocabulary", assigned, -0.2, FIRST, ""),
+        ("tokens of the corpus", stats.token_counts, 0.2, SECOND, "//"),
     ):
         total = max(int(weights.sum()), 1)
-        share = np.bincount(lengths, weights=weights, minlength=len(token_lengths)) / total
-        axes.bar(token_lengths[1:] + shift, share[1:], width=0.4, label=f"share {name}'s tokens")
-    axes.set_xlabel(f"bytes of a token ({_LONGEST_SHOWN}: or more)")
+        share = np.bincount(lengths, weights=weights, minlength=len(token_lengths)) / total * 100
+        axes.bar(token_lengths[1:] + shift, share[1:], 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
+    axes.set_title("how long tokens are")
+    ticks = [1, *range(4, _LONGEST_SHOWN + 1, 4)]
+    axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{_LONGEST_SHOWN}+"])
+    axes.set_xlabel("bytes of a token")
+    axes.set_ylabel("percent")
+    axes.grid(axis="y")
     axes.legend()
+
+
+def _draw_frequencies(axes: Any, stats: CorpusStats) -> None:
+    counts = np.sort(stats.token_counts[stats.token_counts > 0])[::-1]
+    axes.set_title("how often tokens come")
+    axes.set_xlabel(f"tokens, the most frequent first ({len(stats.unused):,} never came)")
+    axes.set_ylabel("times in the corpus")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.grid()
+    if len(counts):
+        # A curve of a hundred thousand points looks no different from one of a few hundred.
+        shown = np.unique(np.geomspace(1, len(counts), 400).astype(np.int64))
+        axes.plot(shown, counts[shown - 1], color=FIRST)

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " libraries tiktoken and tokenizers",
     )
     add_format_arguments(group)
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="also draw bytes per token of each file, A beside B; .svg, .png or .pdf; needs pairloom[plot]",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_corpus_options(parser)
     parser.set_defaults(wrong_usage=parser.error)
@@ -50,8 +56,17 @@ def run(args: argparse.Namespace) -> None:
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
         if given and not any(map(_is_incomplete, args.model)):
             raise ValueError(f"both models store what {option} gives; leave it out")
+    plot = None if args.plot is None else Path(args.plot)
+    if plot is not None:
+        from pairloom.analysis.plots import check_plot
+
+        check_plot(plot, args.force)
     first, second = (_side(name, args) for name in args.model)
     comparison = compare(first, second, named_documents(corpus_of(args)))
+    if plot is not None:
+        from pairloom.analysis.plots import plot_comparison
+
+        plot_comparison(comparison, plot, overwrite=args.force)
     # File names that are not UTF-8 hold lone surrogates, which JSON escapes and UTF-8 cannot encode.
     report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
