@@ -2,7 +2,10 @@
 
     python benchmarks/run.py [--quick] [--only NAME]... [--turns 3] [--threads N]
 
-Writes benchmarks/record/<machine>/<date>.json, a plot beside it, and the table in README.md between the bench markers.
+Writes benchmarks/record/<machine>/<date>.json. A run of all sections also draws the plot beside it and writes the table
+in README.md between the bench markers: a part of them never replaces the whole. After the processor's own tier the
+sections that depend on it are measured on each lower tier too (PAIRLOOM_DISABLE_CPU_FEATURES), as "encode, avx2";
+--tier measures one tier alone.
 A wrong answer stops the run. A missed target is printed; with --strict the exit status is then 1. --quick measures one
 turn on the beginnings of corpora that exist already, or on the standard library's sources, and writes nothing. --only
 measures some suites, and replaces their results in a record of the same day.
@@ -15,6 +18,7 @@ import dataclasses
 import datetime
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -44,6 +48,9 @@ SECTIONS = (
     "scaling",
 )
 OPTIONAL = ("pipeline",)
+# What is measured on every tier, and what is turned off for each.
+ON_EVERY_TIER = ("train", "encode", "latency")
+TIERS = {"avx512": "", "avx2": "avx512", "portable": "avx512,avx2"}
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
 
@@ -84,11 +91,34 @@ def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str], *,
     return Setup(False, n_turns, n_threads, small, large, growing, folder)
 
 
-def measure(name: str, setup: Setup) -> Section:
-    """One section, printed when it is done."""
-    print(f"{name}...", file=sys.stderr)
+def own_tier() -> str:
+    """The tier of this processor, with what the caller's environment leaves of it."""
+    command = [sys.executable, "-c", "import pairloom; print(pairloom.cpu_tier())"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def lower_tiers() -> list[str]:
+    """The tiers below the processor's own, best first."""
+    names = list(TIERS)
+    return names[names.index(own_tier()) + 1 :]
+
+
+def measure(name: str, setup: Setup, tier: str = "") -> Section:
+    """One section, printed when it is done; on a lower tier if one is given."""
+    print(f"{name} {tier}...", file=sys.stderr)
     began = time.perf_counter()
-    section: Section = importlib.import_module(f"suites.{name}").measure(setup)
+    before = dict(os.environ)
+    if tier:
+        os.environ["PAIRLOOM_DISABLE_CPU_FEATURES"] = TIERS[tier]
+    try:
+        used = own_tier()
+        section: Section = importlib.import_module(f"suites.{name}").measure(setup)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    section.name = f"{name}, {tier}" if tier else name
+    section.claims = [dataclasses.replace(claim, what=f"{claim.what} [{used}]") for claim in section.claims]
+    section.notes.append(f"tier {used}")
     section.notes.append(f"took {time.perf_counter() - began:.0f} s")
     print(section.text(), flush=True)
     return section
@@ -145,8 +175,8 @@ def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
     ratios: dict[tuple[str, str], list[float]] = {}
     for section in record["sections"]:
         for claim in section["claims"]:
-            if match := re.search(r"times (?:as fast as )?(\w+)$", claim["what"]):
-                what = claim["what"].split(",")[0]
+            if match := re.search(r"times (?:as fast as )?(\w+) \[(\w+)\]$", claim["what"]):
+                what = f"{claim['what'].split(',')[0]}, {match[2]}"
                 ratios.setdefault((what, match[1]), []).append(claim["value"])
     lines += [
         f"| {what} | {peer} | {shown(min(values))} to {shown(max(values))} |" for (what, peer), values in ratios.items()
@@ -181,6 +211,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
     parser.add_argument("--threads", type=int, default=peer_process.machine()["cores"])
+    parser.add_argument("--tier", choices=TIERS, help="measure on this tier alone, which the processor must have")
     parser.add_argument("--strict", action="store_true", help="exit status 1 when a target is missed")
     options = parser.parse_args()
     present = [name for name in OPTIONAL if (HERE / "suites" / f"{name}.py").exists()]
@@ -199,9 +230,19 @@ def main() -> int:
             else full_setup(options.threads, folder, n_turns, wanted, small_only=options.small)
         )
         setup = dataclasses.replace(setup, fast_rivals=options.fast_rivals)
-        sections = [measure(section, setup) for section in wanted]
+        tiers = [options.tier] if options.tier else ["", *([] if options.quick or options.only else lower_tiers())]
+        sections = [
+            measure(section, setup, tier)
+            for tier in tiers
+            for section in wanted
+            if tier in ("", options.tier) or section in ON_EVERY_TIER
+        ]
     if not options.quick:
-        write_readme(write_record(sections, n_turns))
+        record = write_record(sections, n_turns)
+        if options.only or options.tier or options.small:
+            print("README.md and its picture stay as they are: only a run of everything replaces them", file=sys.stderr)
+        else:
+            write_readme(record)
     missed = [claim for section in sections for claim in section.claims if not claim.met]
     print(f"{len(missed)} of {sum(len(section.claims) for section in sections)} targets missed")
     for claim in missed:
