@@ -401,7 +401,7 @@
       ["bytes", `${hexOf(token.bytes.subarray(0, 64))}${token.bytes.length > 64 ? " …" : ""} (${number(token.bytes.length)})`],
       ["rank", rankOf(token, side.tokenizer)],
       ["at", `bytes ${number(startOf(side, i))} to ${number(side.ends[i])}, pretoken of ${number(end - first)} token${end - first > 1 ? "s" : ""}`],
-      ["in this text", `${number(countOf(side, token.id))} times`],
+      ["in this text", countOf(side, token.id) > 1 ? `${number(countOf(side, token.id))} times` : "once"],
       ...partialCharacters(side, i, first, end).map((told) => ["part of", told]),
     ];
     $("facts").replaceChildren(...facts.flatMap(([term, fact]) => [element("dt", "", term), element("dd", "", fact)]));
