@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -83,6 +83,10 @@ parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of 
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
 	-$(BIN)/python -m tests.parity.prose $(PROSE_SECONDS)
 	$(BIN)/python -m pytest tests/parity
+
+engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too; Spark needs Java 17 or later
+	$(BIN)/python -m pip install --quiet --group engines
+	$(BIN)/python -m pytest tests/engines
 
 fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \

@@ -26,6 +26,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "an environment older than the group dev of pyproject.toml",
         "make .venv/tools",
     ),
+    ("(ray|pyspark|java) is not installed", "engines of some hundred MB", "make engines"),
     ("packages? of prose", "100 MB of Debian's manuals in dozens of languages", "make parity"),
     (
         "CS336 fixtures|cs336 is not there|files of model gpt2 are not in",

@@ -44,7 +44,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 320 * 144
+FULL = 321 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -457,6 +457,7 @@ def calls(folder: Path) -> dict[str, Call]:
             text_field=None,
             skip_bad=False,
             threads=1,
+            overwrite=False,
             takeover=False,
             batches=[[_TEXT], column.drop_null()],
             task=1,

@@ -14,6 +14,7 @@ from pairloom._internal.arguments import check_int, check_paths
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.shared import specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import Receipt, ShardJob, ShardTask
 from pairloom.shards.manifest import Manifest
@@ -90,15 +91,21 @@ def _written(task: ShardTask, file: str, number: int, reading: dict[str, Any]) -
 
 
 def encode_partition(
-    frame: Any, tokenizer: Tokenizer, *, text_field: str = "text", column: str = "input_ids", threads: int = 1
+    frame: Any,
+    tokenizer: Tokenizer,
+    *,
+    text_field: str = "text",
+    column: str = "input_ids",
+    specials: str = "ordinary",
+    threads: int = 1,
 ) -> Any:
     """The partition, a pandas.DataFrame, with a column of lists of ids; for `ddf.map_partitions`.
 
-    A null stays a null. Raises KeyError naming a column that is missing.
+    A null stays a null. specials: as in `tokenize_files`. Raises KeyError naming a column that is missing.
     """
     pandas, pyarrow = import_optional("pandas", "encode_partition"), import_optional("pyarrow", "encode_partition")
     if text_field not in frame.columns:
         raise KeyError(f"no column {text_field!r}; the columns are {list(frame.columns)}; name one with text_field")
     texts = pyarrow.array(frame[text_field], pyarrow.large_string(), from_pandas=True)
-    ids = tokenizer.encode_arrow(texts, threads=threads)
+    ids = tokenizer.encode_arrow(texts, threads=threads, **specials_options(specials))
     return frame.assign(**{column: pandas.Series(pandas.arrays.ArrowExtensionArray(ids), index=frame.index)})

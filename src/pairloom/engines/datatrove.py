@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.arguments import check_choice
 from pairloom._internal.optional_deps import import_optional
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.shared import specials_options
 from pairloom.model import Pattern
 from pairloom.tokenizer import Tokenizer
 
@@ -117,9 +117,7 @@ class _Batches:
 
     def __init__(self, tokenizer: Tokenizer, end: list[int], specials: str) -> None:
         self._tokenizer, self._end = tokenizer, end
-        self._options: dict[str, Any] = {"recognise": {}, "ordinary": {"allowed_special": ()}}.get(
-            specials, {"allowed_special": (), "disallowed_special": "all"}
-        )
+        self._options = specials_options(specials)
 
     def get_vocab_size(self) -> int:
         return self._tokenizer.n_vocab
@@ -146,7 +144,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         super().__init__(output_folder, str(tokenizer_name_or_path), *args, **options)
-        check_choice("specials", specials, ("ordinary", "recognise", "error"))
+        specials_options(specials)
         self._specials, self._threads = specials, threads
 
     @cached_property

@@ -37,6 +37,7 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.corpus import Corpus
 from pairloom.errors import CorpusError, ResumeError
+from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.shards import FORMATS, Batch, Shard, Shards, file_names, is_run_file, synced_digest
 from pairloom.shards.storage import storage_of
@@ -170,9 +171,9 @@ class ShardJob:
     """The driver's side of a folder of shards that workers write; a context manager that aborts unless it committed.
 
     ShardJob(folder, tokenizer, *, format="npy", eot=None, bos=None, specials="ordinary", shard_tokens=100_000_000,
-    text_field=None, skip_bad=False, threads=1, takeover=False): folder is new or empty, threads are those of one
-    worker, the other arguments those of `tokenize_files`. takeover: remove what a dead job left in a remote folder,
-    which has no lock that ends with its process.
+    text_field=None, skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new or empty, threads are
+    those of one worker, the other arguments those of `tokenize_files`. overwrite: remove the shards in it at once.
+    takeover: remove what a dead job left in a remote folder, which has no lock that ends with its process.
 
     >>> with ShardJob("shards", tokenizer) as job:  # doctest: +SKIP
     ...     manifest = job.commit([job.task.write(part, number) for number, part in enumerate(parts)])
@@ -191,11 +192,13 @@ class ShardJob:
         text_field: str | None = None,
         skip_bad: bool = False,
         threads: int = 1,
+        overwrite: bool = False,
         takeover: bool = False,
     ) -> None:
         check_tokenizer("tokenizer", tokenizer)
         check_choice("format", format, FORMATS)
         check_bool("skip_bad", skip_bad)
+        check_bool("overwrite", overwrite)
         check_bool("takeover", takeover)
         if text_field is not None:
             check_str("text_field", text_field)
@@ -206,6 +209,7 @@ class ShardJob:
         config = {"format": format, **chosen, "specials": specials, "shard_tokens": shard_tokens}
         config |= {f"{name}_id": None if token is None else ids[token] for name, token in chosen.items()}
         self._storage = storage_of(check_path("folder", folder))
+        self._overwrite = overwrite
         self._takeover = takeover
         self._is_open = False
         self._stack = contextlib.ExitStack()
@@ -236,14 +240,21 @@ class ShardJob:
                     storage.url,
                 )
             others = sorted(name for name in names if not name.startswith(_HIDDEN))
-            if _OWNER in names and not any("manifest" in name for name in others):
+            if self._overwrite:
+                for name in sorted(filter(is_run_file, others), key=lambda name: "manifest" not in name):
+                    # The manifest first, so that no shard counts that is removed.
+                    storage.remove(name)
+                others = [name for name in others if not is_run_file(name)]
+                names = [name for name in names if not is_run_file(name)]
+            if _OWNER in names and not set(manifest_file.NAMES).intersection(others):
                 # Killed while it gave shards their names.
                 others = [name for name in others if not is_run_file(name)]
             if others:
                 raise FileExistsError(
                     errno.EEXIST, f"is not empty: it holds {others[0]}; name a new folder", storage.url
                 )
-            self._clean(names)
+            # Engines that have no driver of ours claim the folder after the tasks have written.
+            self._clean(names, kept=f"{_HIDDEN}-{self.task.run}")
             storage.create(_OWNER, json.dumps({"run": self.task.run}).encode())
             self._is_open = True
             self._stack = stack.pop_all()
@@ -294,6 +305,10 @@ class ShardJob:
         if self._is_open:
             self._close()
 
+    def discard(self) -> None:
+        """Removes what tasks wrote for a job that was never entered."""
+        self._storage.remove_folder(f"{_HIDDEN}-{self.task.run}")
+
     def _close(self) -> None:
         self._is_open = False
         try:
@@ -301,12 +316,12 @@ class ShardJob:
         finally:
             self._stack.close()
 
-    def _clean(self, names: Iterable[str]) -> None:
-        """Removes what jobs left: hidden folders, and shards that no manifest names; the claim last."""
+    def _clean(self, names: Iterable[str], kept: str = "") -> None:
+        """Removes what jobs left: hidden folders but `kept`, and shards that no manifest names; the claim last."""
         names = list(names)
-        has_manifest = any("manifest" in name and name[0] != "." for name in names)
+        has_manifest = bool(set(manifest_file.NAMES).intersection(names))
         for name in names:
-            if name.startswith(f"{_HIDDEN}-"):
+            if name.startswith(f"{_HIDDEN}-") and name != kept:
                 self._storage.remove_folder(name)
             elif is_run_file(name) and not has_manifest:
                 self._storage.remove(name)

@@ -1,0 +1,146 @@
+"""Ray: counts of files and datasets, a map over batches of text, a writer of shards. Needs the extra [ray].
+
+Tasks ask Ray for one CPU each and use one thread. `count_files` is the cheaper road for files: its tasks read them
+themselves, and nothing but counts goes through the object store. For `EncodeText` as an actor take a pool that leaves
+processors free (`concurrency=(1, n - 1)`): a pool of as many actors as there are processors starves Ray's own listing
+of files, which then waits forever.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pairloom._internal.arguments import check_choice, check_int, check_paths, check_str
+from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus import Corpus
+from pairloom.counts.builder import CountBuilder
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.shared import column_of, specials_options
+from pairloom.model import Pattern
+from pairloom.shards.job import ShardJob
+from pairloom.shards.manifest import Manifest
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+
+__all__ = ["EncodeText", "count_files", "count_pretokens", "write_tokens"]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def count_pretokens(
+    ds: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", max_memory: int | None = None, **options: Any
+) -> PretokenCounts:
+    """The counts of a column of a Dataset: a task counts a block, the driver adds as they come; nulls are left out.
+
+    options: special_tokens, corpus_specials. max_memory: bytes that the driver's sum may take.
+    """
+    check_str("text_field", text_field)
+    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+
+    def count(table: Any) -> Any:
+        part = CountBuilder(pattern, threads=1, **options)
+        part.add_arrow(column_of(table, text_field))
+        # As one row: the metadata of a schema do not survive Ray's blocks.
+        return {"counts": [pickle.dumps(part.finish())]}
+
+    for row in ds.map_batches(count, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows():
+        builder.add_counts(pickle.loads(row["counts"]))
+    return builder.finish()
+
+
+def count_files(
+    paths: Paths,
+    pattern: Pattern = "gpt2",
+    *,
+    files_per_task: int = 1,
+    max_memory: int | None = None,
+    reading: dict[str, Any] | None = None,
+    **options: Any,
+) -> PretokenCounts:
+    """The counts of files, `files_per_task` a task; the driver adds them as they come.
+
+    reading: options of `Corpus` (text_field, skip_bad, ...). options: special_tokens, corpus_specials. Raises what
+    reading a file raises.
+    """
+    ray = import_optional("ray", "pairloom.engines.ray")
+    check_int("files_per_task", files_per_task, least=1)
+    files = check_paths(paths)
+    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+
+    def count(some: list[str]) -> PretokenCounts:
+        return PretokenCounts.from_corpus(Corpus(some, **(reading or {})), pattern, threads=1, **options)
+
+    task = ray.remote(count)
+    waiting = [task.remote(files[first : first + files_per_task]) for first in range(0, len(files), files_per_task)]
+    while waiting:
+        (done,), waiting = ray.wait(waiting, num_returns=1)
+        try:
+            builder.add_counts(ray.get(done))
+        except ray.exceptions.RayTaskError as error:
+            for other in waiting:
+                ray.cancel(other)
+            raise error.cause or error from None
+    return builder.finish()
+
+
+class EncodeText:
+    """Adds a column of lists of ids; for `ds.map_batches(EncodeText(...), batch_format="pyarrow")`.
+
+    A null stays a null. keep: whether the column of text stays. specials: as in `tokenize_files`. Called as a function
+    or, as a class with fn_constructor_args, in a pool of actors. Raises CorpusError naming a column that is missing.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        text_field: str = "text",
+        column: str = "input_ids",
+        keep: bool = True,
+        specials: str = "ordinary",
+    ) -> None:
+        self._tokenizer = check_tokenizer("tokenizer", tokenizer)
+        self._text_field, self._column, self._keep = text_field, column, keep
+        self._options = specials_options(specials)
+
+    def __call__(self, table: Any) -> Any:
+        """The table with the column."""
+        ids = self._tokenizer.encode_arrow(column_of(table, self._text_field), threads=1, **self._options)
+        table = table.append_column(self._column, ids)
+        return table if self._keep else table.drop_columns([self._text_field])
+
+
+def write_tokens(
+    ds: Any,
+    path: str | os.PathLike[str],
+    tokenizer: Tokenizer,
+    *,
+    format: str = "npy",
+    mode: str = "error",
+    text_field: str = "text",
+    **options: Any,
+) -> Manifest:
+    """Writes a Dataset as one folder of shards, a task a block, committed once by the driver.
+
+    A task that Ray runs twice counts once; a driver that is killed leaves nothing that counts, so a rerun neither loses
+    nor doubles a document (`ds.write_parquet` adds to what a killed run left). mode: "error" refuses a folder in use,
+    "overwrite" removes the shards in it first. options: of `ShardJob`. Documents are in the order of the blocks.
+    """
+    check_choice("mode", mode, ("error", "overwrite"))
+    with ShardJob(
+        path, tokenizer, format=format, text_field=text_field, overwrite=mode == "overwrite", **options
+    ) as job:
+        task = job.task
+
+        def write(table: Any) -> Any:
+            return {"receipt": [pickle.dumps(task.write(_parts(table)))]}
+
+        rows = ds.map_batches(write, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows()
+        return job.commit([pickle.loads(row["receipt"]) for row in rows])
+
+
+def _parts(table: Any) -> Iterator[Any]:
+    """A block, some rows at a time."""
+    yield from table.to_batches(max_chunksize=1 << 16)

@@ -1,0 +1,154 @@
+"""Spark: counts and ids of a column by Arrow batches, and a data source that writes shards. Needs the extra [spark].
+
+Batches go to Python workers as Arrow and come back so, without a Python object for each row. Spark knows neither
+unsigned integers nor large lists, so ids are array<int>. Needs Java 17 or later and PySpark 4.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pairloom._internal.arguments import check_str
+from pairloom._internal.optional_deps import import_optional
+from pairloom.counts.builder import CountBuilder
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.shared import column_of, specials_options
+from pairloom.model import Pattern
+from pairloom.shards.job import Receipt, ShardJob
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+
+__all__ = ["PairloomDataSource", "count_pretokens", "counts_from_spark", "encode_text"]
+
+_PURPOSE = "pairloom.engines.spark"
+_functions: Any = import_optional("pyspark.sql.functions", _PURPOSE)
+_types: Any = import_optional("pyspark.sql.types", _PURPOSE)
+_datasource: Any = import_optional("pyspark.sql.datasource", _PURPOSE)
+_DataSource: Any = _datasource.DataSource
+_Writer: Any = _datasource.DataSourceArrowWriter
+_Message: Any = _datasource.WriterCommitMessage
+
+
+def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", **options: Any) -> Any:
+    """A DataFrame of pretoken (binary) and count (bigint): each partition counts, Spark sums; nulls are left out.
+
+    options: special_tokens, corpus_specials. `counts_from_spark` makes PretokenCounts of it; or write it as Parquet and
+    read that with `PretokenCounts.from_parquet`.
+    """
+    check_str("text_field", text_field)
+    CountBuilder(pattern, threads=1, **options)
+
+    def count(batches: Iterable[Any]) -> Iterator[Any]:
+        pyarrow = import_optional("pyarrow", _PURPOSE)
+        builder = CountBuilder(pattern, threads=1, **options)
+        for batch in batches:
+            builder.add_arrow(column_of(batch, text_field))
+        kind = pyarrow.schema([("pretoken", pyarrow.binary()), ("count", pyarrow.int64())])
+        table = pyarrow.table(builder.finish().to_arrow()).replace_schema_metadata(None)
+        yield from table.cast(kind).to_batches(max_chunksize=1 << 16)
+
+    parts = df.select(text_field).mapInArrow(count, "pretoken binary, count bigint")
+    return parts.groupBy("pretoken").agg(_functions.sum("count").alias("count"))
+
+
+def counts_from_spark(
+    df: Any, pattern: Pattern = "gpt2", *, max_memory: int | None = None, **options: Any
+) -> PretokenCounts:
+    """PretokenCounts of a DataFrame of `count_pretokens`; pattern and options are those that it was counted with."""
+    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+    builder.add_counts(df.select("pretoken", "count").toArrow())
+    return builder.finish()
+
+
+def encode_text(
+    df: Any,
+    tokenizer: Tokenizer,
+    *,
+    text_field: str = "text",
+    column: str = "input_ids",
+    keep: bool = True,
+    specials: str = "ordinary",
+) -> Any:
+    """The DataFrame with a column of ids, array<int>; a null stays a null.
+
+    keep: whether the column of text stays. specials: as in `tokenize_files`. Raises Spark's AnalysisException for a
+    column that is missing.
+    """
+    check_tokenizer("tokenizer", tokenizer)
+    options = specials_options(specials)
+    df.select(text_field)
+    names = [name for name in df.columns if keep or name != text_field]
+
+    def encode(batches: Iterable[Any]) -> Iterator[Any]:
+        pyarrow = import_optional("pyarrow", _PURPOSE)
+        kind = pyarrow.list_(pyarrow.int32())
+        for batch in batches:
+            ids = tokenizer.encode_arrow(column_of(batch, text_field), type=kind, threads=1, **options)
+            columns = [*(batch.column(name) for name in names), ids]
+            yield pyarrow.RecordBatch.from_arrays(columns, names=[*names, column])
+
+    schema = df.select(*names).schema.add(column, _types.ArrayType(_types.IntegerType()))
+    return df.mapInArrow(encode, schema)
+
+
+class PairloomDataSource(_DataSource):  # type: ignore[misc]
+    """Writes a DataFrame as one folder of shards.
+
+    `spark.dataSource.register(PairloomDataSource)`, then
+    `df.select("text").write.format("pairloom").mode("append").option("model", path).save(folder)`. Options: model (a
+    file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens of
+    `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the shards in it. A partition that
+    Spark runs twice counts once, and a job that fails leaves nothing that counts.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "pairloom"
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        """The writer of a job."""
+        options = dict(self.options)
+        folder, model = options.pop("path", None), options.pop("model", None)
+        if folder is None or model is None:
+            raise ValueError("pass the folder to save() and .option('model', path), the file of a tokenizer")
+        # Spark gives the names of options in small letters.
+        options.setdefault("text_field", "text")
+        if options["text_field"] not in schema.names:
+            raise ValueError(
+                f"no column {options['text_field']!r}; the columns are {schema.names}; name it by text_field"
+            )
+        if "shard_tokens" in options:
+            options["shard_tokens"] = int(options["shard_tokens"])
+        for name in ("eot", "bos"):
+            if options.get(name) in ("true", "false"):
+                options[name] = options[name] == "true"
+        return _ShardWriter(ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **options))
+
+
+class _Written(_Message):  # type: ignore[misc]
+    """A receipt, pickled."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        self.receipt = pickle.dumps(receipt)
+
+
+class _ShardWriter(_Writer):  # type: ignore[misc]
+    """The job's task goes to the workers; the driver claims the folder when it commits."""
+
+    def __init__(self, job: ShardJob) -> None:
+        self.job = job
+
+    def write(self, iterator: Iterator[Any]) -> Any:
+        """Writes one partition."""
+        return _Written(self.job.task.write(iterator))
+
+    def commit(self, messages: list[Any]) -> None:
+        """All partitions are written."""
+        with self.job as job:
+            job.commit([pickle.loads(message.receipt) for message in messages if message is not None])
+
+    def abort(self, messages: list[Any]) -> None:
+        """A partition failed for good."""
+        self.job.discard()

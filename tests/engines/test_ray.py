@@ -1,0 +1,91 @@
+"""Ray with two workers, started and stopped here: counts, merges and ids of a single process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pairloom import CorpusError, open_shards
+from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
+
+ray = pytest.importorskip("ray", reason="ray is not installed")
+pytest.importorskip("ray.data", reason="ray is not installed")
+engine = pytest.importorskip("pairloom.engines.ray", reason="ray is not installed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", object_store_memory=10**8)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _dataset(n_blocks: int) -> Any:
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    bounds = [part * len(TEXTS) // n_blocks for part in range(n_blocks + 1)]
+    return ray.data.from_arrow(
+        [pa.table({"n": range(start, stop), "text": TEXTS[start:stop]}) for start, stop in itertools.pairwise(bounds)]
+    )
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7])
+def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, n_parts: int) -> None:
+    counts = engine.count_pretokens(_dataset(n_parts), "cl100k")
+    assert same_counts(counts)
+    assert counts == COUNTS
+    paths = write_parts(tmp_path / "parts", n_parts)
+    assert engine.count_files(paths, "cl100k", files_per_task=2) == COUNTS
+
+
+@pytest.mark.parametrize("n_parts", [1, 7])
+def test_ids_are_those_of_one_process_document_by_document(tmp_path: Path, n_parts: int) -> None:
+    encoded = _dataset(n_parts).map_batches(engine.EncodeText(TOKENIZER, keep=False), batch_format="pyarrow")
+    rows = sorted(encoded.take_all(), key=lambda row: int(row["n"]))
+    assert [list(row["input_ids"]) for row in rows] == IDS
+    assert rows[0].keys() == {"n", "input_ids"}
+    manifest = engine.write_tokens(_dataset(n_parts), tmp_path / "shards", TOKENIZER, shard_tokens=500)
+    assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
+    assert manifest.documents == len(TEXTS)
+    with pytest.raises(FileExistsError, match="is not empty"):
+        engine.write_tokens(_dataset(n_parts), tmp_path / "shards", TOKENIZER)
+    engine.write_tokens(_dataset(1), tmp_path / "shards", TOKENIZER, mode="overwrite", format="parquet")
+    assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
+
+
+def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
+    paths = write_parts(tmp_path / "parts", 3)
+    with open(paths[1], "a") as file:
+        file.write("{broken\n")
+    with pytest.raises(CorpusError, match=r"1\.jsonl: line 101"):
+        engine.count_files(paths, "cl100k")
+    with pytest.raises(Exception, match="no column 'body'; the columns are"):
+        engine.count_pretokens(_dataset(1), text_field="body")
+    with pytest.raises(Exception, match="texts\\[1\\]: the text is null"):
+        engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
+    assert not list((tmp_path / "shards").glob("[!.]*"))
+
+
+def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+
+    def die_once(table: Any) -> Any:
+        import os
+
+        if 100 in table.column("n").to_pylist() and not killed.exists():
+            killed.write_text("")
+            os.kill(os.getpid(), 9)
+        return table
+
+    ds = _dataset(7).map_batches(die_once, batch_format="pyarrow", batch_size=None)
+    engine.write_tokens(ds, tmp_path / "shards", TOKENIZER)
+    assert killed.exists()
+    assert sorted(document.tolist() for document in open_shards(tmp_path / "shards")) == sorted(IDS)

@@ -1,0 +1,104 @@
+"""Spark on two local workers, started and stopped here: counts, merges and ids of a single process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import PretokenCounts, open_shards
+from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts
+
+pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+if shutil.which("java") is None:
+    pytest.skip("java is not installed", allow_module_level=True)
+engine = pytest.importorskip("pairloom.engines.spark", reason="pyspark is not installed")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = pyspark.SparkSession.builder.master("local[2,2]").appName("pairloom")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
+        "spark.log.level": "OFF",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _frame(spark: Any, n_partitions: int) -> Any:
+    rows = list(enumerate(TEXTS))
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, n_partitions), "n int, text string")
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 7])
+def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, n_partitions: int) -> None:
+    counted = engine.count_pretokens(_frame(spark, n_partitions), "cl100k")
+    assert [field.dataType.simpleString() for field in counted.schema] == ["binary", "bigint"]
+    assert same_counts(engine.counts_from_spark(counted, "cl100k"))
+    if n_partitions == 7:
+        counted.write.parquet(str(tmp_path / "counts"))
+        assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
+
+
+@pytest.mark.parametrize("n_partitions", [1, 7])
+def test_ids_are_those_of_one_process_document_by_document(spark: Any, n_partitions: int) -> None:
+    encoded = engine.encode_text(_frame(spark, n_partitions), TOKENIZER, keep=False)
+    assert encoded.columns == ["n", "input_ids"]
+    rows = sorted(encoded.collect(), key=lambda row: int(row["n"]))
+    assert [row["input_ids"] for row in rows] == IDS
+
+
+def test_shards_are_committed_once_also_where_a_worker_is_killed(spark: Any, tmp_path: Path) -> None:
+    model, killed, folder = tmp_path / "model.json", tmp_path / "killed", tmp_path / "shards"
+    TOKENIZER.save(model)
+    spark.dataSource.register(engine.PairloomDataSource)
+
+    def die_once(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if 100 in batch.column("n").to_pylist() and not killed.exists():
+                killed.write_text("")
+                os.kill(os.getpid(), 9)
+            yield batch
+
+    frame = _frame(spark, 7).mapInArrow(die_once, "n int, text string")
+    frame.write.format("pairloom").mode("append").option("model", str(model)).save(str(folder))
+    assert killed.exists()
+    assert [document.tolist() for document in open_shards(folder)] == IDS
+    assert not list(folder.glob(".*"))
+    again = _frame(spark, 2).write.format("pairloom").option("model", str(model))
+    with pytest.raises(Exception, match="is not empty"):
+        again.mode("append").save(str(folder))
+    again.mode("overwrite").option("shard_tokens", "300").save(str(folder))
+    assert [document.tolist() for document in open_shards(folder)] == IDS
+
+
+def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="body"):
+        engine.encode_text(_frame(spark, 1), TOKENIZER, text_field="body")
+    with pytest.raises(Exception, match="body"):
+        engine.count_pretokens(_frame(spark, 1), text_field="body").collect()
+    model, folder = tmp_path / "model.json", tmp_path / "shards"
+    TOKENIZER.save(model)
+    spark.dataSource.register(engine.PairloomDataSource)
+    frame = spark.createDataFrame([(1, "ab"), (2, None)], "n int, text string").coalesce(1)
+    writer = frame.write.format("pairloom").mode("append").option("model", str(model))
+    with pytest.raises(Exception, match=r"texts\[1\]: the text is null"):
+        writer.save(str(folder))
+    assert not list(folder.glob("[!.]*"))
+    with pytest.raises(Exception, match="no column 'body'"):
+        writer.option("text_field", "body").save(str(folder))
