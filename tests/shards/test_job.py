@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from pairloom import CorpusError, ResumeError, ShardJob, SpecialTokenError, Tokenizer, open_shards, tokenize_files
+from pairloom._internal.folder_lock import locked_folder
 from pairloom.shards.shards import FORMATS
 from tests.shards.reading import documents_of, manifest_of
 
@@ -80,6 +81,19 @@ def test_attempts_that_are_not_committed_and_second_receipts_leave_nothing(tmp_p
             job.commit(first)
     assert documents_of(folder) == IDS
     assert not list(folder.glob(".*"))
+
+
+def test_overwriting_replaces_shards_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    for format in FORMATS:
+        with ShardJob(folder, TOKENIZER, format=format, overwrite=True, shard_tokens=300) as job:
+            job.commit([job.task.write(PARTS)])
+        assert documents_of(folder) == IDS
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not empty"), ShardJob(folder, TOKENIZER, overwrite=True):
+        pass
+    (folder / "notes.txt").unlink()
+    assert documents_of(folder) == IDS
 
 
 def test_a_job_that_is_not_committed_leaves_an_empty_folder(tmp_path: Path) -> None:
@@ -197,6 +211,18 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
     return map(str.strip, process.stdout)
 
 
+def _wait_for_lock(folder: Path) -> None:
+    """Until the workers of a killed driver, which have its lock by inheritance, are gone too."""
+    for _ in range(1000):
+        try:
+            with locked_folder(folder):
+                return
+        except FileExistsError:
+            time.sleep(0.01)
+        except FileNotFoundError:
+            return
+
+
 @pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_driver_that_is_killed_and_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
     n_tasks, n_documents = (10, 100) if n_kills < 20 else (50, 1000)
@@ -209,7 +235,11 @@ def test_a_driver_that_is_killed_and_started_again_loses_and_doubles_nothing(tmp
                 break
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        _wait_for_lock(folder)
         if (folder / "manifest.json").exists():
+            # Killed after the commit: the next job says that the folder is in use, and removes what is hidden.
+            with pytest.raises(FileExistsError, match="is not empty"), ShardJob(folder, TOKENIZER):
+                pass
             break
     else:
         process = _run(folder, n_tasks, n_documents)

@@ -239,22 +239,27 @@ class ShardJob:
                     "another job writes here; wait until it ends, or pass takeover=True if its driver is dead",
                     storage.url,
                 )
+            own = f"{_HIDDEN}-{self.task.run}"
             others = sorted(name for name in names if not name.startswith(_HIDDEN))
-            if self._overwrite:
-                for name in sorted(filter(is_run_file, others), key=lambda name: "manifest" not in name):
-                    # The manifest first, so that no shard counts that is removed.
+            has_manifest = bool(set(manifest_file.NAMES).intersection(names))
+            foreign = [name for name in others if not is_run_file(name)]
+            if self._overwrite and not foreign:
+                # The manifest first, so that no shard counts that is removed.
+                for name in sorted(others, key=lambda name: name not in manifest_file.NAMES):
                     storage.remove(name)
-                others = [name for name in others if not is_run_file(name)]
-                names = [name for name in names if not is_run_file(name)]
-            if _OWNER in names and not set(manifest_file.NAMES).intersection(others):
+                others = []
+            elif _OWNER in names and not has_manifest:
                 # Killed while it gave shards their names.
-                others = [name for name in others if not is_run_file(name)]
+                others = foreign
+            elif _OWNER in names:
+                # Killed after its manifest appeared: the shards count, what it left hidden does not.
+                self._clean(names, kept=own)
             if others:
                 raise FileExistsError(
                     errno.EEXIST, f"is not empty: it holds {others[0]}; name a new folder", storage.url
                 )
             # Engines that have no driver of ours claim the folder after the tasks have written.
-            self._clean(names, kept=f"{_HIDDEN}-{self.task.run}")
+            self._clean(storage.names(), kept=own)
             storage.create(_OWNER, json.dumps({"run": self.task.run}).encode())
             self._is_open = True
             self._stack = stack.pop_all()
