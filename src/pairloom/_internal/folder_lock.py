@@ -22,7 +22,7 @@ try:
 except ImportError:
     fcntl = None
 
-__all__ = ["locked_folder"]
+__all__ = ["locked_folder", "locked_new_folder"]
 
 _TAKEN = {errno.EAGAIN, errno.EACCES}
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
@@ -44,6 +44,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not _is_still(folder, handle):
+                raise _taken(folder)
         except OSError as error:
             if error.errno in _TAKEN:
                 raise _taken(folder) from error
@@ -57,6 +59,34 @@ def locked_folder(folder: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
+
+
+@contextlib.contextmanager
+def locked_new_folder(folder: Path, *, parents: bool = False) -> Iterator[None]:
+    """The same for a folder that is created if it does not exist, and then removed again if it is empty at the end.
+
+    It is removed before the lock is released: a moment later it may be another run's, which has written nothing yet.
+    """
+    try:
+        folder.mkdir(parents=parents)
+        is_new = True
+    except FileExistsError:
+        is_new = False
+    with locked_folder(folder):
+        try:
+            yield
+        finally:
+            if is_new:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+
+def _is_still(folder: Path, handle: int) -> bool:
+    """Whether `folder` is what was opened as `handle`, and was not removed or replaced before it was locked."""
+    try:
+        return os.path.samestat(folder.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

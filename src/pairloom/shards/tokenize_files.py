@@ -18,7 +18,7 @@ from typing import Any
 
 from pairloom._internal.arguments import check_choice, check_int, resolve_threads
 from pairloom._internal.background_io import ReadAhead, WriteBehind
-from pairloom._internal.folder_lock import locked_folder
+from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, Position
@@ -115,30 +115,23 @@ def tokenize_files(
     }
     fresh = _manifest(tokenizer, corpus, format, chosen, shard_tokens)
     folder = Path(output)
-    is_new = not folder.exists()
-    if not is_new and not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads))
-    try:
-        with locked_folder(folder), reporter(progress) as report:
-            manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
-            if manifest.complete:
-                return TokenizedFiles(folder, manifest, was_complete=True)
-            try:
-                run.execute(manifest, report)
-            except OSError as error:
-                if error.errno in _FULL:
-                    raise _no_space(error, folder, len(manifest.shards)) from error
-                raise
-            finally:
-                if not manifest.shards and not manifest.complete:
-                    manifest_file.remove(folder)
-            return TokenizedFiles(folder, manifest, was_complete=False)
-    finally:
-        if is_new:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+    with locked_new_folder(folder, parents=True), reporter(progress) as report:
+        manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
+        if manifest.complete:
+            return TokenizedFiles(folder, manifest, was_complete=True)
+        try:
+            run.execute(manifest, report)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise _no_space(error, folder, len(manifest.shards)) from error
+            raise
+        finally:
+            if not manifest.shards and not manifest.complete:
+                manifest_file.remove(folder)
+        return TokenizedFiles(folder, manifest, was_complete=False)
 
 
 def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:

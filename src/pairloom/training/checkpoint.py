@@ -23,7 +23,7 @@ import numpy as np
 from pairloom import _core
 from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import write_file
-from pairloom._internal.folder_lock import locked_folder
+from pairloom._internal.folder_lock import locked_new_folder
 from pairloom.corpus.fingerprint import difference
 from pairloom.counts import file as counts_file
 from pairloom.counts.pretoken_counts import PretokenCounts
@@ -141,27 +141,19 @@ def open_checkpoint(
     CheckpointError where it holds the checkpoint of another training, or other files.
     """
     folder = Path(check_path("checkpoint", path))
-    is_new = not folder.exists()
-    folder.mkdir(exist_ok=True)
-    kept = None
-    try:
-        with locked_folder(folder):
-            for leftover in folder.glob(".*"):
-                # Temporary files of a run that was killed while it wrote.
-                if leftover.name.startswith((f".{_TRAINING}.", f".{_COUNTS}.")):
-                    leftover.unlink()
-            try:
-                kept = Checkpoint(folder, config, corpus)
-                yield kept
-            except BaseException:
-                if kept is not None and not kept.has_counts:
-                    (folder / _TRAINING).unlink(missing_ok=True)
-                raise
-    except BaseException:
-        if is_new:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        raise
+    with locked_new_folder(folder):
+        for leftover in folder.glob(".*"):
+            # Temporary files of a run that was killed while it wrote.
+            if leftover.name.startswith((f".{_TRAINING}.", f".{_COUNTS}.")):
+                leftover.unlink()
+        kept = None
+        try:
+            kept = Checkpoint(folder, config, corpus)
+            yield kept
+        except BaseException:
+            if kept is not None and not kept.has_counts:
+                (folder / _TRAINING).unlink(missing_ok=True)
+            raise
 
 
 def _products(lengths: Any, counts: Any) -> Iterator[int]:

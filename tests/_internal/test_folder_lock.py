@@ -1,0 +1,47 @@
+"""The lock on a folder: one run at a time, whoever creates or removes it meanwhile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pairloom._internal.folder_lock import locked_folder, locked_new_folder
+
+
+def test_who_is_refused_leaves_the_empty_folder_of_another_run(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    with locked_new_folder(folder):
+        with pytest.raises(FileExistsError, match="another run"), locked_new_folder(folder):
+            pass
+        (folder / "written").write_bytes(b"")
+    assert folder.exists()
+
+
+def test_a_folder_created_for_the_run_goes_when_it_stays_empty(tmp_path: Path) -> None:
+    with locked_new_folder(tmp_path / "a" / "b", parents=True):
+        pass
+    assert not (tmp_path / "a" / "b").exists()
+    (tmp_path / "older").mkdir()
+    with locked_new_folder(tmp_path / "older"):
+        pass
+    assert (tmp_path / "older").exists()
+
+
+def test_a_folder_that_was_removed_before_it_was_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    opened = os.open
+
+    def open_and_replace(path: Path, flags: int) -> int:
+        handle = opened(path, flags)
+        folder.rmdir()
+        folder.mkdir()
+        return handle
+
+    monkeypatch.setattr(os, "open", open_and_replace)
+    with pytest.raises(FileExistsError, match="another run"), locked_folder(folder):
+        pass
