@@ -10,14 +10,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.encodings import BatchEncoder
 from pairloom.engines.shared import specials_options
 from pairloom.model import Pattern
 from pairloom.tokenizer import Tokenizer
@@ -101,32 +100,6 @@ def _save(counts: PretokenCounts, folder: Any, name: str) -> None:
             file.write((Path(local) / Path(name).name).read_bytes())
 
 
-class _Encoding(NamedTuple):
-    """What datatrove asks of an encoding when it saves losses."""
-
-    ids: list[int]
-    spans: Any
-
-    def char_to_token(self, position: int) -> int | None:
-        found = np.flatnonzero((self.spans[:, 0] <= position) & (position < self.spans[:, 1]))
-        return int(found[0]) if len(found) else None
-
-
-class _Batches:
-    """A tokenizer as datatrove calls one."""
-
-    def __init__(self, tokenizer: Tokenizer, end: list[int], specials: str) -> None:
-        self._tokenizer, self._end = tokenizer, end
-        self._options = specials_options(specials)
-
-    def get_vocab_size(self) -> int:
-        return self._tokenizer.n_vocab
-
-    def encode_batch(self, texts: list[str]) -> list[_Encoding]:
-        pairs = [self._tokenizer.encode_with_offsets(text, **self._options) for text in texts]
-        return [_Encoding(ids + self._end, spans) for ids, spans in pairs]
-
-
 class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
     """DocumentTokenizer with its options and its files, encoded by pairloom; the first arguments are the same.
 
@@ -158,7 +131,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
     def tokenizer(self) -> Any:
         """The tokenizer as the base class calls it."""
         tokenizer, end = self._loaded
-        return _Batches(tokenizer, [] if end is None else [end], self._specials)
+        return BatchEncoder(tokenizer, [] if end is None else [end], self._specials)
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
         """As the base class, but without an object for each id."""
