@@ -159,6 +159,7 @@ class ModelCase(Case):
     merges: list[tuple[int, int, int]]
     special_tokens: dict[str, int]
     pattern: str
+    normalizer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,7 @@ class EncodingCase(Case):
     allowed_special: Literal["all"] | list[str]
     disallowed_special: Literal["all"] | list[str]
     ids: list[int]
+    decoded: str
     error: ExpectedError | None
 
 
@@ -261,7 +263,9 @@ def model(name: str) -> ModelCase | None:
         vocab = {byte: bytes([byte]) for byte in range(256)}
         for left, right, merged_id in merges:
             vocab[merged_id] = vocab[left] + vocab[right]
-    return ModelCase(name, vocab, merges, special_tokens, found.get("pattern", "gpt2"))
+    return ModelCase(
+        name, vocab, merges, special_tokens, found.get("pattern", "gpt2"), tuple(found.get("normalizer", ()))
+    )
 
 
 def encoding_cases() -> list[EncodingCase]:
@@ -274,6 +278,7 @@ def encoding_cases() -> list[EncodingCase]:
             case.get("allowed_special", "all"),
             case.get("disallowed_special", []),
             case.get("ids", []),
+            case.get("decoded", case["text"]),
             _error(case),
         )
         for case in _read("encoding.json")["cases"]

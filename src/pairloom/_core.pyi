@@ -202,6 +202,7 @@ class Encoder:
         special_tokens: dict[str, int],
         pattern: _Pattern,
         decode_errors: str,
+        normalizer: tuple[str, ...] = (),
         cache_bytes: int | None = None,
     ) -> None: ...
     def encode(self, text: str, specials: SpecialPolicy | None = None) -> list[int]: ...

@@ -23,17 +23,22 @@ DecodeErrors = Literal["strict", "replace", "ignore"]
 MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
 
+NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "prefix_space")
+"""The steps that a normaliser can have."""
+
 LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 __all__ = [
     "LARGEST_ID",
+    "NORMALIZERS",
     "DecodeErrors",
     "MergeRule",
     "Model",
     "Pattern",
     "assign_special_ids",
     "canonical_json",
+    "checked_normalizer",
     "config_of",
     "literal_of",
 ]
@@ -59,6 +64,9 @@ class Model:
     if nothing. It is kept for tokenizer.json and changes no ids here.
     tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
     the canonical JSON of an object; None if there is none. It changes no ids.
+    normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
+    "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none. Empty: text stays as it
+    is.
 
     Raises TypeError for columns of another type or shape, ValueError for a promise that is broken.
     """
@@ -75,6 +83,7 @@ class Model:
     plain_specials: frozenset[str] = frozenset()
     post_processor: str | None = None
     tokenizer_config: str | None = None
+    normalizer: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         def hold(name: str, value: Any) -> None:
@@ -104,6 +113,7 @@ class Model:
             text = getattr(self, name)
             if text is not None and _reencoded(name, text) != text:
                 raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
+        hold("normalizer", checked_normalizer(self.normalizer))
         _core.check_model(
             self.token_ids,
             self.token_bytes,
@@ -132,6 +142,7 @@ class Model:
         plain_specials: Iterable[str] = (),
         post_processor: str | None = None,
         tokenizer_config: str | None = None,
+        normalizer: Sequence[str] = (),
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
         if not isinstance(tokens, Mapping):
@@ -157,6 +168,7 @@ class Model:
             plain_specials=frozenset(plain_specials),
             post_processor=post_processor,
             tokenizer_config=tokenizer_config,
+            normalizer=checked_normalizer(normalizer),
         )
 
     def missing_bytes(self) -> list[int]:
@@ -187,6 +199,7 @@ class Model:
             and self.plain_specials == other.plain_specials
             and self.post_processor == other.post_processor
             and self.tokenizer_config == other.tokenizer_config
+            and self.normalizer == other.normalizer
             and self.token_bytes == other.token_bytes
             and np.array_equal(self.token_ids, other.token_ids)
             and np.array_equal(self.token_ends, other.token_ends)
@@ -211,6 +224,27 @@ def canonical_json(value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError("holds half of a surrogate pair, which is not text") from None
     return text
+
+
+def checked_normalizer(steps: Any) -> tuple[str, ...]:
+    """The steps of a normaliser as a tuple: None, a name, or several; TypeError or ValueError for anything else.
+
+    >>> checked_normalizer("nfc")
+    ('nfc',)
+    """
+    if steps is None:
+        return ()
+    if isinstance(steps, str):
+        steps = (steps,)
+    if not isinstance(steps, (tuple, list)):
+        raise TypeError(f"normalizer must be None, a str or a tuple of str, not {type(steps).__name__}")
+    for step in steps:
+        check_choice("normalizer", step, NORMALIZERS)
+    if "prefix_space" in steps[:-1]:
+        raise ValueError("normalizer 'prefix_space' must be the last step")
+    if len(steps) > len(NORMALIZERS):
+        raise ValueError(f"normalizer has {len(steps)} steps; at most {len(NORMALIZERS)} are allowed")
+    return tuple(steps)
 
 
 def config_of(model: Model) -> dict[str, Any]:

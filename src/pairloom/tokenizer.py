@@ -37,7 +37,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
 from pairloom.errors import FormatError, PatternError
-from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, config_of, literal_of
+from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
 from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.post_processing import PostProcessor, post_processor_of
@@ -109,6 +109,7 @@ class Tokenizer:
             special_tokens=dict(model.special_tokens),
             pattern=model.pattern,
             decode_errors=model.decode_errors,
+            normalizer=model.normalizer,
             cache_bytes=cache_bytes,
         )
 
@@ -484,9 +485,11 @@ class Tokenizer:
         """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
 
         unit: "char" counts characters, "byte" bytes of UTF-8. Tokens that split a character among them have all of it.
+        Raises ValueError for a text that the tokenizer's normaliser changes.
         """
         check_choice("unit", unit, ("char", "byte"))
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        self._check_unchanged(text, ids)
         spans = byte_spans(self._lengths_of(ids))
         return ids, char_spans(text, spans) if unit == "char" else spans
 
@@ -511,9 +514,18 @@ class Tokenizer:
         lengths = self._lengths_of(ids)
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            self._check_unchanged(text, ids[start:end])
             spans = byte_spans(lengths[start:end])
             parts.append(char_spans(text, spans) if unit == "char" else spans)
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
+
+    def _check_unchanged(self, text: str, ids: Any) -> None:
+        """Raises ValueError where the normaliser has changed the text, so that tokens do not lie in it."""
+        if self._model.normalizer and self._core.decode_bytes(ids) != text.encode():
+            raise ValueError(
+                f"the normalizer {self.normalizer!r} changes the text {shown(text)}, so its tokens have no place in it;"
+                " normalise it first, or use with_normalizer(None)"
+            )
 
     def _lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
         """The number of bytes of each of the ids, which must be known."""
@@ -773,6 +785,27 @@ class Tokenizer:
         return self._model.pattern
 
     @property
+    def normalizer(self) -> str | tuple[str, ...] | None:
+        """What changes each text between special tokens before it is split: None, a step or a tuple of steps.
+
+        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), and "prefix_space", a space before a text that begins with
+        none. Every encoding method applies them, and training does not.
+        """
+        steps = self._model.normalizer
+        return None if not steps else steps[0] if len(steps) == 1 else steps
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether decode(encode(x)) == x for every text: no normaliser, and a token for each of the 256 bytes."""
+        return not self._model.normalizer and not self._model.missing_bytes()
+
+    def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Tokenizer:
+        """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
+        return Tokenizer.from_model(
+            dataclasses.replace(self._model, normalizer=checked_normalizer(normalizer)), self._config
+        )
+
+    @property
     def decode_errors(self) -> DecodeErrors:
         """How malformed bytes are decoded by default: "strict", "replace" or "ignore"."""
         return self._model.decode_errors
@@ -982,7 +1015,9 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         pattern = pattern_name(self.pattern) or self.pattern
-        return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, special_tokens={self.special_tokens!r})"
+        normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
+        specials = f"special_tokens={self.special_tokens!r}"
+        return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, {specials}{normalizer})"
 
     def __copy__(self) -> Tokenizer:
         return self

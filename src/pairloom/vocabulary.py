@@ -170,6 +170,7 @@ def truncated(
         plain_specials=model.plain_specials,
         post_processor=model.post_processor,
         tokenizer_config=model.tokenizer_config,
+        normalizer=model.normalizer,
     )
 
 

@@ -173,6 +173,7 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         plain_specials=added,
         post_processor=_json_text(file, "post_processor", name),
         tokenizer_config=_json_text(file, "tokenizer_config", name),
+        normalizer=tuple(take(file, "normalizer", list, name)) if "normalizer" in file else (),
     )
 
 

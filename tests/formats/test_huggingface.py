@@ -151,8 +151,8 @@ def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "NFC": (lambda f: f.update(normalizer={"type": "NFC"}), "normalizer 'NFC'"),
-    "prefix space": (lambda f: f["pre_tokenizer"].update(add_prefix_space=True), "add_prefix_space"),
+    "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), "normalizer 'Lowercase'"),
+    "prefix space of pieces": (sequence(SPLIT, {**BYTES, "add_prefix_space": True}), "add_prefix_space"),
     "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "does not end in ByteLevel"),
     "whitespace": (sequence({"type": "Whitespace"}, BYTES), "'Whitespace'"),
     "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), "ByteLevel"),

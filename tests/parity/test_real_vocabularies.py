@@ -131,9 +131,14 @@ def test_the_native_file_holds_it_and_a_second_save_is_identical(name: str, tmp_
     assert all(again.decode_bytes([token_id]) == token for token_id, token in vocab.items())
 
 
-def test_a_normaliser_is_refused_by_name() -> None:
+def test_a_normaliser_is_carried_and_gives_the_ids_of_its_owner() -> None:
     path = BY_NAME["deepseek"].path
     if path is None:
         pytest.skip("litellm is not installed: make parity")
-    with pytest.raises(FormatError, match="normalizer 'NFKC'"):
-        Tokenizer.load(path.with_name("anthropic_tokenizer.json"))
+    import tokenizers
+
+    file = str(path.with_name("anthropic_tokenizer.json"))
+    theirs, normalising = tokenizers.Tokenizer.from_file(file), Tokenizer.load(file)
+    assert normalising.normalizer == "nfkc" and not normalising.is_lossless
+    for text in ("", "e\u0301 \ufb01 x\u00a0y ①", "plain text\n", "東京 ｶﾞ"):
+        assert normalising.encode(text) == theirs.encode(text, add_special_tokens=False).ids

@@ -20,7 +20,12 @@ _NO_ARGUMENTS = {
 _NO_ALLOCATION = {
     *("Tokenizer.from_model", "Tokenizer.id_to_token", "Tokenizer.token_to_id", "Tokenizer.with_cache_bytes"),
     *("Tokenizer.without_post_processor", "Corpus.of_texts", "Corpus.of_stream", "Corpus.read"),
-    *("Tokenizer.with_tokenizer_config", "Tokenizer.as_tiktoken", "Tokenizer.as_huggingface"),
+    *(
+        "Tokenizer.with_normalizer",
+        "Tokenizer.with_tokenizer_config",
+        "Tokenizer.as_tiktoken",
+        "Tokenizer.as_huggingface",
+    ),
     *("Corpus.is_one_document", "ProgressEvent", "TrainingConfig", "cpu_tier"),
 }
 

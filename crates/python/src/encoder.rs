@@ -23,7 +23,7 @@ use crate::ids::{Ids, Location, id};
 use crate::lists::{CachedInts, RoomAhead, UntrackedLists};
 use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of};
-use crate::pretokens::Pattern;
+use crate::pretokens::{Pattern, steps_named};
 use crate::text::{str_of, text_argument, utf8};
 use crate::texts::Texts;
 
@@ -155,7 +155,7 @@ impl Encoder {
     #[new]
     #[pyo3(signature = (
         *, token_ids, token_bytes, token_ends, merges, ranks, ignore_merges, special_tokens, pattern, decode_errors,
-        cache_bytes = None
+        normalizer = Vec::new(), cache_bytes = None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -169,12 +169,13 @@ impl Encoder {
         special_tokens: &Bound<'_, PyDict>,
         pattern: Pattern,
         decode_errors: &str,
+        normalizer: Vec<String>,
         cache_bytes: Option<usize>,
     ) -> PyResult<Self> {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
         let specials = specials.collect::<PyResult<Vec<(String, u32)>>>()?;
         let (ids, ends, merges) = (token_ids.as_slice()?, token_ends.as_slice()?, merges.as_slice()?);
-        let pretokenizer = pattern.compile(py)?;
+        let pretokenizer = pattern.compile_with(py, steps_named(py, &normalizer)?)?;
         let errors = errors_named(decode_errors)?;
         let options = EncoderOptions {
             cache_bytes: cache_bytes.unwrap_or_else(|| EncoderOptions::default().cache_bytes),

@@ -46,6 +46,7 @@ pub fn read_model<'py>(
     columns.set_item("decode_errors", decode_errors)?;
     columns.set_item("post_processor", read.post_processor)?;
     columns.set_item("tokenizer_config", read.tokenizer_config)?;
+    columns.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
     Ok(columns)
 }
 

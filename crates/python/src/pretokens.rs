@@ -3,8 +3,10 @@
 use std::mem;
 use std::sync::Arc;
 
+use pairloom_core::Error;
 use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::Pretokenizer;
+use pairloom_core::pretokens::normalizer::{STEPS, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -25,11 +27,17 @@ pub enum Pattern {
 impl Pattern {
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
+        self.compile_with(py, Vec::new())
+    }
+
+    /// Compiles the pattern, with the steps of a normaliser.
+    pub fn compile_with(&self, py: Python<'_>, normalizer: Vec<Step>) -> PyResult<Arc<Pretokenizer>> {
         let compiled = py.detach(|| match self {
             Pattern::One(pattern) => Pretokenizer::new(pattern),
             Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
         });
-        compiled.map(Arc::new).map_err(|error| exception(py, error))
+        let compiled = compiled.map_err(|error| exception(py, error))?;
+        Ok(Arc::new(compiled.with_normalizer(normalizer)))
     }
 }
 
@@ -37,6 +45,16 @@ impl Pattern {
 #[pyfunction]
 pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(pattern.compile(py)?.is_memoryless())
+}
+
+/// The steps of a normaliser by name; [`Error::Invalid`] for an unknown one.
+pub fn steps_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<Step>> {
+    let named = |name: &String| STEPS.iter().find(|(known, _)| known == name).map(|&(_, step)| step);
+    names
+        .iter()
+        .map(|name| named(name).ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known"))))
+        .collect::<Result<_, _>>()
+        .map_err(|error| exception(py, error))
 }
 
 /// Splits `text` into pretokens.

@@ -237,6 +237,7 @@ class HuggingFaceTokenizer:
         if not ids:
             return _NO_TEXT
         tokenizer = self._tokenizer
+        tokenizer._check_unchanged(text, ids)
         spans = byte_spans(tokenizer._lengths_of(ids))
         offsets = [(start, end) for start, end in char_spans(text, spans).tolist()]
         return Columns([self._text_of[token_id] for token_id in ids], offsets, self._words(ids, text, spans))

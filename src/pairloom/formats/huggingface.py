@@ -20,6 +20,7 @@ from pairloom.formats import pretrained, ranks
 from pairloom.formats.shared.added_tokens import check_assigned, read_added_tokens, write_added_tokens
 from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.formats.shared.json_text import check_keys, model_of, parse, shown, take
+from pairloom.formats.shared.normalizer import read_normalizer, write_normalizer
 from pairloom.formats.shared.post_processor import read_post_processor, write_post_processor
 from pairloom.formats.shared.pre_tokenizer import read_splitters, write_splitters
 from pairloom.formats.shared.special_entries import with_special_tokens
@@ -70,7 +71,9 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     _check_around(file, name)
     where = f"{name}: model"
     vocab = check_entries(take(bpe, "vocab", dict, where), where)
-    specials, plain = read_added_tokens(file.get("added_tokens") or [], name)
+    pattern, prefix = read_splitters(file.get("pre_tokenizer"), name)
+    forms = read_normalizer(file.get("normalizer"), name)
+    specials, plain = read_added_tokens(file.get("added_tokens") or [], name, forms)
     check_assigned(specials, vocab, name)
     rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
     ignore_merges = bpe.get("ignore_merges", False)
@@ -84,7 +87,6 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
         foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
         if foreign is not None:
             raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
-    pattern = read_splitters(file.get("pre_tokenizer"), name)
     post_processor = read_post_processor(file.get("post_processor"), name)
     with model_of(name):
         model = Model(
@@ -97,6 +99,7 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
             decode_errors="replace",
             plain_specials=plain,
             post_processor=post_processor,
+            normalizer=(*forms, "prefix_space") if prefix else forms,
         )
     return ranks.one_form(model)
 
@@ -113,13 +116,6 @@ def _check_model(bpe: dict[str, Any], name: str) -> None:
 
 def _check_around(file: dict[str, Any], name: str) -> None:
     """Refuses what changes the text or the ids outside of the model."""
-    normalizer = file.get("normalizer")
-    if normalizer is not None and normalizer != {"type": "Sequence", "normalizers": []}:
-        kind = normalizer.get("type") if type(normalizer) is dict else normalizer
-        raise FormatError(
-            f"{name}: normalizer {shown(kind)} changes the text before it is split; pairloom never does: normalise"
-            " texts yourself and set normalizer to null"
-        )
     for key in ("truncation", "padding"):
         if file.get(key) is not None:
             raise FormatError(f"{name}: {key} is set, which changes how many ids a text has; set it to null")
@@ -150,8 +146,8 @@ def write(model: Model, indent: int | None = None) -> bytes:
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": None,
-        "pre_tokenizer": write_splitters(model.pattern),
+        "normalizer": write_normalizer(model.normalizer),
+        "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer),
         "post_processor": write_post_processor(model.post_processor),
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {

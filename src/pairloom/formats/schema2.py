@@ -38,7 +38,7 @@ KEYS = frozenset(
         "whole_first",
     )
 )
-OPTIONAL_KEYS = frozenset(("post_processor", "tokenizer_config"))
+OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "tokenizer_config"))
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
 
@@ -65,8 +65,8 @@ def write(model: Model) -> bytes:
         "whole_first": model.ignore_merges,
     }
     for key in sorted(OPTIONAL_KEYS):
-        if (text := getattr(model, key)) is not None:
-            file[key] = text
+        if value := getattr(model, key):
+            file[key] = value
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -1,17 +1,21 @@
 """Encoding and decoding by their definitions.
 
-Special tokens are split off first, the longest match left to right. The text between them is split into pretokens, and
-each pretoken is merged separately: the pair of lowest rank first, the leftmost of equals.
+Special tokens are split off first, the longest match left to right. The text between them is normalised, if the model
+asks for it, and split into pretokens, and each pretoken is merged separately: the pair of lowest rank first, the
+leftmost of equals.
 Cost of a pretoken: quadratic in its length.
 """
 
+import unicodedata
 from collections.abc import Collection, Iterable
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 from pairloom.reference.documents import split_on_special_tokens
 from pairloom.reference.pretokens import pretokenize
 from pairloom.reference.vocabulary import Model
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 def encode(
@@ -39,9 +43,25 @@ def encode(
         if piece in specials:
             ids.append(specials[piece])
         else:
-            for pretoken in pretokenize(piece, model.pattern):
+            for pretoken in pretokenize(normalize(piece, model.normalizer), model.pattern):
                 ids += encode_pretoken(pretoken, model)
     return ids
+
+
+def normalize(text: str, steps: Iterable[str]) -> str:
+    """The text after each of the steps: a Unicode form by name, or "prefix_space".
+
+    >>> normalize("e\u0301", ["nfc", "prefix_space"])
+    ' é'
+
+    Unicode is that of the interpreter here, and 16.0 elsewhere.
+    """
+    for step in steps:
+        if step != "prefix_space":
+            text = unicodedata.normalize(cast(Form, step.upper()), text)
+        elif text and not text.startswith(" "):
+            text = " " + text
+    return text
 
 
 def _refuse(text: str, disallowed: Collection[str]) -> None:

@@ -38,6 +38,7 @@ class Model:
     merges: list[Merge]
     special_tokens: dict[str, int]
     pattern: str | tuple[str, ...] = "gpt2"
+    normalizer: tuple[str, ...] = ()
 
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:

@@ -78,6 +78,7 @@ impl Worker {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        let document = &*shared.pretokenizer.normalized(document)?;
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
@@ -147,6 +148,11 @@ impl Worker {
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
         let OpenText { text, is_last, .. } = open;
+        if shared.pretokenizer.has_normalizer() {
+            // Not memoryless, so the document is whole. Its bytes are reported by who reads them.
+            self.encode_document(shared, text, output, &mut |_| on_progress(0))?;
+            return Ok(text.len());
+        }
         // Never end in white space: it is split differently before a word and at the end of a document.
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let (mut encoded, mut scanned) = (0, 0);

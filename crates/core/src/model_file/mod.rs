@@ -62,6 +62,8 @@ pub struct ModelColumns {
     pub post_processor: Option<String>,
     /// The tokenizer_config.json of a model folder, as JSON text that is not parsed here.
     pub tokenizer_config: Option<String>,
+    /// The steps that change a text before it is split, by name.
+    pub normalizer: Vec<String>,
 }
 
 /// The span of the value of each key of an object.

@@ -83,6 +83,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         decode_errors: DecodeErrors::Strict,
         post_processor: None,
         tokenizer_config: None,
+        normalizer: Vec::new(),
     })
 }
 

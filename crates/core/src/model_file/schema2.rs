@@ -26,7 +26,7 @@ const KEYS: [&str; 13] = [
     "unicode_version",
     "whole_first",
 ];
-const OPTIONAL: [&str; 2] = ["post_processor", "tokenizer_config"];
+const OPTIONAL: [&str; 3] = ["normalizer", "post_processor", "tokenizer_config"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 const MAX_DERIVED_BYTES: usize = 256;
@@ -44,6 +44,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     })?;
     let merged_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
+    let normalizer = file.optional("normalizer", texts)?.unwrap_or_default();
     let pattern = file.value("pattern", read_pattern)?;
     let plain_specials = file.value("plain_specials", texts)?;
     let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
@@ -115,6 +116,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         decode_errors,
         post_processor,
         tokenizer_config,
+        normalizer,
     })
 }
 

@@ -14,6 +14,7 @@ mod families;
 mod gpt2;
 pub(crate) mod key;
 mod linear_regex;
+pub mod normalizer;
 mod o200k;
 pub mod patterns;
 mod regex;
@@ -25,6 +26,8 @@ mod shared_rules;
 mod unicode;
 mod unicode_tables;
 mod window;
+
+use std::borrow::Cow;
 
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
@@ -44,6 +47,7 @@ pub const MAX_PATTERNS: usize = 32;
 pub struct Pretokenizer {
     patterns: Vec<String>,
     engine: Engine,
+    normalizer: Vec<normalizer::Step>,
 }
 
 enum Engine {
@@ -117,7 +121,28 @@ impl Pretokenizer {
 
     fn with_engine<S: AsRef<str>>(patterns: &[S], engine: Engine) -> Self {
         let patterns = patterns.iter().map(|pattern| pattern.as_ref().to_owned()).collect();
-        Pretokenizer { patterns, engine }
+        Pretokenizer { patterns, engine, normalizer: Vec::new() }
+    }
+
+    /// The same, with steps that change documents before they are split: [`Pretokenizer::normalized`] applies them.
+    #[must_use]
+    pub fn with_normalizer(mut self, steps: Vec<normalizer::Step>) -> Self {
+        self.normalizer = steps;
+        self
+    }
+
+    /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.
+    pub fn has_normalizer(&self) -> bool {
+        !self.normalizer.is_empty()
+    }
+
+    /// The document as it is to be split; borrowed if the steps of the normaliser change nothing.
+    #[inline]
+    pub fn normalized<'a>(&self, document: &'a str) -> Result<Cow<'a, str>> {
+        if self.normalizer.is_empty() {
+            return Ok(Cow::Borrowed(document));
+        }
+        normalizer::normalized(&self.normalizer, document)
     }
 
     /// The text of the pattern; of several patterns, the last one.
@@ -162,8 +187,9 @@ impl Pretokenizer {
     ///
     /// Only then may a document be divided among threads (`safe_cuts.rs`). True for every hand-written scanner, and
     /// tested. Not assumed of any other pattern: even `a*b|a`, without lookbehind and anchors, breaks the second rule.
+    /// Nor of one with a normaliser, which changes whole documents.
     pub fn is_memoryless(&self) -> bool {
-        matches!(self.engine, Engine::Named(..))
+        matches!(self.engine, Engine::Named(..)) && self.normalizer.is_empty()
     }
 
     /// All ends of the pretokens of `document`.

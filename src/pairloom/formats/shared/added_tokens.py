@@ -14,16 +14,17 @@ from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import check_keys, shown, take, take_id
+from pairloom.formats.shared.normalizer import is_unchanged
 
 __all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
 
 _KEYS = frozenset(("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"))
 
 
-def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozenset[str]]:
+def read_added_tokens(entries: Any, name: str, forms: tuple[str, ...] = ()) -> tuple[dict[str, int], frozenset[str]]:
     """The literals and ids of `added_tokens`, and which literals are not called special.
 
-    Refuses flags that change where a literal is recognised.
+    forms: the Unicode forms of the file's normaliser. Refuses flags that change where a literal is recognised.
     """
     if type(entries) is not list:
         raise FormatError(f"{name}: added_tokens must be a list, not {shown(entries)}")
@@ -49,7 +50,13 @@ def read_added_tokens(entries: Any, name: str) -> tuple[dict[str, int], frozense
         ids[literal] = token_id
         text_of[token_id] = literal
         special = take(entry, "special", bool, where)
-        normalized[entry.get("normalized", not special) is True].append(literal)
+        is_normalized = entry.get("normalized", not special) is True
+        if is_normalized and not is_unchanged(literal, forms):
+            raise FormatError(
+                f"{where}: {shown(literal)} is normalized: it is found in the text after {', '.join(forms)}, where"
+                " pairloom looks for it before; set normalized to false if that is meant"
+            )
+        normalized[is_normalized].append(literal)
         if not special:
             plain.append(literal)
     _check_one_pass(normalized[False], normalized[True], name)

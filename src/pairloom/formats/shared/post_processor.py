@@ -43,7 +43,12 @@ def adds_ids(post_processor: str | None) -> bool:
 
 
 def check_none(model: Model, what: str) -> None:
-    """Raises FormatError where the model has a post-processor that adds ids, which `what` cannot store."""
+    """Raises FormatError where the model has a normaliser, or a post-processor that adds ids: `what` has neither."""
+    if model.normalizer:
+        raise FormatError(
+            f"{what} cannot hold the normalizer {', '.join(model.normalizer)}; save as 'huggingface' or 'pairloom', or"
+            " drop it first: tokenizer.with_normalizer(None)"
+        )
     if adds_ids(model.post_processor):
         raise FormatError(
             f"{what} cannot hold the post-processor {shown(model.post_processor)}; save as 'huggingface' or 'pairloom',"

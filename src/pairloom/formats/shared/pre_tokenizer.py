@@ -1,7 +1,7 @@
 """The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 
 Supported: ByteLevel, Split (isolated), Digits, and a Sequence of them with ByteLevel last. Everything else is refused
-by name, including a space put before the text and behaviours that remove matches or join them to other text.
+by name, including a space put before pieces of the text and behaviours that remove matches or join them to other text.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
 _SAME_IN_BOTH = frozenset((published_of(GPT2),))
 
 
-def read_splitters(node: Any, name: str) -> Pattern:
-    """The pattern of a pre_tokenizer; raises FormatError for what a pattern cannot express."""
+def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
+    """The pattern of a pre_tokenizer, and whether a space is put before the text (add_prefix_space).
+
+    Raises FormatError for what a pattern cannot express.
+    """
     where = f"{name}: pre_tokenizer"
     steps = _flat(node, where)
     if not steps or steps[-1].get("type") != "ByteLevel":
@@ -36,24 +39,33 @@ def read_splitters(node: Any, name: str) -> Pattern:
     for step in steps[:-1]:
         patterns.append(_step(step, where))
     last = steps[-1]
-    if last.get("add_prefix_space", True) is not False:
-        raise FormatError(f"{where}: ByteLevel puts a space before the text (add_prefix_space), which changes the text")
+    prefix = last.get("add_prefix_space", True) is not False
+    if prefix and patterns:
+        raise FormatError(
+            f"{where}: ByteLevel puts a space before every piece that another step has split off (add_prefix_space),"
+            " which cannot be expressed"
+        )
     if last.get("use_regex", True):
         patterns.append(GPT2)
     if not patterns:
         raise FormatError(f"{where} splits by no pattern; a text would be one pretoken")
-    return patterns[0] if len(patterns) == 1 else tuple(patterns)
+    return patterns[0] if len(patterns) == 1 else tuple(patterns), prefix
 
 
-def write_splitters(pattern: Pattern) -> dict[str, Any]:
-    """The pre_tokenizer of a pattern."""
+def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
+    """The pre_tokenizer of a pattern; FormatError where it cannot put a space before the text as well."""
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     use_regex = patterns[-1] == GPT2
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": use_regex}
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": _written(text)}, "behavior": "Isolated", "invert": False}
         for text in (patterns[:-1] if use_regex else patterns)
     ]
+    if prefix and steps:
+        raise FormatError(
+            "a tokenizer.json cannot put a space before a text that is split by another pattern than GPT-2's; save as"
+            " 'pairloom'"
+        )
     return {"type": "Sequence", "pretokenizers": [*steps, byte_level]} if steps else byte_level
 
 

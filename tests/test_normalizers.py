@@ -1,0 +1,188 @@
+"""Normalisers: every road applies them alike, as the reference and HuggingFace's library do."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import warnings
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+
+from pairloom import FormatError, Tokenizer, tokenize_files
+from pairloom.formats import native
+from pairloom.reference import encoder as reference
+from pairloom.reference.vocabulary import Model
+from tests.formats.models import trained
+from tests.formats.native_spec import read as read_by_specification
+
+MERGES = [(0xC3, 0xA9), (32, 97), (0xCC, 0x81), (101, 258), (32, 32), (102, 105)]
+SPECIALS = {"<s>": 300, "[x]": 301}
+CHARACTERS = [*"aeé ﬁ>Å①가각東\n", *"\u0301\u0338\u0327\u00a0\u212b\u1100\u1161\u11a8\u037e", "ascii text ", *SPECIALS]
+STEPS: list[tuple[str, ...]] = [
+    ("nfc",),
+    ("nfd",),
+    ("nfkc",),
+    ("nfkd",),
+    ("prefix_space",),
+    ("nfc", "prefix_space"),
+    ("nfkd", "nfc"),
+]
+
+
+def texts(seed: int, n: int = 150) -> list[str]:
+    rng = random.Random(seed)
+    return ["", *("".join(rng.choices(CHARACTERS, k=rng.randrange(1, 40))) for _ in range(n))]
+
+
+def tokenizer_of(steps: tuple[str, ...]) -> Tokenizer:
+    model = trained(MERGES, special_tokens=SPECIALS, decode_errors="replace", normalizer=steps)
+    return Tokenizer.from_model(model)
+
+
+@pytest.mark.parametrize("steps", STEPS, ids=" ".join)
+def test_every_road_gives_the_ids_of_the_reference(steps: tuple[str, ...], tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(steps)
+    oracle = Model.of_bytes(MERGES, SPECIALS)
+    oracle = Model(oracle.vocab, oracle.merges, SPECIALS, "gpt2", steps)
+    found = texts(1)
+    wanted = [reference.encode(text, oracle) for text in found]
+    ordinary = [reference.encode(text, oracle, allowed_special=()) for text in found]
+    assert [tokenizer.encode(text) for text in found] == wanted
+    assert [tokenizer.encode_ordinary(text) for text in found] == ordinary
+    assert [tokenizer.encode(text, allowed_special=()) for text in found] == ordinary
+    assert tokenizer.encode_batch(found, threads=2) == wanted
+    assert tokenizer.encode_ordinary_batch(found) == ordinary
+    assert [tokenizer.encode_to_numpy(text).tolist() for text in found] == wanted
+    assert tokenizer.encode_batch_to_numpy(found)[0].tolist() == list(chain(*wanted))
+    assert [tokenizer.count_tokens(text) for text in found] == list(map(len, wanted))
+    assert tokenizer.count_tokens_batch(found).tolist() == list(map(len, wanted))
+    assert [tokenizer.as_huggingface().encode(text).ids for text in found] == wanted
+    assert [tokenizer.as_tiktoken().encode_ordinary(text) for text in found] == ordinary
+    for text, ids in zip(found, wanted, strict=True):
+        for size in (1, 3, 1000):
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            assert list(tokenizer.encode_iterable(pieces)) == ids
+    path = tmp_path / "text"
+    whole = "".join(found) * 3
+    path.write_text(whole, newline="")
+    assert tokenizer.encode_file(path, threads=2).tolist() == reference.encode(whole, oracle)
+    assert tokenizer.encode_file(path, specials="ordinary").tolist() == tokenizer.encode_ordinary(whole)
+    records = tmp_path / "records.jsonl"
+    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tokenize_files(tokenizer, [records], tmp_path / "shards")
+    shards = sorted((tmp_path / "shards").glob("shard-*[0-9].npy"))
+
+    assert np.concatenate([np.load(shard) for shard in shards]).tolist() == list(chain(*ordinary))
+
+
+def test_a_long_document_is_normalised_as_a_whole(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(("nfc",))
+    text = ("the cat ate é e\u0301 " * 9000 + "e" + "\u0301" * 5000) * 8
+    path = tmp_path / "long"
+    path.write_text(text)
+    assert len(text.encode()) > 1 << 20
+    ids = tokenizer.encode(text)
+    assert tokenizer.encode_file(path).tolist() == ids
+    assert tokenizer.encode(reference.normalize(text, ["nfc"])) == ids
+
+
+FORMS: list[Any] = [
+    {"type": "NFC"},
+    {"type": "NFD"},
+    {"type": "NFKC"},
+    {"type": "NFKD"},
+    {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Sequence", "normalizers": [{"type": "NFC"}]}]},
+    {"type": "Sequence", "normalizers": []},
+    None,
+]
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_files_of_huggingface_give_its_ids_and_are_saved_again(form: Any, prefix: bool, tmp_path: Path) -> None:
+    plain = Tokenizer.from_model(trained(MERGES, special_tokens={"<s>": 262, "[x]": 263}, decode_errors="replace"))
+    file = json.loads(plain.to_huggingface().to_str())
+    file["normalizer"] = form
+    file["pre_tokenizer"]["add_prefix_space"] = prefix
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    ours = Tokenizer.from_huggingface(theirs)
+    ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    again = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for text in texts(2, 200):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == ids and again.encode(text).ids == ids
+        assert ours.as_huggingface().encode(text).ids == ids
+    assert Tokenizer.load(tmp_path) == ours
+    assert ours.is_lossless == (not prefix and form in (None, FORMS[5]))
+
+
+def test_added_tokens_that_the_normaliser_may_make_are_refused() -> None:
+    file = json.loads(
+        Tokenizer.from_model(trained(MERGES, special_tokens={"<s>": 262, "  ": 263})).to_huggingface().to_str()
+    )
+    file["normalizer"] = {"type": "NFC"}
+    for entry in file["added_tokens"]:
+        entry["normalized"] = entry["content"] == "  "
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    ours = Tokenizer.from_huggingface(theirs)
+    for text in (*texts(3), "a  <s>  e\u0301   \u2000\u2000"):
+        assert ours.encode(text) == theirs.encode(text).ids
+    for entry in file["added_tokens"]:
+        entry["normalized"] = True
+    with pytest.raises(FormatError, match="'<s>' is normalized: it is found in the text after nfc"):
+        Tokenizer.from_huggingface(tokenizers.Tokenizer.from_str(json.dumps(file)))
+
+
+def test_the_normaliser_is_a_part_of_the_tokenizer(tmp_path: Path) -> None:
+    plain = tokenizer_of(())
+    assert plain.normalizer is None and plain.is_lossless and "normalizer" not in repr(plain)
+    for steps in STEPS:
+        tokenizer = plain.with_normalizer(steps)
+        assert tokenizer == tokenizer_of(steps) != plain
+        assert tokenizer.normalizer == (steps[0] if len(steps) == 1 else steps)
+        assert repr(tokenizer.normalizer) in repr(tokenizer) and not tokenizer.is_lossless
+        assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+        tokenizer.save(tmp_path / "model.json", overwrite=True)
+        assert Tokenizer.load(tmp_path / "model.json") == tokenizer
+        data = native.write(tokenizer.model)
+        assert read_by_specification(data, "model") == tokenizer.model
+        for format in ("tiktoken", "gpt2"):
+            with pytest.raises(FormatError, match="cannot hold the normalizer"):
+                tokenizer.save(tmp_path / "other", format=format)
+        with pytest.raises(FormatError, match="cannot hold the normalizer"):
+            tokenizer.to_tiktoken()
+        assert tokenizer.with_normalizer(None) == plain
+        assert tokenizer.add_special_tokens(["<new>"]).normalizer == tokenizer.normalizer
+    assert not Tokenizer({0: b"a"}, [], allow_missing_bytes=True).is_lossless
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("NFC", ValueError),
+        (("prefix_space", "nfc"), ValueError),
+        (("nfc",) * 6, ValueError),
+        (5, TypeError),
+        ((5,), ValueError),
+        ({"nfc"}, TypeError),
+    ],
+)
+def test_other_normalisers_are_refused(given: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="normalizer"):
+        tokenizer_of(()).with_normalizer(given)
+
+
+def test_offsets_of_a_text_that_the_normaliser_changes_are_refused() -> None:
+    tokenizer = tokenizer_of(("nfc",))
+    assert tokenizer.encode_with_offsets("é<s>a")[1].tolist() == [[0, 1], [1, 4], [4, 5]]
+    for call in (tokenizer.encode_with_offsets, lambda text: tokenizer.encode_batch_with_offsets(["", text])):
+        with pytest.raises(ValueError, match="the normalizer 'nfc' changes the text"):
+            call("e\u0301")
