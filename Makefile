@@ -111,6 +111,8 @@ $(VENV)/docs: $(VENV)/tools
 	@touch $@
 
 docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its snippets are run and its links checked
+	@cargo build --quiet --profile wasm --target wasm32-unknown-unknown -p pairloom-wasm 2>/dev/null || \
+		echo "make docs: rustc lacks the target wasm32-unknown-unknown, so the playground has no engine"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m pytest tests/docs
 

@@ -29,6 +29,10 @@ def on_files(files: Files, config: Any) -> Files:
     picture = newest_picture()
     if picture is not None:
         pages[f"reference/{picture.name}"] = picture.read_bytes()
+    # The engine of the playground; without it the page says how to build it.
+    module = Path(os.environ.get("PAIRLOOM_WASM", ROOT / "target/wasm32-unknown-unknown/wasm/pairloom_wasm.wasm"))
+    if module.is_file():
+        pages["playground/pairloom.wasm"] = module.read_bytes()
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))
     return files

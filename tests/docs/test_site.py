@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -72,3 +73,12 @@ def test_every_block_of_code_is_one(pages: dict[Path, Page]) -> None:
 def test_every_source_page_is_built(pages: dict[Path, Page]) -> None:
     for source in (ROOT / "docs").rglob("*.md"):
         assert (SITE / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages
+
+
+def test_no_id_stands_twice_in_a_page() -> None:
+    if not (SITE / "index.html").is_file():
+        pytest.skip("the documentation is not built: make docs")
+    for path in SITE.rglob("*.html"):
+        ids = re.findall(r'<(?!svg)[^<>]*\sid="([^"]+)"', path.read_text(encoding="utf-8"))
+        twice = {each for each in ids if ids.count(each) > 1}
+        assert not twice, f"{path.relative_to(SITE)}: {twice}"

@@ -1,0 +1,190 @@
+// The playground: the real core in the page. What is typed and loaded never leaves the browser, and is put into the page
+// as text, never as HTML.
+import { Core, readTiktoken } from "./core.js";
+import { Learning, wordsOf } from "./learning.js";
+
+const PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "qwen3.5", "nanochat", "tekken", "kimi", "deepseek", "starcoder"];
+const SAMPLE = `low low low low low lower lower newest newest newest newest newest newest widest widest widest
+Byte-pair encoding starts from bytes and merges the most frequent pair of neighbours, again and again.
+The merges are learned in order; the earliest are the most frequent. The newest are the longest.
+`;
+// Elements for more tokens would make typing slow; the count is of all.
+const MOST_SHOWN = 4000;
+// Recounting all pairs for each step is the naive trainer; more text would make the slider slow.
+const MOST_WATCHED = 200_000;
+
+const utf8 = new TextEncoder();
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+const field = (label, input) => element("label", { className: "pl-field" }, element("span", {}, label), input);
+
+/** A token's bytes for people: marks for white space and what is invisible, numbers for what is no character. */
+function shown(bytes) {
+  let string;
+  try {
+    string = strict.decode(bytes);
+  } catch {
+    return Array.from(bytes, (byte) => `⟨${byte.toString(16).padStart(2, "0").toUpperCase()}⟩`).join("");
+  }
+  return string.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "→").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+function build(root, core) {
+  let tokenizer = 0;
+  let learning = null;
+  let bytesOf = new Map();
+
+  const corpus = element("textarea", { id: "pl-corpus", rows: 6, value: SAMPLE, spellcheck: false });
+  const pattern = element("select", { id: "pl-pattern" }, ...PATTERNS.map((name) => element("option", {}, name)));
+  const size = element("input", { id: "pl-merges", type: "number", min: 0, max: 50000, value: 60 });
+  const ties = element("select", { id: "pl-ties" }, element("option", { value: "ids" }, "least ids"), element("option", { value: "bytes" }, "greatest bytes"));
+  const trainButton = element("button", { id: "pl-train", type: "button" }, "Train");
+  const file = element("input", { id: "pl-file", type: "file", accept: ".json,.tiktoken" });
+  const input = element("textarea", { id: "pl-text", rows: 4, value: "the lowest and the newest tokens", spellcheck: false });
+  const told = element("p", { id: "pl-told", role: "status" });
+  const tokens = element("div", { id: "pl-tokens", className: "pl-tokens", role: "region", "aria-label": "Tokens", tabIndex: 0 });
+  const ids = element("code", { id: "pl-ids" });
+  const from = element("p", { id: "pl-from" });
+  const step = element("input", { id: "pl-step", type: "range", min: 0, value: 0, "aria-label": "Merges learned" });
+  const said = element("output", { id: "pl-said" });
+  const pairs = element("tbody", { id: "pl-pairs" });
+  const watched = element("div", { id: "pl-watched" },
+    element("h2", {}, "Watch the merges being learned"), field("Merges learned", step), said,
+    element("table", {}, element("thead", {}, element("tr", {}, ...["pair", "count", "what comes of it"].map((name) => element("th", { scope: "col" }, name)))), pairs));
+
+  root.replaceChildren(
+    element("h2", {}, "A tokenizer"),
+    field("Train on this text", corpus),
+    element("div", { className: "pl-row" }, field("Pattern", pattern), field("Merges", size), field("Ties go to", ties), trainButton),
+    element("div", { className: "pl-row" }, field("or load a tokenizer from disk (pairloom's .json, or .tiktoken with the pattern above)", file)),
+    from,
+    element("h2", {}, "Your text as tokens"),
+    field("Type here", input), told, tokens,
+    element("details", {}, element("summary", {}, "ids"), ids),
+    watched,
+  );
+
+  const token = (id) => {
+    if (!bytesOf.has(id)) bytesOf.set(id, core.decode(tokenizer, [id]));
+    return bytesOf.get(id);
+  };
+  const guarded = (act) => () => Promise.resolve().then(act).catch((error) => {
+    told.textContent = `${error.message}`;
+    told.classList.add("pl-error");
+  });
+
+  function encode() {
+    told.classList.remove("pl-error");
+    const began = performance.now();
+    const found = core.encode(tokenizer, input.value);
+    const took = performance.now() - began;
+    const n = utf8.encode(input.value).length;
+    told.textContent = `${n.toLocaleString("en")} bytes, ${found.length.toLocaleString("en")} tokens`
+      + (found.length ? `, ${(n / found.length).toFixed(3)} bytes per token` : "") + `; encoded in ${took.toFixed(1)} ms`
+      + (found.length > MOST_SHOWN ? `. The first ${MOST_SHOWN.toLocaleString("en")} are shown.` : ".");
+    tokens.replaceChildren(...Array.from(found.subarray(0, MOST_SHOWN), (id, index) => {
+      const bytes = token(id);
+      return element("span", { className: `pl-token pl-${index % 4}`, title: `id ${id}: ${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ")}` },
+        shown(bytes), ...(bytes.includes(10) ? [element("br")] : []));
+    }));
+    ids.textContent = found.subarray(0, MOST_SHOWN).join(" ");
+    root.dataset.encodeMs = took;
+  }
+
+  function take(handle, what) {
+    if (tokenizer) core.drop(tokenizer);
+    tokenizer = handle;
+    bytesOf = new Map();
+    from.textContent = `${what}: ${core.nVocab(tokenizer).toLocaleString("en")} ids.`;
+  }
+
+  function train() {
+    const began = performance.now();
+    const greatest = ties.value === "bytes";
+    take(core.train(corpus.value, pattern.value, Math.max(0, Math.floor(Number(size.value)) || 0), greatest), "Trained on the text");
+    from.textContent += ` It took ${(performance.now() - began).toFixed(1)} ms.`;
+    const bytes = utf8.encode(corpus.value);
+    const merges = core.merges(tokenizer);
+    watched.hidden = false;
+    if (bytes.length > MOST_WATCHED) {
+      learning = null;
+      step.max = 0;
+      pairs.replaceChildren();
+      said.textContent = `Merges are watched on texts of up to ${MOST_WATCHED.toLocaleString("en")} bytes.`;
+    } else {
+      learning = new Learning(wordsOf(bytes, core.split(tokenizer, corpus.value)), merges);
+      step.max = merges.length;
+      step.value = 0;
+      watch();
+    }
+    encode();
+  }
+
+  function watch() {
+    if (!learning) return;
+    const at = Number(step.value);
+    learning.goTo(at);
+    const merge = learning.merges[at];
+    const best = learning.best(8);
+    if (merge && !best.some(([, left, right]) => left === merge[0] && right === merge[1])) {
+      // Among many equals the winner by greatest bytes may not be among the first.
+      best.pop();
+      best.push([best[0][0], merge[0], merge[1]]);
+    }
+    pairs.replaceChildren(...best.map(([count, left, right]) => {
+      const wins = merge && left === merge[0] && right === merge[1];
+      return element("tr", wins ? { className: "pl-wins" } : {},
+        element("td", {}, element("code", {}, shown(token(left))), " + ", element("code", {}, shown(token(right)))),
+        element("td", {}, count.toLocaleString("en")),
+        element("td", {}, wins ? `merged to id ${merge[2]}` : ""));
+    }));
+    const equal = best.filter(([count]) => count === best[0][0]).length;
+    said.textContent = merge
+      ? `Step ${at + 1} of ${learning.merges.length}: “${shown(token(merge[0]))}” + “${shown(token(merge[1]))}” comes ${best[0][0]} times`
+        + (equal > 1 ? `, as do others: the tie goes to the ${ties.value === "bytes" ? "greatest bytes" : "least ids"}.` : ".")
+      : `All ${learning.merges.length} merges are learned.`;
+    step.setAttribute("aria-valuetext", said.textContent);
+  }
+
+  async function load() {
+    const [chosen] = file.files;
+    if (!chosen) return;
+    const bytes = new Uint8Array(await chosen.arrayBuffer());
+    const handle = chosen.name.endsWith(".tiktoken")
+      ? core.fromRanks(readTiktoken(new TextDecoder().decode(bytes)), pattern.value)
+      : core.open(bytes);
+    take(handle, chosen.name);
+    watched.hidden = true;
+    encode();
+  }
+
+  trainButton.addEventListener("click", guarded(train));
+  file.addEventListener("change", guarded(load));
+  input.addEventListener("input", guarded(encode));
+  step.addEventListener("input", guarded(watch));
+  train();
+}
+
+const root = document.getElementById("pairloom-playground");
+if (root) {
+  const began = performance.now();
+  try {
+    const core = await Core.load(new URL("pairloom.wasm", import.meta.url));
+    root.dataset.loadMs = performance.now() - began;
+    build(root, core);
+    root.dataset.ready = "yes";
+  } catch (error) {
+    root.replaceChildren(element("p", { className: "pl-error", role: "alert" }, error.message));
+    root.dataset.ready = "failed";
+  }
+}
