@@ -26,6 +26,7 @@ COMMANDS = (
     "count",
     "merge-counts",
     "tokenize",
+    "estimate",
     "stats",
     "convert",
     "compare",
