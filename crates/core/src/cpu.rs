@@ -18,18 +18,23 @@ pub enum CpuTier {
     /// The same with AVX-512 F, BW, VL, VBMI, VBMI2 and VAES: Ice Lake, Zen 4 and later.
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// 64-bit ARM with AES: Apple's processors, Graviton, Grace and nearly all others. NEON itself is in all of them.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon,
 }
 
 impl CpuTier {
     /// The tiers that can be turned off, by name.
-    pub const NAMES: [&str; 2] = ["avx512", "avx2"];
+    pub const NAMES: [&str; 3] = ["avx512", "avx2", "neon"];
 
     /// The tiers that this processor has and that [`DISABLE_VARIABLE`] leaves, the best first.
     pub fn available() -> impl Iterator<Item = CpuTier> {
         let best = CpuTier::best();
         #[cfg(target_arch = "x86_64")]
         let all = [CpuTier::Avx512, CpuTier::Avx2, CpuTier::Portable];
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        let all = [CpuTier::Neon, CpuTier::Portable];
+        #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
         let all = [CpuTier::Portable];
         all.into_iter().filter(move |&tier| tier <= best)
     }
@@ -59,6 +64,12 @@ impl CpuTier {
             return Err(format!(
                 "{DISABLE_VARIABLE} names {unknown:?}; the names are {known}, apart by commas"
             ));
+        }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if std::arch::is_aarch64_feature_detected!("aes")
+            && !names().any(|name| name.eq_ignore_ascii_case("neon"))
+        {
+            return Ok(CpuTier::Neon);
         }
         #[cfg(target_arch = "x86_64")]
         {
@@ -90,10 +101,13 @@ impl CpuTier {
             CpuTier::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx512 => "avx512",
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            CpuTier::Neon => "neon",
         }
     }
 
     /// Whether the tier has AES, AVX2 and BMI.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn has_avx2(self) -> bool {
         self > CpuTier::Portable
@@ -108,8 +122,10 @@ mod tests {
     fn disabled_tiers_turn_off_those_above_and_unknown_names_are_told() {
         let best = CpuTier::detect("").unwrap();
         assert!(CpuTier::detect("avx512").unwrap() <= best);
-        assert_eq!(CpuTier::detect(" AVX2 ,").unwrap(), CpuTier::Portable);
-        assert!(CpuTier::detect("avx2,sse9").unwrap_err().contains("\"sse9\"; the names are avx512, avx2"));
+        assert_eq!(CpuTier::detect(" AVX2 ,neon").unwrap(), CpuTier::Portable);
+        assert!(
+            CpuTier::detect("avx2,sse9").unwrap_err().contains("\"sse9\"; the names are avx512, avx2, neon")
+        );
         assert_ne!(CpuTier::detect("avx512").unwrap().name(), "avx512");
     }
 }

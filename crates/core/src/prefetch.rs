@@ -9,6 +9,11 @@ pub fn prefetch<T>(address: *const T) {
         // SAFETY: PREFETCHT0 is part of SSE, so of every x86-64; it changes no state and never faults at any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: PRFM is part of every aarch64; it changes no state and never faults at any address.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
 }

@@ -16,6 +16,8 @@ use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
 use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, PretokenKey};
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use crate::{cpu::CpuTier, pretokens::key::ArmAes};
 
 /// Most pretokens in a group.
 pub(super) const BATCH_SIZE: usize = 64;
@@ -67,7 +69,39 @@ impl Batch {
             // SAFETY: the tier has these instructions.
             return unsafe { self.count_avx2(hasher, table, text, start, ends) };
         }
-        let n_keys = self.load::<Folded>(hasher, table, text, start, ends);
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if hasher.tier() == CpuTier::Neon {
+            // SAFETY: the tier has these instructions.
+            return unsafe { self.count_neon(hasher, table, text, start, ends) };
+        }
+        self.count_by::<Folded>(hasher, table, text, start, ends);
+    }
+
+    /// The same, compiled for the NEON tier.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[target_feature(enable = "neon,aes")]
+    fn count_neon(
+        &mut self,
+        hasher: KeyHasher,
+        table: &mut LocalTable,
+        text: &PaddedText<'_>,
+        start: usize,
+        ends: &[usize],
+    ) {
+        self.count_by::<ArmAes>(hasher, table, text, start, ends);
+    }
+
+    /// The same with hashes by `H`, whose instructions the caller has.
+    #[inline(always)]
+    fn count_by<H: HashKey>(
+        &mut self,
+        hasher: KeyHasher,
+        table: &mut LocalTable,
+        text: &PaddedText<'_>,
+        start: usize,
+        ends: &[usize],
+    ) {
+        let n_keys = self.load::<H>(hasher, table, text, start, ends);
         let mask = table.mask();
         let lines = table.lines();
         self.n_out = 0;

@@ -17,6 +17,9 @@ use crate::text::Text;
 /// Bytes of text in a job.
 const GROUP_BYTES: usize = 1 << 17;
 
+/// Bytes of text after which progress is reported.
+const PROGRESS_BYTES: usize = 1 << 14;
+
 /// The result of a job: the ids of its texts, if they are wanted, and how many each text has.
 struct GroupResult<I> {
     ids: Vec<I>,
@@ -121,17 +124,27 @@ impl Encoder {
             result.ids.clear();
             result.counts.clear();
             result.counts.grow(texts.len(), "counts")?;
+            let mut unreported = 0;
+            // Reading the clock for each short text would be a tenth of its cost.
+            let mut on_progress = |n_done: usize| {
+                unreported += n_done;
+                // A call with 0 bytes comes from long work within one pretoken.
+                if n_done != 0 && unreported < PROGRESS_BYTES {
+                    return Ok(());
+                }
+                on_progress(std::mem::take(&mut unreported))
+            };
             self.with_worker(|worker| {
                 for (index, text) in texts.iter().enumerate() {
                     if let Some(next) = texts.get(index + 1) {
                         next.prefetch();
                     }
                     let utf8 = text.utf8(&mut result.buffer).map_err(|error| error.in_text(first + index))?;
-                    let n_ids = encode(worker, first + index, utf8, &mut result.ids, on_progress)
+                    let n_ids = encode(worker, first + index, utf8, &mut result.ids, &mut on_progress)
                         .map_err(|error| error.in_text(first + index))?;
                     result.counts.push(n_ids);
                 }
-                Ok(())
+                on_progress(0)
             })
         };
         encode_jobs(groups.len(), threads, n_bytes, monitor, job, |result, _| collect(result))

@@ -20,6 +20,8 @@
 use std::ops::Range;
 
 use super::cache::key::CACHED_BYTES;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use super::cache::lookup::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::cache::lookup::{Avx2, Avx512};
 use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query};
@@ -90,6 +92,9 @@ impl PretokenEncoder {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx512 => unsafe { self.encode_avx512(pretokens, output, on_progress) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            CpuTier::Neon => unsafe { self.encode_neon(pretokens, output, on_progress) },
         }
     }
 
@@ -115,6 +120,18 @@ impl PretokenEncoder {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.encode_by::<Avx512, S>(pretokens, output, on_progress)
+    }
+
+    /// The same, compiled for the NEON tier.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[target_feature(enable = "neon,aes")]
+    fn encode_neon<S: Output>(
+        &mut self,
+        pretokens: Pretokens<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.encode_by::<Neon, S>(pretokens, output, on_progress)
     }
 
     /// The same by the instructions of `L`, which the processor has.

@@ -119,6 +119,11 @@ impl KeyHasher {
             // SAFETY: the tier has AES.
             return unsafe { Aes::hash(self, key) };
         }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if self.tier == CpuTier::Neon {
+            // SAFETY: the tier has AES.
+            return unsafe { ArmAes::hash(self, key) };
+        }
         self.folded(key)
     }
 
@@ -226,6 +231,51 @@ impl HashKey for Aes {
         };
         let once = _mm_aesenc_si128(_mm_xor_si128(bytes, first), second);
         _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
+    }
+}
+
+/// Two rounds of AES by the instructions of ARM, which mix in the round's key first, not last.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(crate) struct ArmAes;
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+impl ArmAes {
+    #[inline]
+    #[target_feature(enable = "neon,aes")]
+    fn mixed(hasher: KeyHasher, key: std::arch::aarch64::uint8x16_t) -> u64 {
+        use std::arch::aarch64::*;
+        let [a, b, c, d] = hasher.seeds;
+        let pair = |lo, hi| vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(lo), vcreate_u64(hi)));
+        let once = vaesmcq_u8(vaeseq_u8(key, pair(a, b)));
+        let twice = vaesmcq_u8(vaeseq_u8(once, pair(c, d)));
+        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(twice))
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+impl HashKey for ArmAes {
+    #[inline]
+    #[target_feature(enable = "neon,aes")]
+    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
+        use std::arch::aarch64::*;
+        let key = vcombine_u64(vcreate_u64(key.lo), vcreate_u64(key.hi));
+        ArmAes::mixed(hasher, vreinterpretq_u8_u64(key))
+    }
+
+    /// The key stays in a register, as on x86-64.
+    #[inline]
+    #[target_feature(enable = "neon,aes")]
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+        use std::arch::aarch64::*;
+        debug_assert!(n_bytes <= MAX_BYTES);
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on; a key is 16 bytes.
+        let bytes = unsafe {
+            let padding = vld1q_u8(PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes));
+            let bytes = vorrq_u8(vld1q_u8(start), padding);
+            vst1q_u8(std::ptr::from_mut(key).cast(), bytes);
+            bytes
+        };
+        ArmAes::mixed(hasher, bytes)
     }
 }
 

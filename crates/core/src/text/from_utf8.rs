@@ -37,12 +37,13 @@ pub fn from_utf8<U: Unit>(text: &str, units: &mut [MaybeUninit<U>]) {
 
 /// The same by the instructions of `tier`, which the processor has.
 pub(super) fn from_utf8_by<U: Unit>(tier: CpuTier, text: &str, units: &mut [MaybeUninit<U>]) {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_unsafe))]
     // SAFETY: the processor has the tier; the text is UTF-8, and its code points fit.
     let (n_read, n_written) = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::from_utf8(text.as_bytes(), units),
-            CpuTier::Portable => (0, 0),
+            _ => (0, 0),
         }
     };
     for (unit, character) in units[n_written..].iter_mut().zip(text[n_read..].chars()) {

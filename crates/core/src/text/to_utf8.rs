@@ -31,7 +31,7 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::to_utf8(units, begin),
-            CpuTier::Portable => portable::to_utf8(units, begin),
+            _ => portable::to_utf8(units, begin),
         }
     };
     // SAFETY: so many bytes were written, within the capacity.

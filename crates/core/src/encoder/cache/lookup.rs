@@ -6,7 +6,7 @@
 //! inline_ids:  for each pretoken: compare both keys of its bucket at once; the ids lie beside the key
 //! ```
 //!
-//! There is an implementation for each tier: [`Portable`]; [`Avx2`], which hashes by AES and compares both keys of a
+//! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares both keys of a
 //! bucket by vector instructions; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
 use super::packed::Packed;
@@ -14,6 +14,8 @@ use super::table::{Table, View};
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use crate::pretokens::key::ArmAes;
 use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, PretokenKey};
 
 /// Most pretokens between asking for their buckets and reading them.
@@ -131,6 +133,25 @@ impl Lookup for Portable {
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<Folded>(batch, query, start, ends) };
+    }
+
+    #[inline(always)]
+    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        view.inline_ids(*key, slot)
+    }
+}
+
+/// NEON with AES. Both keys of a bucket are not compared at once: a load of sixteen bytes is none by itself there, and what
+/// other threads write may be seen in another order.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(in crate::encoder) struct Neon;
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+impl Lookup for Neon {
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { look_up_by::<ArmAes>(batch, query, start, ends) };
     }
 
     #[inline(always)]

@@ -307,6 +307,7 @@ impl<'a> View<'a> {
     /// The bits of a slot that are the offset of its bucket.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
     pub(in crate::encoder) fn mask(self) -> u32 {
         self.mask
     }
