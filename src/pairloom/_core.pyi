@@ -20,7 +20,7 @@ __version__: str
 UNICODE_VERSION: str
 
 def cpu_tier() -> str:
-    """The instructions that the hot loops use: "avx512", "avx2" or "portable".
+    """The instructions that the hot loops use: "avx512", "avx2", "neon" or "portable".
 
     The best that the processor has and that the environment variable PAIRLOOM_DISABLE_CPU_FEATURES (names apart by
     commas, read once) leaves. Results do not depend on it.

@@ -4,6 +4,8 @@ use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use super::neon;
 use super::units::Unit;
 use crate::cpu::CpuTier;
 
@@ -37,13 +39,17 @@ pub fn from_utf8<U: Unit>(text: &str, units: &mut [MaybeUninit<U>]) {
 
 /// The same by the instructions of `tier`, which the processor has.
 pub(super) fn from_utf8_by<U: Unit>(tier: CpuTier, text: &str, units: &mut [MaybeUninit<U>]) {
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_unsafe))]
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_unsafe))]
     // SAFETY: the processor has the tier; the text is UTF-8, and its code points fit.
     let (n_read, n_written) = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::from_utf8(text.as_bytes(), units),
-            _ => (0, 0),
+            // NEON is on every processor, AES need not be.
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            CpuTier::Portable | CpuTier::Neon => neon::from_utf8(text.as_bytes(), units),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            CpuTier::Portable => (0, 0),
         }
     };
     for (unit, character) in units[n_written..].iter_mut().zip(text[n_read..].chars()) {

@@ -6,8 +6,10 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod from_utf8;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 mod portable;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 mod shuffles;
 mod to_utf8;
 mod units;

@@ -2,7 +2,8 @@
 //!
 //! A character of n bytes has the last n bytes of its lane. A table of 4 KB replaces an instruction that removes bytes.
 
-/// The index of four characters: `low` and `high` have the low and the high bit of each length less one.
+/// The index of four characters, for [`PICKS`]: `low` and `high` have the low and the high bit of each length less one.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn index(low: u32, high: u32) -> usize {
     (low | high << 4) as usize % 256

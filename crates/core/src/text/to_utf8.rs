@@ -5,6 +5,9 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use super::neon;
+#[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
 use super::portable;
 use super::units::Unit;
 use crate::cpu::CpuTier;
@@ -31,7 +34,11 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::to_utf8(units, begin),
-            _ => portable::to_utf8(units, begin),
+            // NEON is on every processor, AES need not be.
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            CpuTier::Portable | CpuTier::Neon => neon::to_utf8(units, begin),
+            #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+            CpuTier::Portable => portable::to_utf8(units, begin),
         }
     };
     // SAFETY: so many bytes were written, within the capacity.

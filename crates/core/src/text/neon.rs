@@ -1,0 +1,200 @@
+//! Code points -> UTF-8 and back with NEON, four characters or bytes at a time; the method is that of `avx2.rs`.
+
+use std::arch::aarch64::*;
+use std::mem::MaybeUninit;
+
+use super::portable;
+use super::shuffles::{N_PICKED, PICKS};
+use super::units::{AHEAD_BYTES, Unit};
+use crate::prefetch::prefetch;
+
+/// Characters of a block, and bytes of UTF-8 in a block.
+const BLOCK: usize = 16;
+
+/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
+///
+/// # Safety
+/// `U::MAX_BYTES` for each unit and 64 bytes more can be written at `out`.
+pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
+    let mut n_written = 0;
+    let mut chunks = units.chunks_exact(BLOCK);
+    // SAFETY: each chunk has 16 units, each quarter of one 4. What is written before is at most `U::MAX_BYTES` a unit, so
+    // that 64 bytes more can be written than the longest UTF-8 of what is left. Every aarch64 processor has NEON.
+    unsafe {
+        let mut invalid = vdupq_n_u32(0);
+        for chunk in &mut chunks {
+            prefetch(chunk.as_ptr().wrapping_byte_add(AHEAD_BYTES));
+            if chunk.iter().fold(0, |all, &unit| all | unit.into()) < 0x80 {
+                for (index, &unit) in chunk.iter().enumerate() {
+                    out.add(n_written + index).write(unit.into() as u8);
+                }
+                n_written += BLOCK;
+                continue;
+            }
+            for quarter in (0..BLOCK).step_by(4) {
+                let characters = load_4(chunk.as_ptr().add(quarter));
+                n_written += quarter_to_utf8::<U>(characters, out.add(n_written), &mut invalid);
+            }
+        }
+        n_written += portable::to_utf8(chunks.remainder(), out.add(n_written))?;
+        (vmaxvq_u32(invalid) == 0).then_some(n_written)
+    }
+}
+
+/// Writes the UTF-8 of 4 code points; returns its length. `invalid` gets bits for what is no character.
+///
+/// # Safety
+/// 16 bytes can be written.
+#[inline(always)]
+unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid: &mut uint32x4_t) -> usize {
+    // SAFETY: every aarch64 processor has NEON; the caller vouches for 16 bytes; an entry of PICKS has 16.
+    unsafe {
+        let all = |number: u32| vdupq_n_u32(number);
+        let from = |least: u32| vcgeq_u32(character, all(least));
+        let (two, three, four) = (from(0x80), from(0x800), from(0x1_0000));
+        if U::MAX_BYTES > 2 {
+            let surrogate = vceqq_u32(vshrq_n_u32::<11>(character), all(0xd800 >> 11));
+            *invalid = vorrq_u32(*invalid, vorrq_u32(surrogate, from(char::MAX as u32 + 1)));
+        }
+        // Six bits in each byte, the lowest in the last: a character of n bytes has the last n of its lane.
+        let first_two =
+            vorrq_u32(vshrq_n_u32::<18>(character), vandq_u32(vshrq_n_u32::<4>(character), all(0x0000_3f00)));
+        let last_two = vorrq_u32(
+            vandq_u32(vshlq_n_u32::<10>(character), all(0x003f_0000)),
+            vandq_u32(vshlq_n_u32::<24>(character), all(0x3f00_0000)),
+        );
+        // A byte that continues a character begins with 10, the first one of two with 110, of three with 1110.
+        let marks = vorrq_u32(
+            all(0x8080_80f0),
+            vorrq_u32(vbicq_u32(all(0x0040_0000), three), vbicq_u32(all(0x0000_6000), four)),
+        );
+        let longer = vorrq_u32(vorrq_u32(first_two, last_two), marks);
+        let bytes = vbslq_u32(two, longer, vshlq_n_u32::<24>(character));
+        // The length of a character less one, in binary: its low bits and its high bits.
+        let (low, high) = ([1u32, 2, 4, 8], [16u32, 32, 64, 128]);
+        let low = vandq_u32(veorq_u32(two, veorq_u32(three, four)), vld1q_u32(low.as_ptr()));
+        let high = vandq_u32(three, vld1q_u32(high.as_ptr()));
+        let index = vaddvq_u32(vorrq_u32(low, high)) as usize % 256;
+        vst1q_u8(out, vqtbl1q_u8(vreinterpretq_u8_u32(bytes), vld1q_u8(PICKS.0[index].as_ptr())));
+        usize::from(N_PICKED[index])
+    }
+}
+
+/// The bytes of the lanes of the bits set in the index, in order.
+static STARTS: [[u8; 16]; 16] = {
+    let mut all = [[0; 16]; 16];
+    let mut mask = 0;
+    while mask < 16 {
+        let (mut lane, mut n_bytes) = (0, 0);
+        while lane < 4 {
+            let mut byte = 4 * lane;
+            while mask >> lane & 1 == 1 && byte < 4 * lane + 4 {
+                all[mask][n_bytes] = byte as u8;
+                n_bytes += 1;
+                byte += 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    all
+};
+
+/// Converts UTF-8 as long as vectors can be read and written; returns the bytes read and the units written.
+///
+/// # Safety
+/// `bytes` are UTF-8 whose code points fit in a unit.
+pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
+    let (mut n_read, mut n_written) = (0, 0);
+    // The last quarter of a block reads sixteen bytes from its begin on.
+    while n_read + BLOCK + 12 <= bytes.len() && n_written + BLOCK <= units.len() {
+        // SAFETY: the condition leaves 28 bytes to read, and 16 units to write, of which each quarter gives at most 4.
+        unsafe {
+            let start = bytes.as_ptr().add(n_read);
+            let block = vld1q_u8(start);
+            if vmaxvq_u8(block) < 0x80 {
+                for (unit, &byte) in units[n_written..n_written + BLOCK].iter_mut().zip(&bytes[n_read..]) {
+                    unit.write(U::of(byte.into()));
+                }
+                n_written += BLOCK;
+            } else {
+                // Lead bytes: all but continuation bytes (10xxxxxx), which are the least as signed numbers.
+                let is_start = vcgtq_s8(vreinterpretq_s8_u8(block), vdupq_n_s8(-0x41));
+                let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
+                let starts = vandq_u8(is_start, places);
+                let halves = [vaddv_u8(vget_low_u8(starts)), vaddv_u8(vget_high_u8(starts))];
+                for quarter in 0..4 {
+                    let starts = usize::from(halves[quarter / 2] >> (4 * (quarter % 2)) & 15);
+                    let out = units.as_mut_ptr().add(n_written).cast();
+                    n_written += quarter_from_utf8::<U>(vld1q_u8(start.add(4 * quarter)), starts, out);
+                }
+            }
+        }
+        n_read += BLOCK;
+    }
+    // The last character may extend beyond the last block.
+    while n_read < bytes.len() && bytes[n_read] & 0xc0 == 0x80 {
+        n_read += 1;
+    }
+    (n_read, n_written)
+}
+
+/// Converts the characters that start at those of the first four of `bytes` that `starts` says; returns how many.
+///
+/// # Safety
+/// 4 units can be written.
+#[inline(always)]
+unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut U) -> usize {
+    // SAFETY: every aarch64 processor has NEON; an entry of STARTS has 16 bytes; the caller vouches for 4 units.
+    unsafe {
+        let all = |number: u32| vdupq_n_u32(number);
+        // Each lane gets the four bytes from its own byte on, the first one highest.
+        let order = [3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3u8];
+        let lanes = vreinterpretq_u32_u8(vqtbl1q_u8(bytes, vld1q_u8(order.as_ptr())));
+        // The low six bits of each byte side by side; of the first byte there are seven.
+        let joined = vorrq_u32(
+            vorrq_u32(
+                vandq_u32(vshrq_n_u32::<6>(lanes), all(0x7f << 18)),
+                vandq_u32(vshrq_n_u32::<4>(lanes), all(0x3f << 12)),
+            ),
+            vorrq_u32(vandq_u32(vshrq_n_u32::<2>(lanes), all(0x3f << 6)), vandq_u32(lanes, all(0x3f))),
+        );
+        let from = |least: u32| vcgeq_u32(lanes, all(least << 24));
+        let two = vandq_u32(vshrq_n_u32::<12>(joined), all(0x7ff));
+        let three = vandq_u32(vshrq_n_u32::<6>(joined), all(0xffff));
+        let mut number = vbslq_u32(from(0x80), two, vshrq_n_u32::<24>(lanes));
+        number = vbslq_u32(from(0xe0), three, number);
+        number = vbslq_u32(from(0xf0), vandq_u32(joined, all(0x1f_ffff)), number);
+        let number = vqtbl1q_u8(vreinterpretq_u8_u32(number), vld1q_u8(STARTS[starts].as_ptr()));
+        let number = vreinterpretq_u32_u8(number);
+        let words = vmovn_u32(number);
+        match size_of::<U>() {
+            1 => {
+                let bytes = vmovn_u16(vcombine_u16(words, words));
+                out.cast::<u32>().write_unaligned(vget_lane_u32::<0>(vreinterpret_u32_u8(bytes)));
+            }
+            2 => vst1_u16(out.cast(), words),
+            _ => vst1q_u32(out.cast(), number),
+        }
+    }
+    starts.count_ones() as usize
+}
+
+/// Loads 4 code points.
+///
+/// # Safety
+/// 4 units can be read.
+#[inline(always)]
+unsafe fn load_4<U: Unit>(units: *const U) -> uint32x4_t {
+    // SAFETY: 4 units are as many bytes as are loaded; every aarch64 processor has NEON.
+    unsafe {
+        match size_of::<U>() {
+            1 => {
+                let bytes = vcreate_u8(u64::from(units.cast::<u32>().read_unaligned()));
+                vmovl_u16(vget_low_u16(vmovl_u8(bytes)))
+            }
+            2 => vmovl_u16(vld1_u16(units.cast())),
+            _ => vld1q_u32(units.cast()),
+        }
+    }
+}
