@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import shown
 
-__all__ = ["from_oniguruma", "to_oniguruma"]
+__all__ = ["can_match_nothing", "from_oniguruma", "to_oniguruma"]
 
 Direction = Literal["to", "from"]
 
@@ -41,6 +41,58 @@ def from_oniguruma(pattern: str) -> str:
     '(?:\\p{N}{1,3})+|\\s+(?=\\n|\\z)'
     """
     return _respelt(pattern, "from")
+
+
+def can_match_nothing(pattern: str) -> bool:
+    r"""Whether a pattern may match an empty text; True for some that cannot, such as `(?=a)a?(?<=a)`.
+
+    >>> [can_match_nothing(pattern) for pattern in (r"a|b+", r"a*", r"(?:a|(?=b))", r"[ab]{0,2}c")]
+    [False, True, True, False]
+    """
+    # Of each open group: whether it is an assertion, an alternative before could be empty, and this one could so far.
+    levels: list[tuple[bool, bool, bool]] = [(False, False, True)]
+    at = 0
+    last_is_empty = True
+    before = True
+    while at < len(pattern):
+        character = pattern[at]
+        interval = _INTERVAL.match(pattern, at) if character == "{" else None
+        if character in "*?" or (interval and int(interval[1]) == 0):
+            # The atom may be left out: the sequence is as empty as it was before it.
+            if at and pattern[at - 1] not in "*+?":
+                assertion, earlier, _ = levels[-1]
+                levels[-1] = (assertion, earlier, before)
+            at = interval.end() if interval else at + 1
+            continue
+        if character == "+" or interval:
+            at = interval.end() if interval else at + 1
+            continue
+        if character == "(":
+            found = _GROUP.match(pattern, at)
+            text = found[0] if found else "("
+            at += len(text)
+            if not text.endswith(")"):
+                levels.append((text[2:3] in ("=", "!") or text[:3] == "(?<", False, True))
+            continue
+        assertion, earlier, current = levels[-1]
+        if character == "|":
+            levels[-1] = (assertion, earlier or current, True)
+            at += 1
+            continue
+        if character == ")" and len(levels) > 1:
+            levels.pop()
+            last_is_empty = assertion or earlier or current
+            at += 1
+        else:
+            end = _atom_end(pattern, at)
+            last_is_empty = pattern[at:end] in _EMPTY
+            at = end
+        assertion, earlier, before = levels[-1]
+        levels[-1] = (assertion, earlier, before and last_is_empty)
+    return any(earlier or current for _, earlier, current in levels)
+
+
+_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z"))
 
 
 def _respelt(pattern: str, direction: Direction) -> str:

@@ -1,19 +1,22 @@
 """The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 
-Supported: ByteLevel, Split (isolated), Digits, and a Sequence of them with ByteLevel last. Everything else is refused
+Supported: ByteLevel, Split (all behaviours that keep the text), Digits, and a Sequence of them with ByteLevel last. A
+Split that joins matches to their neighbours becomes a pattern whose matches are the joined pieces. Everything else is
+refused
 by name, including a space put before pieces of the text and behaviours that remove matches or join them to other text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import shown, take
-from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
+from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, to_oniguruma
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2, PATTERNS
@@ -21,6 +24,8 @@ from pairloom.patterns import GPT2, PATTERNS
 __all__ = ["read_splitters", "write_splitters"]
 
 _MOST_NESTED = 8
+# A text as one pretoken.
+_WHOLE = r"[\s\S]+"
 _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
 # `$` is the end of a line there and of the text here. After `\s++`, which takes all newlines, the two are one.
 _SAME_IN_BOTH = frozenset((published_of(GPT2),))
@@ -48,7 +53,7 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
     if last.get("use_regex", True):
         patterns.append(GPT2)
     if not patterns:
-        raise FormatError(f"{where} splits by no pattern; a text would be one pretoken")
+        patterns.append(_WHOLE)
     return patterns[0] if len(patterns) == 1 else tuple(patterns), prefix
 
 
@@ -59,7 +64,7 @@ def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
     byte_level = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": use_regex}
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": _written(text)}, "behavior": "Isolated", "invert": False}
-        for text in (patterns[:-1] if use_regex else patterns)
+        for text in (patterns[:-1] if use_regex else patterns if patterns != [_WHOLE] else [])
     ]
     if prefix and steps:
         raise FormatError(
@@ -119,12 +124,41 @@ def _step(step: dict[str, Any], where: str) -> str:
         raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
+    if can_match_nothing(text):
+        raise FormatError(
+            f"{where}: a Split whose pattern {shown(text, 200)} can match nothing would cut between characters, which"
+            " cannot be expressed; write it so that each match has a character"
+        )
     # Removing what a pattern does not match removes nothing where the pattern matches everything, as all those do that
     # have a scanner of their own.
-    keeps_all = behavior == "Isolated" or (behavior == "Removed" and invert and _core.is_scanned(text))
-    if not keeps_all:
+    if behavior == "Isolated" or (behavior == "Removed" and invert and _core.is_scanned(text)):
+        return text
+    if behavior not in _JOINED:
         raise FormatError(
-            f"{where}: a Split with behavior {shown(behavior)} and invert {invert} cannot be expressed as a pattern;"
-            " only Isolated can"
+            f"{where}: a Split with behavior {shown(behavior)} and invert {invert} leaves parts of the text out; ids"
+            " could not be decoded to it"
         )
-    return text
+    return _JOINED[behavior][invert](text)
+
+
+def _with_previous(text: str) -> str:
+    """Each match with the text before it, as far as the match before."""
+    return rf"(?>(?:(?!{text})[\s\S])*)(?:{text})|(?:(?!{text})[\s\S])+"
+
+
+def _with_next(text: str) -> str:
+    """Each match with the text behind it, as far as the next match."""
+    return rf"(?:{text})(?>(?:(?!{text})[\s\S])*)|(?:(?!{text})[\s\S])+"
+
+
+def _contiguous(text: str) -> str:
+    """Matches that stand side by side as one."""
+    return f"(?:{text})+"
+
+
+# By whether it is inverted: then the text between matches is what is joined.
+_JOINED: Final[dict[str, tuple[Callable[[str], str], Callable[[str], str]]]] = {
+    "MergedWithPrevious": (_with_previous, _with_next),
+    "MergedWithNext": (_with_next, _with_previous),
+    "Contiguous": (_contiguous, _contiguous),
+}
