@@ -74,7 +74,7 @@ def commands_page() -> str:
             rows = [_option_row(command, action) for action in options]
             if rows:
                 title = "" if group.title in ("options", "positional arguments") else f"**{group.title}**\n\n"
-                parts.append(f"{title}| option | |\n|---|---|\n" + "\n".join(rows))
+                parts.append(f"{title}| option | what it does |\n|---|---|\n" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
-import importlib.util
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,9 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.reference import naive
+from tests.browser.axe import violations
 from tests.browser.conftest import VIEWPORTS
+from tests.browser.serving import served
 from tests.wasm.test_module import _texts as varied_texts
 from tests.wasm.test_module import module as module
 
@@ -29,11 +27,6 @@ PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewp
 <script type="module" src="playground.js"></script></body></html>"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site")
@@ -41,11 +34,8 @@ def site(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "pairloom.wasm").write_bytes(module.read_bytes())
     (folder / "index.html").write_text(PAGE, encoding="utf-8")
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(folder) as url:
+        yield url
 
 
 @pytest.fixture
@@ -187,9 +177,4 @@ def test_accessibility(
     page = playground(viewport, scheme)
     screenshot(page, f"playground-{viewport}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing reaches beyond the window"
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None or spec.submodule_search_locations is None:
-        pytest.skip("no browser for tests: axe_playwright_python is not installed")
-    page.evaluate(Path(spec.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8"))
-    result = page.evaluate("() => axe.run({resultTypes: ['violations']})")
-    assert not [(v["id"], v["impact"], v["nodes"][0]["html"]) for v in result["violations"]]
+    assert not violations(page)

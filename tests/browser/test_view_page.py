@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.view.view import View
+from tests.browser.axe import violations
 from tests.view.test_view import HOSTILE
 
 Opener = Callable[..., Any]
@@ -199,10 +198,4 @@ def test_accessibility(
     page.locator(".t[data-i]").nth(30).click()
     screenshot(page, f"view-{sides}-{viewport}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing reaches beyond the window"
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None or spec.submodule_search_locations is None:
-        pytest.skip("no browser for tests: axe_playwright_python is not installed")
-    page.evaluate(Path(spec.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8"))
-    result = page.evaluate("() => axe.run({resultTypes: ['violations']})")
-    found = [(v["id"], v["impact"], v["nodes"][0]["html"], len(v["nodes"])) for v in result["violations"]]
-    assert not found, json.dumps(found, indent=1)
+    assert not violations(page)
