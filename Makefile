@@ -69,8 +69,8 @@ lint: $(VENV)/installed ## formatting, lints, types
 
 check: lint test ## before each commit
 
-ci: ## what CI runs: check, test-checked, parity and browser, two at a time
-	$(MAKE) -j2 test lint test-checked parity browser PROSE_SECONDS=240
+ci: ## what CI runs: check, test-checked, parity, docs and browser, two at a time
+	$(MAKE) -j2 test lint test-checked parity docs browser PROSE_SECONDS=240
 
 bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
