@@ -84,9 +84,9 @@ parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of 
 	-$(BIN)/python -m tests.parity.prose $(PROSE_SECONDS)
 	$(BIN)/python -m pytest tests/parity
 
-engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too; Spark needs Java 17 or later
+engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
 	$(BIN)/python -m pip install --quiet --group engines
-	$(BIN)/python -m pytest tests/engines
+	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py
 
 fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \

@@ -3,8 +3,10 @@
     python benchmarks/engines.py TEXT FILE... [--only dask ray] [--megabytes 80]
 
 Each engine works with two workers on S and on 3 S bytes of the text, cut into documents of about 4 KB; the difference
-of the processor seconds of all its processes, over 2 S, leaves out what starting takes. Needs the groups dev and
-engines of pyproject.toml.
+of the processor seconds of all its processes, over 2 S, leaves out what starting takes. One process with two threads is
+the fairer base: two workers share what a processor has once (its caches, often its arithmetic). Seconds are those of a
+control group where one can be made (root, cgroup v1), else of children that were waited for, which leaves out most of
+Ray's and Spark's workers. Needs the groups dev and engines of pyproject.toml.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ import argparse
 import ctypes
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,11 +35,15 @@ def _files(folder: str) -> list[str]:
     return sorted(str(path) for path in Path(folder).glob("*.parquet"))
 
 
-def _single(task: str, folder: str, model: Tokenizer, out: str) -> None:
+def _single(task: str, folder: str, model: Tokenizer, out: str, threads: int = 1) -> None:
     if task == "count":
-        PretokenCounts.from_corpus(Corpus(_files(folder)), threads=1)
+        PretokenCounts.from_corpus(Corpus(_files(folder)), threads=threads)
     else:
-        tokenize_files(model, _files(folder), out, threads=1)
+        tokenize_files(model, _files(folder), out, threads=threads)
+
+
+def _threads(task: str, folder: str, model: Tokenizer, out: str) -> None:
+    _single(task, folder, model, out, threads=2)
 
 
 def _dask(task: str, folder: str, model: Tokenizer, out: str) -> None:
@@ -102,6 +110,7 @@ def _datatrove(task: str, folder: str, model: Tokenizer, out: str) -> None:
 
 ENGINES: dict[str, Callable[[str, str, Tokenizer, str], None]] = {
     "single": _single,
+    "2 threads": _threads,
     "dask": _dask,
     "datatrove": _datatrove,
     "ray": _ray,
@@ -125,11 +134,34 @@ def _write(paths: list[str], megabytes: int, folder: Path) -> None:
 
 
 def _seconds(arguments: list[str]) -> float:
-    """The processor seconds of a child, its children and what they leave to us."""
+    """The processor seconds of a child and all that it starts."""
+    command = [sys.executable, __file__, *arguments]
+    group = Path(f"/sys/fs/cgroup/cpuacct/pairloom-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError:
+        return _seconds_of_children(command)
+    try:
+        _run([sys.executable, "-c", _JOIN, str(group / "tasks"), *command])
+        time.sleep(2)
+        return int((group / "cpuacct.usage").read_text()) / 1e9
+    finally:
+        for process in (group / "tasks").read_text().split():
+            os.kill(int(process), signal.SIGKILL)
+        time.sleep(1)
+        group.rmdir()
+
+
+_JOIN = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _seconds_of_children(command: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, __file__, *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    _run(command)
     while True:
         try:
             os.wait()

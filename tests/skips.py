@@ -26,7 +26,11 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "an environment older than the group dev of pyproject.toml",
         "make .venv/tools",
     ),
-    ("(ray|pyspark|java) is not installed", "engines of some hundred MB", "make engines"),
+    (
+        "(ray|pyspark|java|moto|s3fs) is not installed",
+        "engines, and a store of objects, of some hundred MB",
+        "make engines",
+    ),
     ("packages? of prose", "100 MB of Debian's manuals in dozens of languages", "make parity"),
     (
         "CS336 fixtures|cs336 is not there|files of model gpt2 are not in",
