@@ -11,8 +11,8 @@ import pytest
 import regex
 import tokenizers
 
-from pairloom import FormatError, Tokenizer
-from pairloom.formats.shared.oniguruma import can_match_nothing
+from pairloom import FormatError, Tokenizer, pretokenize
+from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, to_oniguruma
 from tests.formats.models import trained
 
 MERGES = [(97, 98), (32, 97), (97, 97), (32, 32), (256, 256), (49, 50), (46, 46), (10, 10), (98, 46), (99, 49)]
@@ -21,6 +21,10 @@ PATTERNS: list[dict[str, str]] = [
     *({"Regex": text} for text in (r"\s+", "[ab]", r"\p{N}{1,3}", "a*", r"(?=b)", r"(?i:A)b?|1$", r"a{1,2}+")),
     {"Regex": r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+"},
     {"Regex": r"(?<=b)[^b]+|b(?!b)"},
+    *(
+        {"Regex": text}
+        for text in (r"\w+|\h", r"[\w']+", r"\W", r"[^\W\d]+", r"\ba|c\b", r"\B.", r"(?m:a.)", r"(?m).\n|b.", r"\H")
+    ),
     *({"String": text} for text in ("ab", ".", "a|b")),
 ]
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -93,6 +97,23 @@ def test_two_splits_in_turn(file: dict[str, Any]) -> None:
         ]
         steps.append({**BYTE_LEVEL, "use_regex": rng.random() < 0.5})
         assert outcome(file, {"type": "Sequence", "pretokenizers": steps}, 60) == "same"
+
+
+@pytest.mark.parametrize(
+    "text", [r"\w", r"\W", r"[\w]", r"[^\w]", r"[\W]", r"[^\W]", r"[\w.]", r"\h", r"\H", r"[\h]", r"a\b.", r"a\B."]
+)
+def test_rewritten_classes_hold_the_characters_that_they_hold_there(text: str) -> None:
+    """Both engines split the same characters off: all below U+2000, and a sample of the others."""
+    theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(text), "isolated")
+    ours = from_oniguruma(text)
+    back = tokenizers.pre_tokenizers.Split(tokenizers.Regex(to_oniguruma(ours)), "isolated")
+    codes = [*range(0x2000), *range(0x2000, 0x110000, 47)]
+    characters = [chr(code) for code in codes if not 0xD800 <= code < 0xE000]
+    for at in range(0, len(characters), 2_000):
+        sample = "a".join(characters[at : at + 2_000])
+        found = [piece for piece, _ in theirs.pre_tokenize_str(sample)]
+        assert [piece.decode() for piece in pretokenize(sample, ours)] == found
+        assert [piece for piece, _ in back.pre_tokenize_str(sample)] == found
 
 
 def test_patterns_that_can_match_nothing_are_all_found() -> None:

@@ -1,8 +1,9 @@
-"""Translates patterns between the dialects of fancy-regex (pairloom, tiktoken) and Oniguruma (HuggingFace tokenizers).
+r"""Translates patterns between the dialects of fancy-regex (pairloom, tiktoken) and Oniguruma (HuggingFace tokenizers).
 
 Three constructs that tokenizers use differ in Oniguruma's Ruby syntax: `{1,3}+` is possessive in fancy-regex and a
 repeated group in Oniguruma; `$` is the end of the text there and the end of a line here; `^` likewise for the start.
-They are rewritten. Constructs that cannot be rewritten are refused by name.
+`\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. They are rewritten. Constructs that cannot be
+rewritten are refused by name.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ __all__ = ["can_match_nothing", "from_oniguruma", "to_oniguruma"]
 
 Direction = Literal["to", "from"]
 
-_GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|i:|i\))|(?!\?))")
+_GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|[ims]+:|[ims]+\))|(?!\?))")
 _PROPERTY: Final = re.compile(r"\\[pP]\{\^?[A-Za-z_ ]+\}")
 _CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 _INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
 # Escapes that mean the same: assertions and classes by Unicode's properties, and control characters.
 _SAME: Final = frozenset("dDsSAzntrfva")
+# Those that are rewritten.
+_OTHER: Final = frozenset("wWbBhH")
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -92,7 +95,7 @@ def can_match_nothing(pattern: str) -> bool:
     return any(earlier or current for _, earlier, current in levels)
 
 
-_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z"))
+_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
 
 
 def _respelt(pattern: str, direction: Direction) -> str:
@@ -108,7 +111,11 @@ def _respelt(pattern: str, direction: Direction) -> str:
                 raise _refusal(pattern, pattern[at : at + 4])
             if not found[0].endswith(")"):
                 open_groups.append(len(parts))
-            parts.append(found[0])
+            # Whether "." is a newline too is "m" there and "s" here.
+            theirs, ours = ("s", "m") if direction == "to" else ("m", "s")
+            if ours in found[0]:
+                raise _refusal(pattern, found[0])
+            parts.append(found[0].replace(theirs, ours))
             at = found.end()
         elif character == ")":
             atom = open_groups.pop() if open_groups else 0
@@ -119,16 +126,62 @@ def _respelt(pattern: str, direction: Direction) -> str:
         else:
             atom = len(parts)
             end = _atom_end(pattern, at)
-            parts.append(_ANCHORS[direction].get(pattern[at:end], pattern[at:end]))
+            found_atom = pattern[at:end]
+            if found_atom.startswith("["):
+                parts.append(_respelt_class(found_atom, direction))
+            else:
+                if direction == "to" and found_atom in (r"\h", r"\H"):
+                    raise _refusal(pattern, found_atom)
+                parts.append(_ATOMS[direction].get(found_atom, found_atom))
             at = end
     return "".join(parts)
 
 
-# What `^` after a trailing newline matches is not the same in any spelling: from a tokenizer.json it is refused.
-_ANCHORS: Final[dict[Direction, dict[str, str]]] = {
-    "to": {"$": r"\z", "^": r"\A"},
-    "from": {"$": r"(?=\n|\z)"},
+# What a word character is: measured over all of Unicode 16.0 in both engines.
+_WORD: Final[dict[Direction, str]] = {
+    "to": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}",
+    "from": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}",
 }
+_WORD_NEGATED: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+_HEX: Final = "0-9A-Fa-f"
+
+
+def _atoms(direction: Direction) -> dict[str, str]:
+    word = f"[{_WORD[direction]}]"
+    return {
+        r"\w": word,
+        r"\W": f"[^{_WORD[direction]}]",
+        r"\b": f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))",
+        r"\B": f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))",
+    }
+
+
+# What `^` after a trailing newline matches is not the same in any spelling: from a tokenizer.json it is refused. `\h`
+# is white space to one engine and a digit of base 16 to the other.
+_ATOMS: Final[dict[Direction, dict[str, str]]] = {
+    "to": {"$": r"\z", "^": r"\A", **_atoms("to")},
+    "from": {"$": r"(?=\n|\z)", r"\h": f"[{_HEX}]", r"\H": f"[^{_HEX}]", **_atoms("from")},
+}
+
+
+def _respelt_class(text: str, direction: Direction) -> str:
+    """A class whose escapes mean in the other engine what they mean in this one."""
+    word = _WORD[direction]
+    if direction == "from" and (text.startswith("[^") or r"\W" in text):
+        # There the superscripts and fractions of Latin-1 are word characters only in a class that is not negated.
+        word = _WORD_NEGATED
+    inside = {r"\w": word, r"\W": f"[^{word}]"}
+    if direction == "from":
+        inside |= {r"\h": _HEX, r"\H": f"[^{_HEX}]"}
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        end = _escape_end(text, at) if text[at] == "\\" else at + 1
+        if text[at:end] in (r"\b", r"\B") or (direction == "to" and text[at:end] in (r"\h", r"\H")):
+            raise _refusal(text, text[at:end])
+        parts.append(inside.get(text[at:end], text[at:end]))
+        at = end
+    return "".join(parts)
 
 
 def _atom_end(pattern: str, at: int) -> int:
@@ -146,7 +199,7 @@ def _escape_end(pattern: str, at: int) -> int:
         if found := form.match(pattern, at):
             return found.end()
     letter = pattern[at + 1 : at + 2]
-    if not letter or (letter.isalnum() and letter not in _SAME):
+    if not letter or (letter.isalnum() and letter not in _SAME and letter not in _OTHER):
         raise _refusal(pattern, pattern[at : at + 2])
     return at + 2
 
