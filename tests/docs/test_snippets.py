@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import pairloom
 from tests.cli.test_commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +52,12 @@ def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     assert [page for page in PAGES if not re.search(rf"[ :]{re.escape(page)}$", navigation, re.MULTILINE)] == []
+
+
+def test_the_reference_names_everything_that_is_exported() -> None:
+    reference = "".join((DOCS / "reference" / name).read_text(encoding="utf-8") for name in ("api.md", "errors.md"))
+    missing = [name for name in pairloom.__all__ if not re.search(rf"(?<!\w){name}(?!\w)", reference)]
+    assert not missing
 
 
 def test_pages_tested_elsewhere_are_tested() -> None:
