@@ -76,7 +76,7 @@ bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for 
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-ladder: $(VENV)/installed ## naive, incremental and core on one corpus
+ladder: $(VENV)/installed ## naive, incremental, core on one thread and on all, on one corpus
 	PYTHONPATH=benchmarks $(BIN)/python -m suites.ladder $(ARGS)
 
 parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
