@@ -12,7 +12,7 @@ from pairloom import CorpusError, open_shards
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-engine = pytest.importorskip("pairloom.engines.dask", reason="dask is not installed")
+engine = pytest.importorskip("pairloom.engines.dask", exc_type=ImportError, reason="dask is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from pairloom import PretokenCounts
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
-engine = pytest.importorskip("pairloom.engines.datatrove", reason="datatrove is not installed")
+engine = pytest.importorskip("pairloom.engines.datatrove", exc_type=ImportError, reason="datatrove is not installed")
 executor = pytest.importorskip("datatrove.executor", reason="datatrove is not installed")
 readers = pytest.importorskip("datatrove.pipeline.readers", reason="datatrove is not installed")
 tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is not installed")

@@ -15,7 +15,7 @@ from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, wr
 
 ray = pytest.importorskip("ray", reason="ray is not installed")
 pytest.importorskip("ray.data", reason="ray is not installed")
-engine = pytest.importorskip("pairloom.engines.ray", reason="ray is not installed")
+engine = pytest.importorskip("pairloom.engines.ray", exc_type=ImportError, reason="ray is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -17,7 +17,7 @@ from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts
 pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
 if shutil.which("java") is None:
     pytest.skip("java is not installed", allow_module_level=True)
-engine = pytest.importorskip("pairloom.engines.spark", reason="pyspark is not installed")
+engine = pytest.importorskip("pairloom.engines.spark", exc_type=ImportError, reason="pyspark is not installed")
 
 
 @pytest.fixture(scope="module")
