@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import importlib
 import os
 import resource
 import signal
@@ -47,9 +48,9 @@ def _threads(task: str, folder: str, model: Tokenizer, out: str) -> None:
 
 
 def _dask(task: str, folder: str, model: Tokenizer, out: str) -> None:
-    import distributed
-
     from pairloom.engines import dask
+
+    distributed: Any = importlib.import_module("distributed")
 
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
