@@ -171,6 +171,13 @@ def test_two_tokenizers_side_by_side(open_page: Opener, tokenizer: Tokenizer, ot
     assert same.locator(".differs[data-i]").count() == 0
 
 
+def test_sides_that_never_end_together_are_whole(open_page: Opener, tokenizer: Tokenizer) -> None:
+    text, changing = "caf\u00e9 caf\u00e9", tokenizer.with_normalizer("nfd")
+    page = ready(open_page(tokenizer.view(text, other=changing).html()))
+    n_tokens = tokenizer.count_tokens(text) + changing.count_tokens(text)
+    assert page.locator(".t[data-i]").count() == n_tokens
+
+
 def test_a_frame_of_a_notebook_shows_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
     page = open_page(f"<!DOCTYPE html><title>notebook</title>{tokenizer.view('the cat')._repr_html_()}")
     frame = page.frame_locator("iframe")

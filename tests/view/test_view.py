@@ -65,6 +65,18 @@ def test_the_page_holds_the_ids_and_the_pretokens(tokenizer: Tokenizer, text: st
     assert (counts.n_tokens, counts.n_pretokens) == ((len(expected),), (len(pretokens),))
 
 
+@pytest.mark.parametrize("normalizer", ["nfd", "nfc", "prefix_space", ("nfkc", "prefix_space")])
+def test_a_text_is_shown_as_the_normaliser_leaves_it(tokenizer: Tokenizer, normalizer: Any) -> None:
+    changing = tokenizer.with_normalizer(normalizer)
+    text = "th\u00e9\u00e2tre e\u0301<|endoftext|>\ufb01 \u00e9"
+    payload = payload_of(changing.view(text).html())
+    assert payload["texts"][0]["sides"][0]["ids"] == changing.encode(text)
+    spelt = changing.decode(changing.encode(text))
+    assert text_of(payload, 0, 0) == spelt != text
+    parts = [pretokenize(part) for part in spelt.split("<|endoftext|>")]
+    assert len(payload["texts"][0]["sides"][0]["pretokens"]) == sum(map(len, parts)) + 1
+
+
 def test_hostile_text_and_names_stay_text(tokenizer: Tokenizer) -> None:
     special = tokenizer.add_special_tokens(["<img src=x onerror=alert(1)>"])
     view = View([(HOSTILE, special), ("b", tokenizer)], [(HOSTILE, HOSTILE), ("\udcff.txt", "ab")])

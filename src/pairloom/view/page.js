@@ -170,6 +170,10 @@
         if (other) first[1] = j + 1;
       }
     }
+    // Where a normaliser changes the text, the sides may never end together.
+    if (sides.some((side, s) => first[s] < side.ids.length)) {
+      blocks.push({ ranges: sides.map((side, s) => [first[s], side.ids.length]), line: true });
+    }
     return blocks;
   }
 

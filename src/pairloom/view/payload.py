@@ -35,9 +35,10 @@ def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
     return tokenizer.encode_to_numpy(text, allowed_special=(), disallowed_special="all" if specials == "error" else ())
 
 
-def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> list[int]:
-    """The number of tokens in each pretoken of `text`; a special token that was recognised is one by itself."""
-    data = text.encode()
+def pretoken_lengths(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> list[int]:
+    """The number of tokens in each pretoken of a text that became `ids`; a special token that was recognised is one."""
+    # What was split is the text as the tokens spell it: a normaliser may have changed it before.
+    data = tokenizer.decode_bytes(ids)
     token_lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
     token_ends = np.cumsum(token_lengths)
     special = np.isin(ids, list(tokenizer.special_tokens.values())) if specials == "recognise" else np.zeros(len(ids))

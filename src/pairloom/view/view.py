@@ -54,7 +54,8 @@ class View:
 
     tokenizers: (name, tokenizer), one or two. texts: (name, text). specials: literals of special tokens are their ids
     ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for more than 8 MB of
-    text, UnicodeEncodeError for lone surrogates. `counts` holds a `TextCounts` for each text.
+    text, UnicodeEncodeError for lone surrogates. Texts that a normaliser
+    changes are shown as it leaves them. `counts` holds a `TextCounts` for each text.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class View:
                 ids = encoded(tokenizer, text, specials)
                 listed = ids.tolist()
                 ids_used.update(listed)
-                sides.append({"ids": listed, "pretokens": pretoken_lengths(tokenizer, text, ids, specials)})
+                sides.append({"ids": listed, "pretokens": pretoken_lengths(tokenizer, ids, specials)})
             shown.append({"name": _printable(name), "sides": sides})
             self.counts.append(
                 TextCounts(
@@ -143,6 +144,8 @@ class View:
         name, tokenizer = self._tokenizers[index]
         letter = f"{'AB'[index]}: " if len(self._tokenizers) > 1 else ""
         pattern = pattern_name(tokenizer.pattern) or "a regular expression"
+        if tokenizer.model.normalizer:
+            pattern += f" after {', '.join(tokenizer.model.normalizer)}"
         rule = "ranks of joined bytes" if tokenizer.model.rule == "ranks" else f"{len(tokenizer.model.merges):,} pairs"
         return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule])
 
