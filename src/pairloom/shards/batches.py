@@ -7,6 +7,7 @@ from row to row, so that a loop can begin at any step and ranks need not talk to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,10 @@ __all__ = ["Batches", "Order", "by_block", "by_document", "padded_rows"]
 
 Lengths = npt.NDArray[np.int64]
 Pieces = list[tuple[int, int]]
+
+
+# Blocks that are permuted at once.
+_CHUNK = 1 << 12
 
 
 class Order(NamedTuple):
@@ -36,15 +41,20 @@ def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
     """The stream of tokens in blocks of `block`, shuffled with a seed; the last, shorter one stays at the end."""
     n_full = n_tokens // block
 
+    @lru_cache(maxsize=4)
+    def places_of(epoch: int, chunk: int) -> list[int]:
+        """Where the blocks of a chunk of positions lie; permuting few at a time costs as much as many."""
+        numbers = np.arange(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_full))
+        places: list[int] = (permuted(numbers, n_full, seed or 0, epoch) * block).tolist()
+        return places
+
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
         if seed is None:
             return [(start, stop)]
-        numbers = np.arange(start // block, -(-stop // block))
-        full = int((numbers < n_full).sum())
-        places = np.concatenate([permuted(numbers[:full], n_full, seed, epoch), numbers[full:]]) * block
         found = []
-        for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
+        for number in range(start // block, -(-stop // block)):
             begin = number * block
+            place = places_of(epoch, number // _CHUNK)[number % _CHUNK] if number < n_full else begin
             found.append((place + max(start - begin, 0), place + min(stop - begin, block)))
         return found
 
