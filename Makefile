@@ -101,7 +101,7 @@ fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under
 	for parser in $$(fuzz/.venv/bin/python fuzz/python/fuzz_formats.py --list); do \
 		fuzz/.venv/bin/python fuzz/python/fuzz_formats.py $$parser -max_total_time=60 || exit 1; done
 
-browser: $(VENV)/installed ## pages in a headless Chromium, Debian's or one that playwright fetches; skipped where there is none
+browser: docs ## pages in a headless Chromium, Debian's or one that playwright fetches; skipped where there is none
 	-$(BIN)/python -m pip install --quiet --group browser
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest tests/browser
