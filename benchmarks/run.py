@@ -50,7 +50,8 @@ SECTIONS = (
 OPTIONAL = ("pipeline",)
 # What is measured on every tier, and what is turned off for each.
 ON_EVERY_TIER = ("train", "encode", "latency")
-TIERS = {"avx512": "", "avx2": "avx512", "portable": "avx512,avx2"}
+TIERS = {"avx512": "", "avx2": "avx512", "neon": "", "portable": "avx512,avx2,neon"}
+BELOW = {"avx512": ["avx2", "portable"], "avx2": ["portable"], "neon": ["portable"], "portable": []}
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
 
@@ -99,8 +100,7 @@ def own_tier() -> str:
 
 def lower_tiers() -> list[str]:
     """The tiers below the processor's own, best first."""
-    names = list(TIERS)
-    return names[names.index(own_tier()) + 1 :]
+    return BELOW[own_tier()]
 
 
 def measure(name: str, setup: Setup, tier: str = "") -> Section:
