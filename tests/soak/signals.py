@@ -47,6 +47,8 @@ def run(count: int, seed: int) -> Table:
     limit = _SECONDS if count > QUICK else _QUICK_SECONDS
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     n_over: dict[tuple[str, str], int] = defaultdict(int)
+    # A command in the background of a script ignores SIGINT, and so would those that are tried.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     table = Table(("state", "command", "interrupted", "over before", "median s", "most s"))
     with tempfile.TemporaryDirectory() as name:
         cases = _cases(Path(name), _TEXT_BYTES if count > QUICK else _TEXT_BYTES // 100)
