@@ -73,10 +73,12 @@ def test_a_document_is_a_view_of_the_mapped_file(tmp_path: Path) -> None:
 def _numbered(shards: Any) -> Any:
     """The shards with tokens that are their own positions."""
 
-    def tokens(start: int, stop: int) -> npt.NDArray[Any]:
-        return np.arange(start, stop)
+    def copy_pieces(starts: Any, stops: Any, ids: npt.NDArray[Any], places: Any) -> None:
+        for start, stop, place in zip(starts, stops, places, strict=True):
+            assert start < stop
+            ids[place : place + stop - start] = np.arange(start, stop)
 
-    shards.tokens = tokens
+    shards.copy_pieces = copy_pieces
     return shards
 
 
@@ -194,7 +196,7 @@ def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
         ({"dtype": np.float32}, "dtype float32 cannot hold ids"),
         ({"pad_id": -1}, "pad_id"),
         ({"mode": "padded"}, "mode padded needs pad_id"),
-        ({"epochs": 1, "seq_len": 10**6}, r"has room for \d+ more ids than are left; pass pad_id"),
+        ({"epochs": 1, "seq_len": 10**3}, r"has room for \d+ more ids than are left; pass pad_id"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -232,6 +234,63 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
             np.save(path, np.zeros(5, np.float64))
         with pytest.raises(FormatError, match=re.escape(name)):
             open_shards(damaged)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seq_len": 10**9}, r"has room for 2,000,000,000 ids \(batch 2 \* .*the shards hold [\d,]+: more than 1000"),
+        ({"seq_len": 10**9, "epochs": 3, "pad_id": 0}, "has room for 2,000,000,000 ids"),
+        ({"seq_len": 2**63 - 1, "mode": "padded", "pad_id": 0}, "the shards hold"),
+        ({"batch": 10**9}, r"has room for 4,000,000,000 ids \(batch 1,000,000,000"),
+        ({"world_size": 10**9}, r"world_size 1,000,000,000 \* seq_len 4"),
+    ],
+)
+@pytest.mark.parametrize("shuffle", ["block", "document"])
+def test_a_step_of_far_more_ids_than_there_are_is_refused_at_once(
+    tmp_path: Path, options: dict[str, Any], message: str, shuffle: str
+) -> None:
+    shards = open_shards(_shards(tmp_path, 2))
+    with pytest.raises(ValueError, match=message):
+        shards.batches(**{"seq_len": 4, "batch": 2, "seed": 1, "shuffle": shuffle, **options})
+
+
+def test_a_batch_of_more_than_the_memory_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = open_shards(_shards(tmp_path, 2))
+    monkeypatch.setattr("pairloom.shards.batches.machine_memory", lambda: 100)
+    with pytest.raises(ValueError, match=r"takes 128 bytes \(batch 2 \* seq_len 32 \* 2 of uint16\), .* has 100 bytes"):
+        shards.batches(seq_len=32, batch=2)
+    shards.batches(seq_len=25, batch=2)
+
+
+@pytest.mark.parametrize("shuffle", ["block", "document"])
+@pytest.mark.parametrize("mode", ["packed", "padded"])
+def test_a_step_far_ahead_is_computed_and_not_walked_to(tmp_path: Path, mode: str, shuffle: str) -> None:
+    shards = _numbered(open_shards(_shards(tmp_path, 2)))
+    options: dict[str, Any] = {"seq_len": 4, "batch": 2, "seed": 1, "shuffle": shuffle, "mode": mode, "pad_id": -1}
+    options["dtype"] = np.int64
+    n_units = shards.n_tokens if mode == "packed" else int((-(-shards.lengths() // 4)).sum())
+    # After so many steps as there are units in an epoch, a step begins an epoch; the 2 * 4 * 10**14th, or 2 * 10**14th.
+    far = shards.batches(**options, step=n_units * 10**14)
+    found, rows = [], n_units if mode == "padded" else -(-n_units // 4)
+    for _ in range(-(-rows // 2)):
+        found += next(far).reshape(-1).tolist()
+    ids = [token for token in found if token >= 0]
+    assert sorted(set(ids)) == list(range(shards.n_tokens)) and sorted(ids[: shards.n_tokens]) == sorted(set(ids))
+    assert next(shards.batches(**options, step=2**63 - 1)).shape == (2, 4)
+    assert list(shards.batches(**options, step=2**63 - 1, epochs=3)) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("seed", range(4))
+def test_batches_hold_the_ids_that_lie_at_their_numbers(tmp_path: Path, format: str, seed: int) -> None:
+    rng = random.Random(seed)
+    folder = _shards(tmp_path, seed, format)
+    options = {**_options(rng), "epochs": 2}
+    joined = np.array([token for document in documents_of(folder) for token in document])
+    numbers = _numbered(open_shards(folder)).batches(**options)
+    for ids, places in zip(open_shards(folder).batches(**options), numbers, strict=True):
+        assert np.array_equal(ids, np.where(places < 0, -1, joined[places]))
 
 
 def _code(begin: str) -> str:

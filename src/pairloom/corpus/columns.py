@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pairloom import _core
+from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
@@ -273,15 +274,7 @@ def open_parquet(file: BinaryIO, *, buffer_size: int) -> Any:
 
 def exceeds_machine_memory(error: MemoryError) -> bool:
     """Whether Arrow asked for more memory than the machine has: a damaged length does, and a sound file does not."""
-    return max(map(int, re.findall(r"\d+", str(error))), default=0) > _machine_memory()
-
-
-def _machine_memory() -> int:
-    """The bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 1 << 40
+    return max(map(int, re.findall(r"\d+", str(error))), default=0) > machine_memory()
 
 
 def _is_utf8(data: memoryview) -> bool:

@@ -13,23 +13,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
 
 __all__ = ["Batches", "Order", "by_block", "by_document", "padded_rows"]
 
 Lengths = npt.NDArray[np.int64]
-Pieces = list[tuple[int, int]]
+Pieces = tuple[Lengths, Lengths]
 
 
 # Blocks that are permuted at once.
 _CHUNK = 1 << 12
+# Rows or tokens whose pieces are held at once.
+_MOST_PIECES = 1 << 20
+# A step of more epochs than these is refused, unless it has few ids.
+_MOST_EPOCHS, _FEW_IDS = 1000, 1 << 17
 
 
 class Order(NamedTuple):
     """The rows of a corpus.
 
-    n_per_epoch: rows, or tokens where rows are cut from a stream. pieces: (start, stop) in the corpus of a range of the
-    rows or tokens of an epoch. is_stream: which of the two it is.
+    n_per_epoch: rows, or tokens where rows are cut from a stream. pieces: (starts, stops) in the corpus of a range of
+    the rows or tokens of an epoch; no piece of a stream is empty. is_stream: which of the two it is.
     """
 
     n_per_epoch: int
@@ -37,26 +42,40 @@ class Order(NamedTuple):
     is_stream: bool
 
 
+class _Permutation:
+    """The permutation of range(n) of each epoch, computed for many positions at a time, which costs as much as few."""
+
+    def __init__(self, n: int, seed: int | None) -> None:
+        self._n = n
+        self._seed = seed or 0
+        self._chunk = lru_cache(maxsize=4)(self._permuted)
+
+    def _permuted(self, epoch: int, chunk: int) -> Lengths:
+        numbers = np.arange(chunk * _CHUNK, min((chunk + 1) * _CHUNK, self._n))
+        return permuted(numbers, self._n, self._seed, epoch)
+
+    def of(self, epoch: int, start: int, stop: int) -> Lengths:
+        """Where the positions of a range go."""
+        chunks = range(start // _CHUNK, -(-stop // _CHUNK))
+        parts = [self._chunk(epoch, chunk)[max(start - chunk * _CHUNK, 0) : stop - chunk * _CHUNK] for chunk in chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+
 def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
     """The stream of tokens in blocks of `block`, shuffled with a seed; the last, shorter one stays at the end."""
     n_full = n_tokens // block
-
-    @lru_cache(maxsize=4)
-    def places_of(epoch: int, chunk: int) -> list[int]:
-        """Where the blocks of a chunk of positions lie; permuting few at a time costs as much as many."""
-        numbers = np.arange(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_full))
-        places: list[int] = (permuted(numbers, n_full, seed or 0, epoch) * block).tolist()
-        return places
+    permutation = _Permutation(n_full, seed)
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
         if seed is None:
-            return [(start, stop)]
-        found = []
-        for number in range(start // block, -(-stop // block)):
-            begin = number * block
-            place = places_of(epoch, number // _CHUNK)[number % _CHUNK] if number < n_full else begin
-            found.append((place + max(start - begin, 0), place + min(stop - begin, block)))
-        return found
+            return np.array([start]), np.array([stop])
+        first, last = start // block, -(-stop // block)
+        begins = np.arange(first, last) * block
+        places = begins.copy()
+        n_moved = max(min(last, n_full) - first, 0)
+        places[:n_moved] = permutation.of(epoch, first, first + n_moved) * block
+        # The first and the last block may be cut.
+        return places + np.maximum(start - begins, 0), places + np.minimum(stop - begins, block)
 
     return Order(n_tokens, pieces, True)
 
@@ -88,16 +107,12 @@ def by_document(lengths: Lengths, seed: int) -> Order:
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
         items, ends = shuffled.of(epoch)
-        found = []
-        at = int(np.searchsorted(ends, start, side="right"))
-        while start < stop:
-            end = min(stop, int(ends[at]))
-            if end > start:
-                item = int(items[at])
-                begin = int(starts[item]) + start - int(ends[at] - lengths[item])
-                found.append((begin, begin + end - start))
-            start, at = end, at + 1
-        return found
+        here = slice(int(np.searchsorted(ends, start, side="right")), int(np.searchsorted(ends, stop)) + 1)
+        begins = ends[here] - lengths[items[here]]
+        # Documents without tokens have no piece.
+        is_some = begins < ends[here]
+        begins, places = begins[is_some], starts[items[here]][is_some]
+        return places + np.maximum(start - begins, 0), places + np.minimum(stop, ends[here][is_some]) - begins
 
     return Order(int(lengths.sum()), pieces, True)
 
@@ -110,19 +125,19 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
     n_rows = -(-lengths // seq_len)
     starts = np.cumsum(lengths) - lengths
     total = int(n_rows.sum())
+    permutation = _Permutation(total, seed)
     shuffled = _Shuffled(n_rows, seed if shuffle == "document" else None)
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
-        rows: Any = np.arange(start, stop)
-        if seed is not None and shuffle == "block":
-            rows = permuted(rows, total, seed, epoch)
+        is_shuffled = seed is not None and shuffle == "block"
+        rows: Any = permutation.of(epoch, start, stop) if is_shuffled else np.arange(start, stop)
         items, row_ends = shuffled.of(epoch)
         places = np.searchsorted(row_ends, rows, side="right")
         documents = items[places]
         parts = rows - (row_ends[places] - n_rows[documents])
         begins = starts[documents] + parts * seq_len
         stops = np.minimum(begins + seq_len, starts[documents] + lengths[documents])
-        return list(zip(begins.tolist(), stops.tolist(), strict=True))
+        return begins, stops
 
     return Order(total, pieces, False)
 
@@ -135,7 +150,8 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     def __init__(
         self,
-        read: Callable[[int, int], npt.NDArray[Any]],
+        copy: Callable[[Lengths, Lengths, npt.NDArray[Any], Lengths], None],
+        n_tokens: int,
         order: Order,
         seq_len: int,
         batch: int,
@@ -146,7 +162,20 @@ class Batches(Iterator[npt.NDArray[Any]]):
         pad_id: int | None,
         dtype: np.dtype[Any],
     ) -> None:
-        self._read, self._order = read, order
+        asked = batch * world_size * seq_len
+        if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (epochs or 1)):
+            raise ValueError(
+                f"a step has room for {asked:,} ids (batch {batch:,} * world_size {world_size:,} * "
+                f"seq_len {seq_len:,}), but the shards hold {n_tokens:,}: more than {_MOST_EPOCHS} times as many; "
+                "take smaller numbers"
+            )
+        n_bytes = batch * seq_len * dtype.itemsize
+        if n_bytes > machine_memory():
+            raise ValueError(
+                f"a batch takes {n_bytes:,} bytes (batch {batch:,} * seq_len {seq_len:,} * {dtype.itemsize} of "
+                f"{dtype}), but this machine has {machine_memory():,} bytes of memory; take smaller numbers"
+            )
+        self._copy, self._order = copy, order
         self._shape = (batch, seq_len)
         self._rank, self._rows_per_step = rank, batch * world_size
         self._pad_id, self._dtype = pad_id, dtype
@@ -174,19 +203,24 @@ class Batches(Iterator[npt.NDArray[Any]]):
         else:
             ids = np.full(self._shape, self._pad_id, self._dtype)
         flat, at = ids.reshape(-1), 0
-        for start, stop in self._pieces(first, first + batch * self._unit):
-            flat[at : at + stop - start] = self._read(start, stop)
-            at += stop - start if self._order.is_stream else seq_len
+        for starts, stops in self._pieces(first, first + batch * self._unit):
+            if self._order.is_stream:
+                places = np.cumsum(stops - starts) - (stops - starts) + at
+                at = int(places[-1] + stops[-1] - starts[-1])
+            else:
+                places = at + np.arange(len(starts)) * seq_len
+                at += len(starts) * seq_len
+            self._copy(starts, stops, flat, places)
         self.step += 1
         return ids
 
-    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    def _pieces(self, start: int, stop: int) -> Iterator[Pieces]:
         """The pieces of a range of the endless stream, up to the end of the last epoch."""
         n = self._order.n_per_epoch
         if self._total is not None:
             stop = min(stop, self._total)
         while start < stop:
             epoch, begin = divmod(start, n)
-            end = min(n, begin + stop - start)
-            yield from self._order.pieces(epoch, begin, end)
+            end = min(n, begin + stop - start, begin + _MOST_PIECES)
+            yield self._order.pieces(epoch, begin, end)
             start += end - begin

@@ -30,6 +30,7 @@ from pairloom.shards.shards import map_shard
 __all__ = ["OpenShards", "open_shards"]
 
 Ids = npt.NDArray[Any]
+Places = npt.NDArray[np.int64]
 
 
 def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> OpenShards:
@@ -143,6 +144,26 @@ class OpenShards(Sequence[Ids]):
                 start = end
             shard += 1
 
+    def copy_pieces(self, starts: Places, stops: Places, ids: Ids, places: Places) -> None:
+        """Copies the ids of ranges of all documents joined, each to its place in `ids`.
+
+        starts, stops, places: int64 [n].
+        """
+        shards = np.searchsorted(self._first_token, starts, side="right") - 1
+        if self.manifest.format == "parquet":
+            # Few shards are held.
+            order = np.argsort(shards, kind="stable")
+            shards, starts, stops, places = shards[order], starts[order], stops[order], places[order]
+        firsts, ends = self._first_token[shards], self._first_token[shards + 1]
+        pieces = zip(shards.tolist(), firsts.tolist(), ends.tolist(), starts.tolist(), stops.tolist(), places.tolist())
+        for shard, first, end, start, stop, at in pieces:
+            if stop <= end:
+                ids[at : at + stop - start] = self._shard(shard)[0][start - first : stop - first]
+                continue
+            for part in self._pieces(start, stop):
+                ids[at : at + len(part)] = part
+                at += len(part)
+
     def batches(
         self,
         *,
@@ -170,7 +191,8 @@ class OpenShards(Sequence[Ids]):
         epochs: None never ends: an epoch follows the other without a gap, so each batch is full. With a number the rows
         and tokens that the last step lacks are `pad_id`. Every token occurs once an epoch.
 
-        Raises ValueError for wrong numbers, where there are no tokens, and where padding is needed without pad_id.
+        Raises ValueError for wrong numbers, where there are no tokens, where padding is needed without pad_id, where a
+        step has room for more than 1000 times the ids of the shards, and for a batch that exceeds the machine's memory.
         """
         for name, value in (("seq_len", seq_len), ("batch", batch), ("world_size", world_size)):
             check_int(name, value, least=1)
@@ -198,7 +220,9 @@ class OpenShards(Sequence[Ids]):
             order = by_block(self.n_tokens, seq_len, seed)
         else:
             order = by_document(self.lengths(), seed)
-        return Batches(self.tokens, order, seq_len, batch, rank, world_size, step, epochs, pad_id, wanted)
+        return Batches(
+            self.copy_pieces, self.n_tokens, order, seq_len, batch, rank, world_size, step, epochs, pad_id, wanted
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (str(self.folder),)

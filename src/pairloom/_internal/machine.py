@@ -1,0 +1,19 @@
+"""What this machine has."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["machine_memory"]
+
+
+def machine_memory() -> int:
+    """The bytes of memory of this machine; 1 TiB where the system does not say.
+
+    >>> machine_memory() > 0
+    True
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 40
