@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -87,6 +87,11 @@ parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of 
 engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
 	$(BIN)/python -m pip install --quiet --group engines
 	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py
+
+torch: $(VENV)/installed ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
+	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch
+	$(BIN)/python -m pip install --quiet --no-deps megatron-core
+	$(BIN)/python -m pytest tests/shards/test_torch.py tests/shards/test_other_loaders.py
 
 fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \

@@ -17,6 +17,7 @@ _EXTRAS = {
     "datatrove": "datatrove",
     "pyspark": "spark",
     "ray": "ray",
+    "torch": "torch",
 }
 
 

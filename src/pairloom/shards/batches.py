@@ -195,8 +195,14 @@ class Batches(Iterator[npt.NDArray[Any]]):
     def __next__(self) -> npt.NDArray[Any]:
         if self.n_steps is not None and self.step >= self.n_steps:
             raise StopIteration
+        ids = self.at(self.step)
+        self.step += 1
+        return ids
+
+    def at(self, step: int) -> npt.NDArray[Any]:
+        """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
         batch, seq_len = self._shape
-        first = (self.step * self._rows_per_step + self._rank * batch) * self._unit
+        first = (step * self._rows_per_step + self._rank * batch) * self._unit
         ids: npt.NDArray[Any]
         if self._pad_id is None:
             ids = np.empty(self._shape, self._dtype)
@@ -211,7 +217,6 @@ class Batches(Iterator[npt.NDArray[Any]]):
                 places = at + np.arange(len(starts)) * seq_len
                 at += len(starts) * seq_len
             self._copy(starts, stops, flat, places)
-        self.step += 1
         return ids
 
     def _pieces(self, start: int, stop: int) -> Iterator[Pieces]:

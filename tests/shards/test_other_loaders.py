@@ -1,0 +1,48 @@
+"""Folders of shards opened by the loaders of other libraries, as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer, open_shards, tokenize_files
+from tests.shards.reading import documents_of
+
+TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
+
+
+def _shards(folder: Path, format: str) -> Path:
+    (folder / "text.txt").write_text("\n\n".join(TEXTS))
+    tokenizer = Tokenizer.train(TEXTS, 270)
+    tokenize_files(tokenizer, folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700, format=format)
+    return folder / "out"
+
+
+def test_indexed_dataset_of_megatron_core_opens_shards(tmp_path: Path) -> None:
+    """The readers of tests/shards/reading.py follow its code where it is not installed."""
+    library: Any = pytest.importorskip(
+        "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed", exc_type=ImportError
+    )
+    folder = _shards(tmp_path, "megatron")
+    found = []
+    for path in sorted(folder.glob("*.idx")):
+        data = library.IndexedDataset(str(path.with_suffix("")), mmap=True)
+        assert data.document_indices.tolist() == list(range(len(data) + 1))
+        found += [data[number].tolist() for number in range(len(data))]
+    assert found == documents_of(folder) == [ids.tolist() for ids in open_shards(folder)]
+
+
+def test_datasets_of_datatrove_open_shards(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    library: Any = pytest.importorskip("datatrove.utils.dataset", reason="datatrove is not installed")
+    folder = _shards(tmp_path, "bin")
+    data = library.DatatroveFolderDataset(str(folder), seq_len=15, filename_pattern="*.bin", token_size=2)
+    rows = [data[number]["input_ids"].tolist() for number in range(len(data))]
+    expected = []
+    for path in sorted(folder.glob("*.bin")):
+        ids = np.fromfile(path, "<u2")
+        expected += ids[: len(ids) // 16 * 16].reshape(-1, 16).tolist()
+    assert len(rows) > 30 and rows == expected

@@ -1,0 +1,102 @@
+"""Shards as data sets of torch: the batches of `OpenShards.batches`, through any DataLoader."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer, open_shards, tokenize_files
+
+TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shards")
+    (folder / "text.txt").write_text("\n\n".join(TEXTS))
+    tokenizer = Tokenizer.train(TEXTS, 270)
+    tokenize_files(tokenizer, folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700)
+    return folder / "out"
+
+
+def _torch() -> Any:
+    return pytest.importorskip("torch", reason="torch is not installed")
+
+
+def test_without_torch_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "pairloom.shards.torch", raising=False)
+    with pytest.raises(ImportError, match=r"pairloom.shards.torch needs torch: pip install 'pairloom\[torch\]'"):
+        importlib.import_module("pairloom.shards.torch")
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_loader_gives_the_batches_in_order_from_a_step(folder: Path, workers: int) -> None:
+    torch = _torch()
+    from pairloom.shards.torch import ShardBatches
+
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "epochs": 2, "pad_id": 0, "step": 3}
+    choices: list[dict[str, Any]] = [{}, {"rank": 1, "world_size": 3}]
+    for ranks in choices:
+        data = ShardBatches(folder, **options, **ranks)
+        expected = list(open_shards(folder).batches(**options, **ranks))
+        assert len(expected) > 5
+        for _ in range(2):
+            found = list(torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers))
+            assert [ids.dtype for ids in found] == [torch.int64] * len(expected)
+            assert [ids.tolist() for ids in found] == [ids.tolist() for ids in expected]
+    endless = ShardBatches(str(folder), seq_len=16, batch=2, seed=1)
+    loader = torch.utils.data.DataLoader(endless, batch_size=None, num_workers=workers)
+    expected = list(itertools.islice(open_shards(folder).batches(seq_len=16, batch=2, seed=1), 50))
+    assert [ids.tolist() for ids in itertools.islice(loader, 50)] == [ids.tolist() for ids in expected]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_by_index_are_those_of_an_epoch(folder: Path, workers: int) -> None:
+    torch = _torch()
+    from pairloom.shards.torch import ShardRows
+
+    shards = open_shards(folder)
+    rows = ShardRows(shards, seq_len=16)
+    joined = np.concatenate(list(shards))
+    assert len(rows) == len(joined) // 16
+    assert rows[-1].tolist() == rows[len(rows) - 1].tolist() == joined[(len(rows) - 1) * 16 : len(rows) * 16].tolist()
+    loader = torch.utils.data.DataLoader(rows, batch_size=4, shuffle=True, num_workers=workers)
+    assert sorted(row for ids in loader for row in ids.tolist()) == sorted(rows[i].tolist() for i in range(len(rows)))
+    assert pickle.loads(pickle.dumps(rows))[3].tolist() == rows[3].tolist()
+    with pytest.raises(IndexError, match="row"):
+        rows[len(rows)]
+    padded = ShardRows(folder, seq_len=16, mode="padded", pad_id=0)
+    expected = list(shards.batches(seq_len=16, batch=1, mode="padded", pad_id=0, epochs=1))
+    assert [padded[number].tolist() for number in range(len(padded))] == [ids[0].tolist() for ids in expected]
+
+
+def test_wrong_options_are_refused_before_a_worker_starts(folder: Path) -> None:
+    _torch()
+    from pairloom.shards.torch import ShardBatches, ShardRows
+
+    with pytest.raises(ValueError, match="rank and world_size belong together"):
+        ShardBatches(folder, seq_len=4, batch=2, rank=1)
+    with pytest.raises(ValueError, match="mode padded needs pad_id"):
+        ShardBatches(folder, seq_len=4, batch=2, mode="padded")
+    with pytest.raises(ValueError, match="seq_len"):
+        ShardRows(folder, seq_len=0)
+
+
+def test_ranks_come_from_torch_distributed(folder: Path, tmp_path: Path) -> None:
+    torch = _torch()
+    from pairloom.shards.torch import ShardBatches
+
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'ranks'}", rank=0, world_size=1)
+    try:
+        batch = next(iter(ShardBatches(folder, seq_len=8, batch=2, seed=3)))
+        assert batch.tolist() == next(open_shards(folder).batches(seq_len=8, batch=2, seed=3)).tolist()
+    finally:
+        torch.distributed.destroy_process_group()
