@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from pairloom.pretokens import pretokenize
     from pairloom.shards.job import ShardJob
+    from pairloom.shards.packed import pack_shards
     from pairloom.shards.reading import open_shards
     from pairloom.shards.tokenize_files import tokenize_files
     from pairloom.tokenizer import Tokenizer
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "cpu_tier",
     "open_shards",
+    "pack_shards",
     "pretokenize",
     "tokenize_files",
     "train_bpe",
@@ -86,6 +88,7 @@ _MODULES = {
     "UnknownTokenIdError": "errors",
     "__version__": "_core",
     "open_shards": "shards.reading",
+    "pack_shards": "shards.packed",
     "pretokenize": "pretokens",
     "tokenize_files": "shards.tokenize_files",
     "train_bpe": "training.cs336",

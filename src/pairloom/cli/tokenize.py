@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
+from typing import Any
 
 from pairloom._internal.warnings import warn
 from pairloom.cli.console import INPUT_SKIPPED, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.packed import tokenize_packed
 from pairloom.shards.shards import FORMATS
 from pairloom.shards.tokenize_files import SHARD_TOKENS, tokenize_files
 
@@ -39,6 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="end a shard at N tokens (%(default)s)",
     )
+    packing = parser.add_argument_group("rows for a training loop")
+    packing.add_argument(
+        "--pack",
+        type=whole_number,
+        metavar="N",
+        help="write rows of N tokens, one document after another, as documents",
+    )
+    packing.add_argument(
+        "--shuffle", type=whole_number, metavar="SEED", help="with --pack: take documents in an order that SEED names"
+    )
+    packing.add_argument("--rank", type=whole_number, metavar="R", help="with --pack: only rows R, R + W, R + 2 W, ...")
+    packing.add_argument("--world-size", type=whole_number, metavar="W", help="with --rank: the number of ranks")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
@@ -59,8 +74,10 @@ def run(args: argparse.Namespace) -> int:
     """Tokenizes and prints one JSON line; returns the exit status."""
     if args.rewrite and not args.resume:
         args.wrong_usage("--rewrite needs --resume")
+    pack = _pack_of(args)
     started = time.perf_counter()
-    result = tokenize_files(
+    write = tokenize_files if pack is None else partial(tokenize_packed, pack=pack)
+    result = write(
         load_model(args),
         corpus_of(args),
         args.output,
@@ -91,3 +108,21 @@ def run(args: argparse.Namespace) -> int:
     }
     print(json.dumps(report))
     return INPUT_SKIPPED if args.strict and (result.n_skipped or result.skipped_files) else 0
+
+
+def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
+    """The options of `pack_shards`; None without --pack."""
+    if args.pack is None:
+        for name in ("shuffle", "rank", "world_size"):
+            if getattr(args, name) is not None:
+                args.wrong_usage(f"--{name.replace('_', '-')} needs --pack")
+        return None
+    if (args.rank is None) != (args.world_size is None):
+        args.wrong_usage("--rank and --world-size belong together")
+    return {
+        "seq_len": args.pack,
+        "seed": args.shuffle,
+        "shuffle": "document",
+        "rank": args.rank or 0,
+        "world_size": 1 if args.world_size is None else args.world_size,
+    }

@@ -1,0 +1,201 @@
+"""Shards of rows: the order of a training loop written down, so that a loop reads from the start of a file to its end.
+
+Each document of the new folder is a row of `seq_len` ids: those of rank `rank` in epoch 0 of `OpenShards.batches` with
+one row a step, the last row of the epoch as long as it is. docs/shards.md specifies it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
+from pairloom._internal.folder_lock import locked_new_folder
+from pairloom._internal.progress import Progress
+from pairloom.corpus import Corpus
+from pairloom.errors import ResumeError
+from pairloom.shards import manifest as manifest_file
+from pairloom.shards.batches import Batches
+from pairloom.shards.manifest import Manifest
+from pairloom.shards.reading import OpenShards, open_shards
+from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_run_file
+from pairloom.shards.tokenize_files import SHARD_TOKENS, TokenizedFiles, special_named, tokenize_files
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["pack_shards", "tokenize_packed"]
+
+# Ids that are handed to the writer at once.
+_AT_ONCE = 1 << 21
+
+
+def pack_shards(
+    shards: OpenShards | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    seq_len: int,
+    seed: int | None = None,
+    shuffle: str = "document",
+    rank: int = 0,
+    world_size: int = 1,
+    format: str | None = None,
+    shard_tokens: int = SHARD_TOKENS,
+    overwrite: bool = False,
+) -> TokenizedFiles:
+    """Writes shards again as rows of `seq_len` ids, in shuffled order with a seed.
+
+    shards: a folder, or `OpenShards`; output: a folder, new or empty, or with shards to overwrite. seed, shuffle: as
+    for `OpenShards.batches`. rank, world_size: each world_size-th row, from row `rank` on. format: None keeps it.
+    Every id is in one row of one rank; only the last row of all may be shorter. A killed run is begun again.
+    Raises ValueError, FileExistsError, OSError.
+    """
+    opened = shards if isinstance(shards, OpenShards) else open_shards(shards)
+    source = opened.manifest
+    format = source.format if format is None else format
+    check_choice("format", format, FORMATS)
+    check_int("shard_tokens", shard_tokens, least=1)
+    check_bool("overwrite", overwrite)
+    _check_numbers(seq_len, rank, world_size)
+    dtype = dtype_of(format, source.n_vocab)
+    order: dict[str, Any] = {"seed": seed, "shuffle": shuffle, "rank": rank, "world_size": world_size}
+    rows = (
+        opened.batches(seq_len=seq_len, batch=1, **order, epochs=1, pad_id=0, dtype=dtype) if opened.n_tokens else None
+    )
+    pack = {"seq_len": seq_len, **order}
+    config = {**source.config, "format": format, "shard_tokens": shard_tokens, "pack": pack}
+    manifest = Manifest(
+        model=source.model,
+        config=config,
+        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        inputs=source.inputs,
+        format=format,
+        dtype=dtype.str,
+        n_vocab=source.n_vocab,
+    )
+    folder = Path(check_path("output", output))
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+    with locked_new_folder(folder, parents=True):
+        _make_room(folder, overwrite)
+        manifest.save(folder)
+        publisher = Publisher(folder, manifest)
+        writer = Shards(folder, manifest, shard_tokens, [], publisher.publish)
+        try:
+            for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
+                writer.add(batch)
+            writer.finish()
+            manifest.replace(folder, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
+        except BaseException:
+            publisher.close()
+            writer.abandon()
+            with contextlib.suppress(OSError):
+                manifest_file.remove(folder)
+                clear(folder, 0)
+            raise
+    return TokenizedFiles(folder, manifest, was_complete=False)
+
+
+def _check_numbers(seq_len: int, rank: int, world_size: int) -> None:
+    check_int("seq_len", seq_len, least=1)
+    check_int("world_size", world_size, least=1)
+    check_int("rank", rank, least=0, most=world_size - 1)
+
+
+def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size: int) -> Iterator[Batch]:
+    """The rows of a rank as documents, some at a time."""
+    n_all = -(-shards.n_tokens // seq_len)
+    n_rows = len(range(rank, n_all, world_size))
+    at_once = max(_AT_ONCE // seq_len, 1)
+    n_tokens = 0
+    for first in range(0, n_rows, at_once):
+        steps = range(first, min(first + at_once, n_rows))
+        ids = np.concatenate([rows.at(step)[0] for step in steps])
+        ends = np.arange(1, len(steps) + 1) * seq_len
+        if steps[-1] * world_size + rank == n_all - 1:
+            ends[-1] -= n_all * seq_len - shards.n_tokens
+        # Which text a row is of is not known: its bytes are the share of its ids.
+        byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
+        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), np.zeros((0, 3), np.int64), 0, first, 0, 0)
+        n_tokens += int(ends[-1])
+
+
+def _make_room(folder: Path, overwrite: bool) -> None:
+    """Removes what an unfinished run left, and with `overwrite` finished shards."""
+    names = sorted(path.name for path in folder.iterdir())
+    others = [name for name in names if not is_run_file(name)]
+    if others:
+        raise FileExistsError(errno.EEXIST, f"is not empty: it holds {others[0]}; name a new folder", str(folder))
+    if manifest_file.exists(folder) and not overwrite:
+        found = Manifest.load(folder)
+        if found.complete or "pack" not in found.config:
+            raise FileExistsError(
+                errno.EEXIST, "holds a run already; replace it (overwrite=True), or name a new folder", str(folder)
+            )
+    manifest_file.remove(folder)
+    clear(folder, 0)
+
+
+def tokenize_packed(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    output: str | os.PathLike[str],
+    pack: dict[str, Any],
+    *,
+    format: str = "npy",
+    shard_tokens: int = SHARD_TOKENS,
+    resume: bool = False,
+    rewrite: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
+    threads: int = 0,
+    **options: Any,
+) -> TokenizedFiles:
+    """`tokenize_files` into the folder `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
+
+    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos and specials.
+    """
+    folder = Path(check_path("output", output))
+    _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
+    between = folder.with_name(f".{folder.name}.unpacked")
+    if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
+        if not resume:
+            raise FileExistsError(errno.EEXIST, "holds a run already; replace it (overwrite=True)", str(folder))
+        chosen = {name: special_named(name, options.get(name), tokenizer) for name in ("eot", "bos")}
+        wanted = {**corpus.options, **options, **chosen, "format": format, "shard_tokens": shard_tokens, "pack": pack}
+        _check_same(folder, found, wanted, tokenizer, corpus)
+        return TokenizedFiles(folder, found, was_complete=True)
+    done = tokenize_files(
+        tokenizer,
+        corpus,
+        between,
+        threads=threads,
+        resume=resume,
+        rewrite=rewrite,
+        overwrite=overwrite,
+        progress=progress,
+        **options,
+    )
+    packed = pack_shards(done.folder, folder, **pack, format=format, shard_tokens=shard_tokens, overwrite=overwrite)
+    shutil.rmtree(between)
+    return packed
+
+
+def _check_same(folder: Path, found: Manifest, wanted: dict[str, Any], tokenizer: Tokenizer, corpus: Corpus) -> None:
+    """Raises ResumeError unless the finished run had these options, this model and these inputs."""
+    remedy = "replace it (overwrite=True), or name a new folder"
+    if found.model != hashlib.sha256(tokenizer.native_file()).hexdigest():
+        raise ResumeError(f"{folder}: was made with another model; {remedy}")
+    for key, value in wanted.items():
+        if found.config.get(key) != value:
+            raise ResumeError(f"{folder}: was made with {key} {found.config.get(key)!r}, not {value!r}; {remedy}")
+    inputs = [(entry["path"], entry["bytes"]) for entry in corpus.listing]
+    if inputs != [(entry["path"], entry["bytes"]) for entry in found.inputs]:
+        raise ResumeError(f"{folder}: the inputs have changed since it was packed; {remedy}")

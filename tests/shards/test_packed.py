@@ -1,0 +1,147 @@
+"""Rows written down: those of a training loop, each token once over all ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
+from pairloom.shards import packed
+from pairloom.shards.shards import FORMATS, Publisher
+from tests.cli.commands import run
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+
+
+def _source(folder: Path, seed: int, n: int = 40) -> Path:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
+    source = folder / "text.jsonl"
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, format: str, seed: int) -> None:
+    rng = random.Random(seed)
+    tokenize_files(TOKENIZER, _source(tmp_path, seed), tmp_path / "shards", shard_tokens=rng.choice([50, 10**6]))
+    shards = open_shards(tmp_path / "shards")
+    seq_len, world_size = rng.choice([1, 7, 64, 5000]), rng.choice([1, 2, 3])
+    options: dict[str, Any] = {
+        "seq_len": seq_len,
+        "seed": rng.choice([None, 3]),
+        "shuffle": rng.choice(["document", "block"]),
+    }
+    rank_rows = []
+    for rank in range(world_size):
+        done = pack_shards(
+            shards, tmp_path / f"{rank}", **options, rank=rank, world_size=world_size, format=format, shard_tokens=200
+        )
+        rank_rows.append(documents_of(tmp_path / f"{rank}"))
+        assert done.n_documents == len(rank_rows[-1])
+        assert manifest_of(tmp_path / f"{rank}")["config"]["pack"]["rank"] == rank
+        assert [row.tolist() for row in open_shards(tmp_path / f"{rank}")] == rank_rows[-1]
+    rows = [row for step in itertools.zip_longest(*rank_rows) for row in step if row is not None]
+    assert {len(row) for row in rows[:-1]} <= {seq_len}
+    expected = np.concatenate(list(shards.batches(**options, batch=1, epochs=1, pad_id=0))).reshape(-1)
+    assert [token for row in rows for token in row] == expected[: shards.n_tokens].tolist()
+    n_bytes = sum(open_shards(tmp_path / f"{rank}").manifest.text_bytes for rank in range(world_size))
+    assert abs(n_bytes - shards.manifest.text_bytes) <= world_size * len(rows)
+
+
+def test_a_killed_packing_is_begun_again_and_a_finished_one_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    pack_shards(tmp_path / "shards", tmp_path / "whole", seq_len=8, seed=1, shard_tokens=50)
+    monkeypatch.setattr(packed, "_AT_ONCE", 64)
+    made: list[Any] = []
+
+    def killed(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
+        publish(publisher, shard)
+        made.append(shard)
+        if len(made) == 3:
+            raise SystemExit
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        # As a kill leaves it.
+        patched.setattr(Publisher, "publish", killed)
+        patched.setattr(packed, "clear", lambda folder, n: None)
+        patched.setattr("pairloom.shards.manifest.remove", lambda folder: None)
+        pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
+    assert not manifest_of(tmp_path / "out")["complete"]
+    pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
+    assert documents_of(tmp_path / "out") == documents_of(tmp_path / "whole")
+    with pytest.raises(FileExistsError, match="holds a run already; replace it"):
+        pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8)
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        pack_shards(tmp_path / "out", tmp_path / "shards", seq_len=8)
+    pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=9, overwrite=True)
+    assert len(documents_of(tmp_path / "out")[0]) == 9
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds mine.txt"):
+        pack_shards(tmp_path / "shards", tmp_path / "notes", seq_len=9, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"seq_len": 0}, "seq_len"), ({"rank": 1}, "rank"), ({"format": "txt"}, "format"), ({"seed": -1}, "seed")],
+)
+def test_wrong_options_are_refused_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    with pytest.raises(ValueError, match=message):
+        pack_shards(tmp_path / "shards", tmp_path / "out", **{"seq_len": 8, **options})
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, source = tmp_path / "model.json", _source(tmp_path, 2)
+    TOKENIZER.save(model)
+    tokenize_files(TOKENIZER, source, tmp_path / "shards")
+    pack_shards(tmp_path / "shards", tmp_path / "wanted", seq_len=16, seed=5, rank=1, world_size=2)
+    common: list[str | Path | int] = ["tokenize", "--model", model, "--input", source, "--output", tmp_path / "out"]
+    options: list[str | Path | int] = ["--pack", 16, "--shuffle", 5, "--rank", 1, "--world-size", 2]
+    with monkeypatch.context() as patched:
+        # Stopped between the two halves: what was tokenized is kept, and taken again.
+        patched.setattr(packed, "pack_shards", lambda *args, **options: (_ for _ in ()).throw(OSError("stopped")))
+        assert run(*common, *options).status == 1
+        assert (tmp_path / ".out.unpacked").is_dir()
+    done = run(*common, *options, "--resume")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["documents"] == len(documents_of(tmp_path / "wanted"))
+    assert documents_of(tmp_path / "out") == documents_of(tmp_path / "wanted")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "out", "shards", "text.jsonl", "wanted"]
+    assert "holds a run already" in run(*common, *options).err
+    assert "finished already" in run(*common, *options, "--resume").err
+    done = run(*common, "--pack", 17, "--resume")
+    assert done.status == 1 and "was made with pack" in done.err
+    source.write_text(source.read_text() + '{"text": "more"}\n')
+    assert "the inputs have changed" in run(*common, *options, "--resume").err
+    assert run(*common, *options, "--force").status == 0
+    misuses: list[list[str | int]] = [["--shuffle", 1], ["--rank", 1, "--world-size", 2], ["--pack", 8, "--rank", 1]]
+    for wrong in misuses:
+        assert run(*common, *wrong).status == 2
+    assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
+
+
+def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.json")
+    (tmp_path / "bad.jsonl").write_text('{"text": "the cat"}\n{"text": 3}\n')
+    (tmp_path / "empty.txt").write_text("")
+    common: list[str | Path | int] = ["tokenize", "--model", tmp_path / "model.json", "--pack", 4, "--output"]
+    done = run(*common, tmp_path / "bad", "--input", tmp_path / "bad.jsonl", "--skip-bad", "--strict")
+    assert done.status == 3 and json.loads(done.out)["skipped"] == 1
+    done = run(*common, tmp_path / "none", "--input", tmp_path / "empty.txt")
+    assert done.status == 0 and json.loads(done.out)["shards"] == 0
+    assert manifest_of(tmp_path / "none")["complete"]
+    with pytest.raises(ResumeError, match="was made with"):
+        tokenize_files(TOKENIZER, tmp_path / "empty.txt", tmp_path / "none", resume=True, shard_tokens=3)
