@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ TEMPLATE = canonical_json({"type": "BertProcessing", "sep": ["</s>", 400], "cls"
 
 def model(**fields: Any) -> Model:
     example = Model.from_tokens(TOKENS, MERGES, special_tokens={"</s>": 400, "<s>": 401}, pattern="a")
-    return replace(example, **fields)
+    return example.replaced(**fields)
 
 
 ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

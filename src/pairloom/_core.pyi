@@ -33,20 +33,46 @@ _Pattern = str | tuple[str, ...]
 _Ids = Iterable[int] | npt.NDArray[Any]
 
 def read_model(data: bytes, name: str, legacy: bool) -> dict[str, Any]:
-    """The columns of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError.
+    """The fields of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError.
 
     legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it.
     """
 
-def check_model(
-    token_ids: npt.NDArray[np.uint32],
-    token_bytes: bytes,
-    token_ends: npt.NDArray[np.uint64],
-    merges: npt.NDArray[np.uint32],
-    ranks: bool,
-    special_tokens: list[tuple[str, int]],
-) -> None:
-    """Raises ValueError unless the columns are those of a tokenizer."""
+@final
+class ModelColumns:
+    """The tokens and merges of a `Model`, checked; immutable. The arrays are read-only and share its memory."""
+
+    token_ids: npt.NDArray[np.uint32]
+    token_bytes: bytes
+    token_ends: npt.NDArray[np.uint64]
+    merges: npt.NDArray[np.uint32]
+    ranks: bool
+    n_tokens: int
+    n_merges: int
+
+    def __init__(
+        self,
+        *,
+        token_ids: npt.NDArray[np.uint32],
+        token_bytes: bytes,
+        token_ends: npt.NDArray[np.uint64],
+        merges: npt.NDArray[np.uint32],
+        ranks: bool,
+    ) -> None:
+        """Raises ValueError unless the columns are those of a tokenizer."""
+
+    def tokens(self) -> dict[int, bytes]: ...
+    def missing_bytes(self) -> list[int]: ...
+    def check_special_tokens(self, special_tokens: list[tuple[str, int]]) -> None:
+        """Raises ValueError unless they can stand beside these tokens."""
+
+    def one_form(self) -> ModelColumns | None:
+        """The columns that stand for all which encode as these do when whole pretokens are looked up first.
+
+        None: there are no others, since the pairs are not those of the ranks.
+        """
+
+    def equals(self, other: ModelColumns) -> bool: ...
 
 def find_overlap(first: list[str], second: list[str]) -> int | None:
     """The index of the first of `second` that holds one of `first`, or a proper ending of which begins one of them."""
@@ -193,11 +219,7 @@ class Encoder:
     def __init__(
         self,
         *,
-        token_ids: npt.NDArray[np.uint32],
-        token_bytes: bytes,
-        token_ends: npt.NDArray[np.uint64],
-        merges: npt.NDArray[np.uint32],
-        ranks: bool,
+        columns: ModelColumns,
         ignore_merges: bool,
         special_tokens: dict[str, int],
         pattern: _Pattern,

@@ -6,10 +6,8 @@ File formats, training and callers build Models, and the core builds its encoder
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
@@ -44,7 +42,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """Ordinary tokens, how they merge, special tokens, pattern and decode errors; immutable, its arrays read-only.
 
@@ -71,62 +68,148 @@ class Model:
     Raises TypeError for columns of another type or shape, ValueError for a promise that is broken.
     """
 
-    token_ids: npt.NDArray[np.uint32]
-    token_bytes: bytes
-    token_ends: npt.NDArray[np.uint64]
-    merges: npt.NDArray[np.uint32]
-    rule: MergeRule
+    __slots__ = (
+        "columns",
+        "decode_errors",
+        "ignore_merges",
+        "normalizer",
+        "pattern",
+        "plain_specials",
+        "post_processor",
+        "special_tokens",
+        "tokenizer_config",
+    )
+
+    columns: _core.ModelColumns
     ignore_merges: bool
     special_tokens: Mapping[str, int]
     pattern: Pattern
     decode_errors: DecodeErrors
-    plain_specials: frozenset[str] = frozenset()
-    post_processor: str | None = None
-    tokenizer_config: str | None = None
-    normalizer: tuple[str, ...] = ()
+    plain_specials: frozenset[str]
+    post_processor: str | None
+    tokenizer_config: str | None
+    normalizer: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        def hold(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
+    def __init__(
+        self,
+        token_ids: npt.NDArray[np.uint32],
+        token_bytes: bytes,
+        token_ends: npt.NDArray[np.uint64],
+        merges: npt.NDArray[np.uint32],
+        rule: MergeRule,
+        ignore_merges: bool,
+        special_tokens: Mapping[str, int],
+        pattern: Pattern,
+        decode_errors: DecodeErrors,
+        plain_specials: Iterable[str] = frozenset(),
+        post_processor: str | None = None,
+        tokenizer_config: str | None = None,
+        normalizer: tuple[str, ...] = (),
+    ) -> None:
+        token_ids = _column("token_ids", token_ids, np.uint32, 1)
+        token_ends = _column("token_ends", token_ends, np.uint64, 1)
+        merges = _column("merges", merges, np.uint32, 2)
+        if type(token_bytes) is not bytes:
+            raise TypeError(f"token_bytes must be bytes, not {type(token_bytes).__name__}")
+        if merges.shape[1] != 3:
+            raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
+        check_choice("rule", rule, get_args(MergeRule))
+        columns = _core.ModelColumns(
+            token_ids=token_ids, token_bytes=token_bytes, token_ends=token_ends, merges=merges, ranks=rule == "ranks"
+        )
+        fields = (ignore_merges, special_tokens, pattern, decode_errors, plain_specials, post_processor)
+        self._hold(columns, *fields, tokenizer_config, normalizer)
 
-        hold("token_ids", _column("token_ids", self.token_ids, np.uint32, 1))
-        hold("token_ends", _column("token_ends", self.token_ends, np.uint64, 1))
-        hold("merges", _column("merges", self.merges, np.uint32, 2))
-        if type(self.token_bytes) is not bytes:
-            raise TypeError(f"token_bytes must be bytes, not {type(self.token_bytes).__name__}")
-        if self.merges.shape[1] != 3:
-            raise TypeError(f"merges must have 3 columns (left, right, merged), not {self.merges.shape[1]}")
-        check_choice("rule", self.rule, get_args(MergeRule))
-        check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
-        check_bool("ignore_merges", self.ignore_merges)
-        hold("pattern", _checked_pattern(self.pattern))
-        if not isinstance(self.special_tokens, Mapping):
-            raise TypeError(f"special_tokens must be a dict from str to int, not {type(self.special_tokens).__name__}")
-        check_special_tokens(self.special_tokens)
-        for literal, token_id in self.special_tokens.items():
+    def _hold(
+        self,
+        columns: _core.ModelColumns,
+        ignore_merges: bool,
+        special_tokens: Mapping[str, int],
+        pattern: Pattern,
+        decode_errors: DecodeErrors,
+        plain_specials: Iterable[str] = frozenset(),
+        post_processor: str | None = None,
+        tokenizer_config: str | None = None,
+        normalizer: tuple[str, ...] = (),
+    ) -> None:
+        check_choice("decode_errors", decode_errors, get_args(DecodeErrors))
+        check_bool("ignore_merges", ignore_merges)
+        if not isinstance(special_tokens, Mapping):
+            raise TypeError(f"special_tokens must be a dict from str to int, not {type(special_tokens).__name__}")
+        check_special_tokens(special_tokens)
+        for literal, token_id in special_tokens.items():
             check_int(f"the id of special token {shown(literal)}", token_id, least=0, most=LARGEST_ID)
-        hold("special_tokens", MappingProxyType(dict(self.special_tokens)))
-        hold("plain_specials", frozenset(self.plain_specials))
-        if unknown := self.plain_specials - self.special_tokens.keys():
+        plain = frozenset(plain_specials)
+        if unknown := plain - special_tokens.keys():
             raise ValueError(f"plain_specials holds {shown(min(unknown, key=str))}, which is no special token")
-        for name in ("post_processor", "tokenizer_config"):
-            text = getattr(self, name)
+        for name, text in (("post_processor", post_processor), ("tokenizer_config", tokenizer_config)):
             if text is not None and _reencoded(name, text) != text:
                 raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
-        hold("normalizer", checked_normalizer(self.normalizer))
-        _core.check_model(
-            self.token_ids,
-            self.token_bytes,
-            self.token_ends,
-            self.merges,
-            self.rule == "ranks",
-            list(self.special_tokens.items()),
-        )
+        fields = {
+            "columns": columns,
+            "ignore_merges": ignore_merges,
+            "special_tokens": MappingProxyType(dict(special_tokens)),
+            "pattern": _checked_pattern(pattern),
+            "decode_errors": decode_errors,
+            "plain_specials": plain,
+            "post_processor": post_processor,
+            "tokenizer_config": tokenizer_config,
+            "normalizer": checked_normalizer(normalizer),
+        }
+        columns.check_special_tokens(list(special_tokens.items()))
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_columns(cls, columns: _core.ModelColumns, **fields: Any) -> Model:
+        """The Model of tokens and merges that the core has checked; `fields` are the others of the constructor."""
+        model = cls.__new__(cls)
+        model._hold(columns, **fields)
+        return model
+
+    def replaced(self, **fields: Any) -> Model:
+        """The Model with some of the constructor's arguments changed; TypeError for an unknown one."""
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        if fields.keys().isdisjoint(_COLUMNS):
+            return Model.from_columns(**{**kept, **fields})
+        del kept["columns"]
+        return Model(**{**{name: getattr(self, name) for name in _COLUMNS}, **kept, **fields})
+
+    @property
+    def token_ids(self) -> npt.NDArray[np.uint32]:
+        """uint32 [n], strictly ascending."""
+        return self.columns.token_ids
+
+    @property
+    def token_bytes(self) -> bytes:
+        """All tokens one after the other."""
+        return self.columns.token_bytes
+
+    @property
+    def token_ends(self) -> npt.NDArray[np.uint64]:
+        """uint64 [n]: where each token ends in `token_bytes`."""
+        return self.columns.token_ends
+
+    @property
+    def merges(self) -> npt.NDArray[np.uint32]:
+        """uint32 [m, 3]: left id, right id, merged id in rank order."""
+        return self.columns.merges
+
+    @property
+    def rule(self) -> MergeRule:
+        """What merges: the pairs of `merges`, or any two tokens whose joined bytes are a token."""
+        return "ranks" if self.columns.ranks else "pairs"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Model cannot be changed; model.replaced({name}=...) makes another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Model cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By the constructor, so that what was pickled is checked and read-only again; a mapping proxy has no pickle.
-        fields = (getattr(self, field.name) for field in dataclasses.fields(self))
-        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in fields)
+        # By the constructor, so that what was pickled is checked again; a mapping proxy has no pickle.
+        fields = {name: getattr(self, name) for name in (*_COLUMNS, *self.__slots__) if name != "columns"}
+        return _unpickled, ({**fields, "special_tokens": dict(self.special_tokens)},)
 
     @classmethod
     def from_tokens(
@@ -173,41 +256,30 @@ class Model:
 
     def missing_bytes(self) -> list[int]:
         """The byte values of 0 to 255 that are no token, ascending: text that holds one cannot be encoded."""
-        ends = self.token_ends.astype(np.int64)
-        single = np.flatnonzero(np.diff(ends, prepend=0) == 1)
-        present = np.frombuffer(self.token_bytes, dtype=np.uint8)[ends[single] - 1]
-        return sorted(set(range(256)).difference(present.tolist()))
+        return self.columns.missing_bytes()
 
     def tokens(self) -> dict[int, bytes]:
         """The ordinary tokens as a map id -> bytes, ids ascending."""
-        starts = [0, *self.token_ends.tolist()]
-        blob = self.token_bytes
-        return {
-            token_id: blob[start:end]
-            for token_id, start, end in zip(self.token_ids.tolist(), starts, starts[1:], strict=False)
-        }
+        return self.columns.tokens()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented
-        return (
-            self.rule == other.rule
-            and self.ignore_merges == other.ignore_merges
-            and self.special_tokens == other.special_tokens
-            and self.pattern == other.pattern
-            and self.decode_errors == other.decode_errors
-            and self.plain_specials == other.plain_specials
-            and self.post_processor == other.post_processor
-            and self.tokenizer_config == other.tokenizer_config
-            and self.normalizer == other.normalizer
-            and self.token_bytes == other.token_bytes
-            and np.array_equal(self.token_ids, other.token_ids)
-            and np.array_equal(self.token_ends, other.token_ends)
-            and np.array_equal(self.merges, other.merges)
-        )
+        names = (name for name in self.__slots__ if name != "columns")
+        return all(getattr(self, name) == getattr(other, name) for name in names) and self.columns.equals(other.columns)
 
     def __hash__(self) -> int:
-        return hash((self.token_bytes, self.pattern, self.decode_errors, self.rule, len(self.merges)))
+        return hash((self.token_bytes, self.pattern, self.decode_errors, self.rule, self.columns.n_merges))
+
+    def __repr__(self) -> str:
+        return f"Model({self.columns.n_tokens} tokens, {self.columns.n_merges} merges, rule={self.rule!r})"
+
+
+_COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule")
+
+
+def _unpickled(fields: dict[str, Any]) -> Model:
+    return Model(**fields)
 
 
 def canonical_json(value: Any) -> str:
@@ -272,14 +344,11 @@ def _reencoded(name: str, text: Any) -> str:
 
 
 def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.NDArray[Any]:
-    """`value` as a read-only array that nobody else can write to; TypeError unless it has the type and dimensions."""
+    """`value` as an array without gaps; TypeError unless it has the type and dimensions."""
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != n_dims:
         found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"{name} must be an array of {dtype.__name__} with {n_dims} dimensions, not {found}")
-    if value.flags.writeable or not value.flags.c_contiguous or value.base is not None:
-        value = np.array(value, order="C")
-        value.flags.writeable = False
-    return cast(npt.NDArray[Any], value)
+    return np.ascontiguousarray(value)
 
 
 def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:

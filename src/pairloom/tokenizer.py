@@ -6,7 +6,6 @@ encoder built from it.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -100,11 +99,7 @@ class Tokenizer:
         self._lengths: npt.NDArray[np.int64] | None = None
         self._policies: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
         self._core = _core.Encoder(
-            token_ids=model.token_ids,
-            token_bytes=model.token_bytes,
-            token_ends=model.token_ends,
-            merges=model.merges,
-            ranks=model.rule == "ranks",
+            columns=model.columns,
             ignore_merges=model.ignore_merges,
             special_tokens=dict(model.special_tokens),
             pattern=model.pattern,
@@ -801,9 +796,7 @@ class Tokenizer:
 
     def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Tokenizer:
         """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
-        return Tokenizer.from_model(
-            dataclasses.replace(self._model, normalizer=checked_normalizer(normalizer)), self._config
-        )
+        return Tokenizer.from_model(self._model.replaced(normalizer=checked_normalizer(normalizer)), self._config)
 
     @property
     def decode_errors(self) -> DecodeErrors:
@@ -891,7 +884,7 @@ class Tokenizer:
             text = canonical_json(kept) if kept else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"the settings must be what JSON can hold: {error}") from None
-        return Tokenizer.from_model(dataclasses.replace(self._model, tokenizer_config=text), self._config)
+        return Tokenizer.from_model(self._model.replaced(tokenizer_config=text), self._config)
 
     def _named_id(self, name: str) -> int | None:
         literal = literal_of(self.tokenizer_config.get(name))
@@ -936,7 +929,7 @@ class Tokenizer:
 
     def without_post_processor(self) -> Tokenizer:
         """The same tokenizer without the post-processor, for formats that cannot store it."""
-        return Tokenizer.from_model(dataclasses.replace(self._model, post_processor=None), self._config)
+        return Tokenizer.from_model(self._model.replaced(post_processor=None), self._config)
 
     def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Tokenizer:
         """The tokenizer that training to the smaller `vocab_size` would have given.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,4 +183,4 @@ def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
             raise ValueError(f"special token {shown(text)} exists already, with id {model.special_tokens[text]}")
         if token_id in taken and taken[token_id] != text.encode():
             raise ValueError(f"id {token_id} for special token {shown(text)} is taken by {shown(taken[token_id])}")
-    return replace(model, special_tokens={**model.special_tokens, **added})
+    return model.replaced(special_tokens={**model.special_tokens, **added})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2
@@ -21,7 +20,7 @@ def trained(pairs: list[tuple[int, int]], **fields: object) -> Model:
     model = Model.from_tokens(
         tokens, rows, special_tokens={ENDOFTEXT: len(tokens)}, pattern=GPT2, decode_errors="strict"
     )
-    return replace(model, **fields)  # type: ignore[arg-type]
+    return model.replaced(**fields)
 
 
 def random_model(seed: int) -> Model:

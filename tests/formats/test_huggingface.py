@@ -6,7 +6,6 @@ import json
 import pickle
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -372,7 +371,7 @@ def test_a_post_processor_that_is_no_object_is_refused() -> None:
 
 
 def test_truncation_with_a_post_processor_whose_ids_would_move_is_refused() -> None:
-    tokenizer = Tokenizer.from_model(replace(MODEL, post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
+    tokenizer = Tokenizer.from_model(MODEL.replaced(post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
     with pytest.raises(ValueError, match=r"without_post_processor\(\)"):
         tokenizer.truncate_vocab(257, specials_counted=False)
     assert tokenizer.without_post_processor().truncate_vocab(257, specials_counted=False).n_vocab == 258

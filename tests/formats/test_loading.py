@@ -7,7 +7,6 @@ import os
 import pickle
 import threading
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,25 +128,24 @@ PLAIN = Model.from_tokens(BYTES, [(97, 98, 256), (32, 256, 257)], pattern=GPT2, 
 TEMPLATE = canonical_json({"cls": ["<s>", 300], "sep": ["<s>", 300], "type": "BertProcessing"})
 MODELS: dict[str, Model] = {
     "nothing": PLAIN,
-    "special tokens": replace(PLAIN, special_tokens={"<t>": 301, "<s>": 300}),
-    "a special token with a space": replace(PLAIN, special_tokens={"a é": 300}),
-    "a special token that merging makes": replace(PLAIN, special_tokens={"ab": 256}),
-    "a special token of a token's bytes": replace(PLAIN, special_tokens={"ab": 300}),
-    "special tokens of two kinds": replace(
-        PLAIN, special_tokens={"<s>": 300, "<t>": 301}, plain_specials=frozenset({"<s>"})
+    "special tokens": PLAIN.replaced(special_tokens={"<t>": 301, "<s>": 300}),
+    "a special token with a space": PLAIN.replaced(special_tokens={"a é": 300}),
+    "a special token that merging makes": PLAIN.replaced(special_tokens={"ab": 256}),
+    "a special token of a token's bytes": PLAIN.replaced(special_tokens={"ab": 300}),
+    "special tokens of two kinds": PLAIN.replaced(
+        special_tokens={"<s>": 300, "<t>": 301}, plain_specials=frozenset({"<s>"})
     ),
-    "strict": replace(PLAIN, decode_errors="strict"),
-    "ignore": replace(PLAIN, decode_errors="ignore"),
-    "a pattern": replace(PLAIN, pattern=r"\S+|\s+"),
-    "patterns in turn": replace(PLAIN, pattern=(r"\p{N}", GPT2)),
+    "strict": PLAIN.replaced(decode_errors="strict"),
+    "ignore": PLAIN.replaced(decode_errors="ignore"),
+    "a pattern": PLAIN.replaced(pattern=r"\S+|\s+"),
+    "patterns in turn": PLAIN.replaced(pattern=(r"\p{N}", GPT2)),
     "ranks": Model.from_tokens(
         {**BYTES, 258: b"xyz"}, rule="ranks", ignore_merges=True, pattern=GPT2, decode_errors="replace"
     ),
-    "whole pretokens first": replace(
-        Model.from_tokens({**BYTES, 258: b"xyz"}, PLAIN.merges, pattern=GPT2, decode_errors="replace"),
-        ignore_merges=True,
+    "whole pretokens first": Model.from_tokens(
+        {**BYTES, 258: b"xyz"}, PLAIN.merges, ignore_merges=True, pattern=GPT2, decode_errors="replace"
     ),
-    "a post-processor": replace(PLAIN, special_tokens={"<s>": 300}, post_processor=TEMPLATE),
+    "a post-processor": PLAIN.replaced(special_tokens={"<s>": 300}, post_processor=TEMPLATE),
     "missing bytes": Model.from_tokens(
         {i: token for i, token in BYTES.items() if i != 200}, PLAIN.merges, pattern=GPT2, decode_errors="replace"
     ),
@@ -183,7 +181,7 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
     assert ("HuggingFace does not call ['<s>'] special" in told) == (
         again.model.plain_specials != tokenizer.model.plain_specials
     )
-    kept = replace(again.model, decode_errors=tokenizer.decode_errors, plain_specials=tokenizer.model.plain_specials)
+    kept = again.model.replaced(decode_errors=tokenizer.decode_errors, plain_specials=tokenizer.model.plain_specials)
     # Looking whole pretokens up has two forms that encode alike; files of ranks know one of them.
     assert formats.ranks.one_form(kept) == formats.ranks.one_form(tokenizer.model)
     assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
@@ -335,7 +333,7 @@ def test_a_hostile_pattern_is_refused_in_a_short_message(
     pattern: Any, expected: str, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.json"
-    formats.save(replace(tokenizer.model, pattern=pattern), path)
+    formats.save(tokenizer.model.replaced(pattern=pattern), path)
     with pytest.raises(PatternError, match=expected) as caught:
         Tokenizer.load(path)
     assert len(str(caught.value)) < 1000 and str(path) in str(caught.value)
@@ -353,8 +351,8 @@ def test_a_long_special_token_is_quoted_in_part(tokenizer: Tokenizer) -> None:
 
 def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    formats.save(replace(tokenizer.model, pattern="(a"), path)
+    formats.save(tokenizer.model.replaced(pattern="(a"), path)
     with pytest.raises(PatternError, match=rf"^{path}: pattern "):
         Tokenizer.load(path)
     with pytest.raises(PatternError, match=r"^pattern "):
-        Tokenizer.from_model(replace(tokenizer.model, pattern="(a"))
+        Tokenizer.from_model(tokenizer.model.replaced(pattern="(a"))

@@ -7,7 +7,9 @@
 use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
-use crate::vocabulary::MAX_IDS;
+use crate::memory::{TryReserve, copied};
+use crate::model_file::ModelColumns;
+use crate::vocabulary::{MAX_IDS, rank_merges};
 
 /// The columns of a model, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +28,113 @@ pub struct Columns<'a> {
     pub specials: &'a [(String, u32)],
 }
 
+/// The tokens and merges of a model, owned; what [`Columns::check`] promises of them holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CheckedColumns {
+    ids: Vec<u32>,
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+    merges: Vec<[u32; 3]>,
+    ranks: bool,
+}
+
+impl CheckedColumns {
+    /// Checks the columns, see [`Columns`].
+    pub fn new(
+        ids: Vec<u32>,
+        bytes: Vec<u8>,
+        ends: Vec<u64>,
+        merges: Vec<[u32; 3]>,
+        ranks: bool,
+    ) -> Result<Self> {
+        let columns = CheckedColumns { ids, bytes, ends, merges, ranks };
+        columns.borrowed(&[]).check()?;
+        Ok(columns)
+    }
+
+    /// The columns that the reader of the native file has checked.
+    pub fn of_file(read: &mut ModelColumns) -> Result<Self> {
+        let mut merges = Vec::with_room(read.merges.len() / 3, "merges")?;
+        merges.extend_from_slice(read.merges.as_chunks().0);
+        Ok(CheckedColumns {
+            ids: std::mem::take(&mut read.token_ids),
+            bytes: std::mem::take(&mut read.token_bytes),
+            ends: std::mem::take(&mut read.token_ends),
+            merges,
+            ranks: read.ranks,
+        })
+    }
+
+    /// The columns with these special tokens.
+    pub fn borrowed<'a>(&'a self, specials: &'a [(String, u32)]) -> Columns<'a> {
+        let CheckedColumns { ids, bytes, ends, merges, ranks } = self;
+        Columns { ids, bytes, ends, merges, ranks: *ranks, specials }
+    }
+
+    /// The columns that stand for all which encode every text as these do when whole pretokens are looked up first;
+    /// `None` if these are the only ones, since their pairs are not those of their ranks.
+    ///
+    /// They are pairs where every token of several bytes can be made by merging (no lookup is needed then), else ranks.
+    pub fn one_form(&self) -> Result<Option<CheckedColumns>> {
+        let found = rank_merges::pairs(&self.bytes, &self.ends)?;
+        let mut needed = found.rows;
+        for token in needed.as_flattened_mut() {
+            *token = self.ids[*token as usize];
+        }
+        if !self.ranks {
+            // The pairs must be in the order of the ids that they make, and hold each token's one pair. Further pairs of the
+            // same token, which other tools write, never stand side by side.
+            let ascend = self.merges.windows(2).all(|two| two[0][2] <= two[1][2]);
+            if !ascend || !found.nameless.is_empty() || !self.has_merges(&needed)? {
+                return Ok(None);
+            }
+        }
+        let ranks = !found.unreachable.is_empty() || !found.nameless.is_empty();
+        if ranks {
+            needed = Vec::new();
+        }
+        Ok(Some(CheckedColumns {
+            ids: copied(&self.ids, WHAT)?,
+            bytes: copied(&self.bytes, WHAT)?,
+            ends: copied(&self.ends, WHAT)?,
+            merges: needed,
+            ranks,
+        }))
+    }
+
+    /// Whether all of `needed` are among the merges.
+    fn has_merges(&self, needed: &[[u32; 3]]) -> Result<bool> {
+        if self.merges == needed {
+            return Ok(true);
+        }
+        let mut given: HashSet<&[u32; 3]> = HashSet::new();
+        given.try_reserve(self.merges.len()).map_err(Error::out_of_memory(WHAT))?;
+        given.extend(&self.merges);
+        Ok(needed.iter().all(|merge| given.contains(merge)))
+    }
+}
+
+/// What is allocated, in the message of [`Error::OutOfMemory`].
+const WHAT: &str = "the columns of a model";
+
 impl<'a> Columns<'a> {
+    /// All tokens: id and bytes, ids ascending.
+    pub fn tokens(&self) -> impl ExactSizeIterator<Item = (u32, &'a [u8])> {
+        let columns = *self;
+        columns.ids.iter().enumerate().map(move |(index, &id)| (id, columns.token(index)))
+    }
+
+    /// The byte values that are no token, ascending.
+    pub fn missing_bytes(&self) -> Vec<u8> {
+        let mut is_token = [false; 256];
+        for (_, token) in self.tokens() {
+            if let &[byte] = token {
+                is_token[usize::from(byte)] = true;
+            }
+        }
+        (0..=255).filter(|&byte| !is_token[usize::from(byte)]).collect()
+    }
+
     /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both parts
     /// and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is listed
     /// twice; special tokens are not empty, distinct in text and in id, and one that has the id of a token has its bytes.
@@ -119,7 +227,8 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    fn check_specials(&self) -> Result<()> {
+    /// Fails unless special tokens are as [`check`](Self::check) says.
+    pub fn check_specials(&self) -> Result<()> {
         const WHAT: &str = "the check of special tokens";
         let (mut texts, mut ids) = (HashSet::new(), HashSet::new());
         texts.try_reserve(self.specials.len()).map_err(Error::out_of_memory(WHAT))?;

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::ptr;
+use std::sync::Arc;
 
 use numpy::npyffi::{self, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, npy_intp};
 use numpy::{Element, PyArray1, PyArray2, PyArrayDescrMethods};
@@ -49,7 +50,10 @@ items!(U16 u16, U32 u32, U64 u64, I64 i64);
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
     // SAFETY: the owner takes the vector, whose heap memory holds `n` initialised items and does not move with it.
-    unsafe { Ok(array_of::<T>(py, data, &mut [n as npy_intp], T::memory(items))?.cast_into_unchecked()) }
+    unsafe {
+        Ok(array_of::<T>(py, data, &mut [n as npy_intp], T::memory(items), NPY_ARRAY_WRITEABLE)?
+            .cast_into_unchecked())
+    }
 }
 
 /// An array [n, n_columns] of consecutive rows.
@@ -62,7 +66,7 @@ pub fn rows<T: Item>(
     // SAFETY: as in `array`; n * n_columns is at most the number of items.
     unsafe {
         let shape = &mut [n as npy_intp, n_columns as npy_intp];
-        Ok(array_of::<T>(py, data, shape, T::memory(items))?.cast_into_unchecked())
+        Ok(array_of::<T>(py, data, shape, T::memory(items), NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
     }
 }
 
@@ -71,10 +75,30 @@ pub fn lent<I: Id + Item>(py: Python<'_>, mut ids: Buffer<Vec<I>>) -> PyResult<B
     let (data, n) = (ids.as_mut_ptr(), ids.len());
     let memory = Memory::Other(Box::new(ids));
     // SAFETY: as in `array`; the buffer owns the vector and does not touch it before it is dropped.
-    unsafe { Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory)?.cast_into_unchecked()) }
+    unsafe {
+        Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory, NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
+    }
 }
 
-/// An array of the given shape with the memory `data`.
+/// A read-only array of the items of something shared; its shape is [n], or [n, `n_columns`] of consecutive rows.
+pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
+    py: Python<'py>,
+    owner: &Arc<O>,
+    items: impl FnOnce(&O) -> &[T],
+    n_columns: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let items = items(owner);
+    let (data, n) = (items.as_ptr(), items.len() as npy_intp);
+    let columns = n_columns.unwrap_or(1).max(1) as npy_intp;
+    let mut shape = [n / columns, columns];
+    let n_dims = if n_columns.is_some() { 2 } else { 1 };
+    let memory = Memory::Other(Box::new(Arc::clone(owner)));
+    // SAFETY: the owner holds `n` initialised items at `data`, cannot change while it is shared, and lives as long as the
+    // array, which is not writeable.
+    unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], memory, 0) }
+}
+
+/// An array of the given shape with the memory `data`; `flags` of NumPy say whether it is writeable.
 ///
 /// # Safety
 /// `memory` owns the initialised items at `data`, at least as many as the shape has; it does not move or touch them, and
@@ -84,6 +108,7 @@ unsafe fn array_of<'py, T: Item>(
     data: *mut T,
     shape: &mut [npy_intp],
     memory: Memory,
+    flags: i32,
 ) -> PyResult<Bound<'py, PyAny>> {
     let owner = Bound::new(py, Owner(memory))?;
     // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over the
@@ -98,7 +123,7 @@ unsafe fn array_of<'py, T: Item>(
             shape.as_mut_ptr(),
             ptr::null_mut(),
             data.cast(),
-            NPY_ARRAY_WRITEABLE,
+            flags,
             ptr::null_mut(),
         );
         let new = Bound::from_owned_ptr_or_err(py, new)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::PyArray1;
 use pairloom_core::decoder::{self, DecodeErrors, Decoder};
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy, Specials};
 use pairloom_core::ids::Id;
@@ -21,6 +21,7 @@ use crate::errors::{exception, type_name};
 use crate::exclusive::Exclusive;
 use crate::ids::{Ids, Location, id};
 use crate::lists::{CachedInts, RoomAhead, UntrackedLists};
+use crate::model::ModelColumns;
 use crate::monitor::PyMonitor;
 use crate::objects::{self, list_of};
 use crate::pretokens::{Pattern, steps_named};
@@ -154,17 +155,12 @@ impl Encoder {
 impl Encoder {
     #[new]
     #[pyo3(signature = (
-        *, token_ids, token_bytes, token_ends, merges, ranks, ignore_merges, special_tokens, pattern, decode_errors,
-        normalizer = Vec::new(), cache_bytes = None
+        *, columns, ignore_merges, special_tokens, pattern, decode_errors, normalizer = Vec::new(), cache_bytes = None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        token_ids: PyReadonlyArray1<'_, u32>,
-        token_bytes: &[u8],
-        token_ends: PyReadonlyArray1<'_, u64>,
-        merges: PyReadonlyArray2<'_, u32>,
-        ranks: bool,
+        columns: &ModelColumns,
         ignore_merges: bool,
         special_tokens: &Bound<'_, PyDict>,
         pattern: Pattern,
@@ -174,7 +170,8 @@ impl Encoder {
     ) -> PyResult<Self> {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
         let specials = specials.collect::<PyResult<Vec<(String, u32)>>>()?;
-        let (ids, ends, merges) = (token_ids.as_slice()?, token_ends.as_slice()?, merges.as_slice()?);
+        let shared = columns.shared();
+        let columns = shared.borrowed(&[]);
         let pretokenizer = pattern.compile_with(py, steps_named(py, &normalizer)?)?;
         let errors = errors_named(decode_errors)?;
         let options = EncoderOptions {
@@ -182,11 +179,11 @@ impl Encoder {
             ..EncoderOptions::default()
         };
         let built = py.detach(|| {
-            let tokens = Tokens::from_columns(ids, token_bytes, ends)?;
-            let vocabulary = if ranks {
+            let tokens = Tokens::from_columns(columns.ids, columns.bytes, columns.ends)?;
+            let vocabulary = if columns.ranks {
                 Vocabulary::from_ranks(tokens)?
             } else {
-                let merges = copied(merges.as_chunks::<3>().0, "merges")?;
+                let merges = copied(columns.merges, "merges")?;
                 Vocabulary::from_merges(tokens, merges, ignore_merges)?
             };
             let specials = SpecialTokens::new(specials)?;

@@ -11,6 +11,7 @@ mod errors;
 mod exclusive;
 mod ids;
 mod lists;
+mod model;
 mod model_file;
 mod monitor;
 mod objects;
@@ -50,6 +51,7 @@ assert_alignment!(
     corpus::JsonLines,
     corpus::PlainText,
     corpus::ByteLimit,
+    model::ModelColumns,
 );
 
 #[pymodule(gil_used = false)]
@@ -65,7 +67,9 @@ mod _core {
     #[pymodule_export]
     use super::encoder::{DecodeStream, Encoder, SpecialPolicy, StreamEncoder};
     #[pymodule_export]
-    use super::model_file::{check_model, find_overlap, pairs_of_ranks, read_model};
+    use super::model::ModelColumns;
+    #[pymodule_export]
+    use super::model_file::{find_overlap, pairs_of_ranks, read_model};
     #[pymodule_export]
     use super::pretokens::{is_scanned, pretokenize};
     #[pymodule_export]

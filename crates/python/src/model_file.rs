@@ -1,7 +1,7 @@
-//! Bindings of `pairloom_core::model_file`, `model`, `special::first_overlap` and `vocabulary::rank_merges`.
+//! Bindings of `pairloom_core::model_file`, `special::first_overlap` and `vocabulary::rank_merges`.
 
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
-use pairloom_core::model::Columns;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
+use pairloom_core::model::CheckedColumns;
 use pairloom_core::model_file::{self, DecodeErrors, PatternText};
 use pairloom_core::special::first_overlap;
 use pairloom_core::vocabulary::rank_merges;
@@ -10,9 +10,9 @@ use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
 
 use crate::arrays::{array, rows};
 use crate::errors::exception;
-use crate::objects;
+use crate::model::ModelColumns;
 
-/// The columns of `pairloom.model.Model`, by name; `legacy` accepts schema 1 as earlier builds wrote it.
+/// The fields of `pairloom.model.Model`, by name, tokens and merges as "columns"; `legacy` accepts schema 1 as earlier builds wrote it.
 #[pyfunction]
 pub fn read_model<'py>(
     py: Python<'py>,
@@ -20,17 +20,17 @@ pub fn read_model<'py>(
     name: &str,
     legacy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| model_file::read(data, name, legacy)).map_err(|error| exception(py, error))?;
+    let read = py.detach(|| {
+        let mut read = model_file::read(data, name, legacy)?;
+        Ok((CheckedColumns::of_file(&mut read)?, read))
+    });
+    let (checked, read) = read.map_err(|error| exception(py, error))?;
     let specials = PyDict::new(py);
     for (text, id) in read.special_tokens {
         specials.set_item(text, id)?;
     }
     let columns = PyDict::new(py);
-    columns.set_item("token_ids", array(py, read.token_ids)?)?;
-    columns.set_item("token_bytes", objects::bytes(py, &read.token_bytes)?)?;
-    columns.set_item("token_ends", array(py, read.token_ends)?)?;
-    columns.set_item("merges", rows(py, read.merges, 3)?)?;
-    columns.set_item("rule", if read.ranks { "ranks" } else { "pairs" })?;
+    columns.set_item("columns", ModelColumns::new_of(checked))?;
     columns.set_item("ignore_merges", read.ignore_merges)?;
     columns.set_item("special_tokens", specials)?;
     columns.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
@@ -48,23 +48,6 @@ pub fn read_model<'py>(
     columns.set_item("tokenizer_config", read.tokenizer_config)?;
     columns.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
     Ok(columns)
-}
-
-/// Raises ValueError unless the columns are a valid tokenizer.
-#[pyfunction]
-pub fn check_model(
-    py: Python<'_>,
-    token_ids: PyReadonlyArray1<'_, u32>,
-    token_bytes: &[u8],
-    token_ends: PyReadonlyArray1<'_, u64>,
-    merges: PyReadonlyArray2<'_, u32>,
-    ranks: bool,
-    special_tokens: Vec<(String, u32)>,
-) -> PyResult<()> {
-    let (merges, _) = merges.as_slice()?.as_chunks::<3>();
-    let (ids, ends, specials) = (token_ids.as_slice()?, token_ends.as_slice()?, special_tokens.as_slice());
-    let columns = Columns { ids, bytes: token_bytes, ends, merges, ranks, specials };
-    py.detach(|| columns.check()).map_err(|error| exception(py, error))
 }
 
 /// The index of the first of `second` that contains one of `first` or has a proper suffix that is a prefix of one.

@@ -26,9 +26,9 @@ def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Mode
     legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it. Raises
     MissingKeyError for a missing key, FormatError for every other defect.
     """
-    columns = _core.read_model(data, name, legacy)
+    fields = _core.read_model(data, name, legacy)
     with model_of(name):
-        return Model(**columns)
+        return Model.from_columns(**fields)
 
 
 def write(model: Model) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +96,15 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 f" {model.special_tokens[literal]}; do the files belong together?"
             )
     if incomplete:
-        model = replace(model, plain_specials=plain)
+        model = model.replaced(plain_specials=plain)
     try:
         if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:
             model = with_special_tokens(model, added)
-            model = replace(model, plain_specials=model.plain_specials | (plain & added.keys()))
+            model = model.replaced(plain_specials=model.plain_specials | (plain & added.keys()))
         if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
             model = with_special_tokens(model, lacking)
         kept = {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
-        return replace(model, tokenizer_config=canonical_json(kept) if kept else None)
+        return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
         raise FormatError(f"{name}: {error}; the special tokens are those of {CONFIG_NAME}") from None
 

@@ -9,7 +9,6 @@ Such a vocabulary becomes a Model with rule "pairs" in every format, so that equ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -64,12 +63,10 @@ def one_form(model: Model) -> Model:
     That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not look
     whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
     """
-    if not model.ignore_merges or (model.rule == "pairs" and _why_not_ranks(model)):
+    columns = model.columns.one_form() if model.ignore_merges else None
+    if columns is None:
         return model
-    rows, unreachable, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-    if len(unreachable) or len(nameless):
-        return replace(model, rule="ranks", merges=np.empty((0, 3), dtype=np.uint32))
-    return replace(model, rule="pairs", ignore_merges=False, merges=model.token_ids[rows])
+    return model.replaced(columns=columns, ignore_merges=columns.ranks)
 
 
 def write(model: Model) -> dict[bytes, int]:

@@ -69,14 +69,23 @@ impl Tokens {
     /// Tokens from columns of this shape; [`Error::Model`] if they are inconsistent.
     pub fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
         let mut tokens = Tokens::with_capacity(ids.len(), bytes.len())?;
+        tokens.ids.extend_from_slice(ids);
+        tokens.bytes.extend_from_slice(bytes);
         let mut start = 0;
         for (&id, &end) in ids.iter().zip(ends) {
-            let token = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
-            let Some(token) = token else {
+            let end = usize::try_from(end).ok().filter(|end| (start..=bytes.len()).contains(end));
+            let Some(end) = end else {
                 return Err(Error::Model(format!("the bytes of token {id} are not where its end says")));
             };
-            tokens.push(id, token)?;
-            start += token.len();
+            tokens.ends.push(end);
+            start = end;
+        }
+        if tokens.ends.len() != ids.len() {
+            return Err(Error::Model(format!(
+                "there are {} ids and {} ends of tokens",
+                ids.len(),
+                ends.len()
+            )));
         }
         Ok(tokens)
     }

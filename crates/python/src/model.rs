@@ -1,0 +1,136 @@
+//! Bindings of `pairloom_core::model`.
+
+use std::sync::Arc;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pairloom_core::memory::copied;
+use pairloom_core::model::CheckedColumns;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::shared;
+use crate::errors::exception;
+use crate::objects;
+
+/// The tokens and merges of a model, checked. What Python asks for is made once.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct ModelColumns {
+    columns: Arc<CheckedColumns>,
+    bytes: PyOnceLock<Py<PyBytes>>,
+    /// Token ids, ends of tokens and merges as arrays.
+    arrays: [PyOnceLock<Py<PyAny>>; 3],
+}
+
+impl ModelColumns {
+    pub(crate) fn new_of(columns: CheckedColumns) -> Self {
+        let arrays = [PyOnceLock::new(), PyOnceLock::new(), PyOnceLock::new()];
+        ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new(), arrays }
+    }
+
+    /// The core's columns.
+    pub(crate) fn shared(&self) -> &Arc<CheckedColumns> {
+        &self.columns
+    }
+}
+
+#[pymethods]
+impl ModelColumns {
+    #[new]
+    #[pyo3(signature = (*, token_ids, token_bytes, token_ends, merges, ranks))]
+    fn new(
+        py: Python<'_>,
+        token_ids: PyReadonlyArray1<'_, u32>,
+        token_bytes: &[u8],
+        token_ends: PyReadonlyArray1<'_, u64>,
+        merges: PyReadonlyArray2<'_, u32>,
+        ranks: bool,
+    ) -> PyResult<Self> {
+        let (ids, ends) = (token_ids.as_slice()?, token_ends.as_slice()?);
+        let (merges, _) = merges.as_slice()?.as_chunks::<3>();
+        const WHAT: &str = "the columns of a model";
+        let checked = py.detach(|| {
+            let bytes = copied(token_bytes, WHAT)?;
+            CheckedColumns::new(copied(ids, WHAT)?, bytes, copied(ends, WHAT)?, copied(merges, WHAT)?, ranks)
+        });
+        Ok(Self::new_of(checked.map_err(|error| exception(py, error))?))
+    }
+
+    #[getter]
+    fn token_ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.array(py, 0, None, |columns| columns.borrowed(&[]).ids)
+    }
+
+    #[getter]
+    fn token_bytes(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        let made = self.bytes.get_or_try_init(py, || {
+            Ok::<_, PyErr>(objects::bytes(py, self.columns.borrowed(&[]).bytes)?.unbind())
+        });
+        Ok(made?.clone_ref(py))
+    }
+
+    #[getter]
+    fn token_ends(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.array(py, 1, None, |columns| columns.borrowed(&[]).ends)
+    }
+
+    #[getter]
+    fn merges(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.array(py, 2, Some(3), |columns| columns.borrowed(&[]).merges.as_flattened())
+    }
+
+    #[getter]
+    fn n_tokens(&self) -> usize {
+        self.columns.borrowed(&[]).ids.len()
+    }
+
+    #[getter]
+    fn n_merges(&self) -> usize {
+        self.columns.borrowed(&[]).merges.len()
+    }
+
+    #[getter]
+    fn ranks(&self) -> bool {
+        self.columns.borrowed(&[]).ranks
+    }
+
+    fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tokens = PyDict::new(py);
+        for (id, token) in self.columns.borrowed(&[]).tokens() {
+            tokens.set_item(objects::int(py, id)?, objects::bytes(py, token)?)?;
+        }
+        Ok(tokens)
+    }
+
+    fn missing_bytes(&self) -> Vec<u32> {
+        self.columns.borrowed(&[]).missing_bytes().into_iter().map(u32::from).collect()
+    }
+
+    fn check_special_tokens(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<()> {
+        let columns = self.columns.borrowed(&special_tokens);
+        py.detach(|| columns.check_specials()).map_err(|error| exception(py, error))
+    }
+
+    fn one_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let found = py.detach(|| self.columns.one_form()).map_err(|error| exception(py, error))?;
+        Ok(found.map(Self::new_of))
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        self.columns == other.columns
+    }
+}
+
+impl ModelColumns {
+    fn array<T: crate::arrays::Item>(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        n_columns: Option<usize>,
+        items: impl Fn(&CheckedColumns) -> &[T],
+    ) -> PyResult<Py<PyAny>> {
+        let made = self.arrays[number]
+            .get_or_try_init(py, || Ok::<_, PyErr>(shared(py, &self.columns, items, n_columns)?.unbind()));
+        Ok(made?.clone_ref(py))
+    }
+}
