@@ -124,8 +124,11 @@ class Counter:
     def count_files(self, paths: list[str]) -> None:
         """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
 
-    def count_block(self, documents: Documents) -> None:
-        """Counts the documents of a block; an open one is joined with the next block."""
+    def count_block(self, documents: Documents, *, n_bytes_read: int = 0) -> None:
+        """Counts the documents of a block; an open one is joined with the next block.
+
+        n_bytes_read: what reading holds meanwhile, which counts towards `max_memory`.
+        """
 
     def finish(self) -> PretokenCounts:
         """The counts of all that was given."""

@@ -16,7 +16,7 @@ SHOTS = os.environ.get("PAIRLOOM_SCREENSHOTS")
 VIEWPORTS = {"desktop": (1280, 900), "phone": (390, 844)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="no browser for tests: playwright is not installed")
     with sync_api.sync_playwright() as playwright:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 _COUNT = """
@@ -31,7 +34,58 @@ except MemoryError:
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the system lacks glibc, whose allocator this is about")
+_COUNT_FILES = """
+import sys
+from pathlib import Path
+from pairloom import PretokenCounts
+
+small, large, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
+PretokenCounts.from_files([small], threads=2)
+before = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+Path("/proc/self/clear_refs").write_text("5")
+try:
+    PretokenCounts.from_files([large], threads=2, max_memory=limit)
+except MemoryError:
+    peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
+    print(peak - before)
+"""
+
+_GLIBC = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="the system lacks glibc, whose allocator this is about"
+)
+
+
+def _lines(n: int) -> list[str]:
+    """Lines of 100 random words of ten letters, nearly all different."""
+    letters = np.random.default_rng(1).integers(97, 113, (n, 100, 11), dtype=np.uint8)
+    letters[:, :, -1] = 32
+    return [line.tobytes().decode() for line in letters]
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress("\n".join(lines).encode(), 1))
+        return
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    parquet.write_table(pyarrow.table({"text": lines}), path)
+
+
+@_GLIBC
+@pytest.mark.parametrize(("suffix", "most"), [(".txt.gz", 1.2), (".parquet", 1.4)])
+def test_what_reading_holds_counts_too(tmp_path: Path, suffix: str, most: float) -> None:
+    # Without that it was 1.4 and 1.75 times the limit.
+    limit = 60_000_000
+    small, large = tmp_path / f"small{suffix}", tmp_path / f"large{suffix}"
+    lines = _lines(30_000)
+    _write(small, lines[:10])
+    _write(large, lines)
+    child = [sys.executable, "-c", _COUNT_FILES, str(small), str(large), str(limit)]
+    n_bytes = int(subprocess.run(child, capture_output=True, text=True, check=True, timeout=240).stdout)
+    assert limit // 2 < n_bytes < limit * most
+
+
+@_GLIBC
 @pytest.mark.parametrize("n_threads", [2, 4])
 def test_counting_takes_no_more_than_it_may(n_threads: int) -> None:
     limit = 180_000_000

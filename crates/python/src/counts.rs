@@ -221,10 +221,13 @@ impl Counter {
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_files(&paths, monitor))
     }
 
-    fn count_block(&self, py: Python<'_>, documents: &Documents) -> PyResult<()> {
+    #[pyo3(signature = (documents, *, n_bytes_read = 0))]
+    fn count_block(&self, py: Python<'_>, documents: &Documents, n_bytes_read: usize) -> PyResult<()> {
         let mut state = self.state.lock()?;
         let counter = state.open()?;
-        PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_block(&documents.inner, monitor))
+        PyMonitor::run(py, self.report.as_ref(), |monitor| {
+            counter.count_block(&documents.inner, n_bytes_read, monitor)
+        })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<PretokenCounts> {

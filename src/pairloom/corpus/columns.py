@@ -21,7 +21,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.errors import CorpusError
 
-__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
+__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "n_bytes_of_arrow", "open_parquet"]
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
@@ -41,6 +41,14 @@ class Rows(NamedTuple):
 
 def _pyarrow(module: str = "pyarrow") -> Any:
     return import_optional(module, "reading Parquet and Arrow")
+
+
+def n_bytes_of_arrow() -> int:
+    """How many bytes pyarrow holds, once what its allocator keeps is given back to the system."""
+    pool = _pyarrow().default_memory_pool()
+    pool.release_unused()
+    n_bytes: int = pool.bytes_allocated()
+    return n_bytes
 
 
 class RowsReader:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_str, check_texts, shown
 from pairloom._internal.warnings import warn
-from pairloom.corpus.columns import Rows, RowsReader
+from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.errors import CorpusError
@@ -191,7 +191,7 @@ class Corpus:
             open_text += block.documents.open_text()
 
     def read(self, start: Position | None = None, *, memory: int | None = None) -> Reading:
-        """One pass over the corpus from `start`; `memory` limits the window of each decompressor, in bytes."""
+        """One pass over the corpus from `start`; with `memory`, decoders take at most so many bytes and keep few spare."""
         return Reading(self, start or Position(), memory)
 
     def __repr__(self) -> str:
@@ -249,6 +249,7 @@ class Reading:
         self.messages: list[str] = []
         self.skipped_files: list[SkippedFile] = []
         self._n_text_bytes = start.n_bytes
+        self._n_decoder_bytes = 0
         self._blocks = self._read()
 
     def __iter__(self) -> Iterator[Block]:
@@ -264,6 +265,13 @@ class Reading:
     def close(self) -> None:
         """Closes open files."""
         self._blocks.close()
+
+    def n_bytes_held(self, block: Block) -> int:
+        """About how many bytes reading holds while `block` is at work.
+
+        Two more blocks of its size are on their way (`ReadAhead`), beside what the decoder has.
+        """
+        return 3 * block.documents.n_bytes + self._n_decoder_bytes
 
     def warn(self) -> None:
         """Warns when records or files were left out."""
@@ -383,6 +391,8 @@ class Reading:
         try:
             for piece in pieces_of(file, compression, source.name, memory=self._memory):
                 documents = reader.push(piece)
+                # The piece, and the parts that it was joined from.
+                self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
                 self._note(reader, before)
                 yield documents, _told(file, source)
             documents = reader.finish()
@@ -414,6 +424,8 @@ class Reading:
                 file = whole
             rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
             for documents, done in self._noted(source.name, rows):
+                if self._memory is not None:
+                    self._n_decoder_bytes = n_bytes_of_arrow()
                 yield documents, int(done * (source.n_bytes or 0))
 
     def _rows_reader(self, name: str) -> RowsReader:

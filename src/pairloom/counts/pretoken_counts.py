@@ -177,13 +177,13 @@ class PretokenCounts:
                 counter.count_files(corpus.names)
                 return cls(counter.finish(), metadata)._warned()
             counter = _counter(metadata, "strict", threads, max_memory, None)
-            reading = corpus.read()
+            reading = corpus.read(memory=max_memory)
             done = 0
             if report is not None:
                 report("count", 0, reading.total)
             with ReadAhead(reading) as blocks:
                 for block in blocks:
-                    counter.count_block(block.documents)
+                    counter.count_block(block.documents, n_bytes_read=reading.n_bytes_held(block))
                     done = block.done
                     if report is not None:
                         report("count", done, max(reading.total, done))

@@ -233,7 +233,7 @@ fn count(
     };
     let mut counter = BlockCounter::new(options).unwrap();
     for block in blocks {
-        counter.count_block(block, &Silent).unwrap();
+        counter.count_block(block, 0, &Silent).unwrap();
     }
     counter.finish().unwrap()
 }
@@ -403,7 +403,8 @@ fn counting_a_pretoken_longer_than_max_memory_fails() {
     };
     let mut counter = BlockCounter::new(options).unwrap();
     let block = Documents { text: "a".repeat(1 << 20).into(), ends: vec![] };
-    let refused = (0..20).find_map(|n_blocks| Some((n_blocks, counter.count_block(&block, &Silent).err()?)));
+    let refused =
+        (0..20).find_map(|n_blocks| Some((n_blocks, counter.count_block(&block, 0, &Silent).err()?)));
     let (n_blocks, error) = refused.expect("the pretoken is longer than the limit");
     assert!(matches!(error, Error::MemoryLimit { limit: 8_000_000, .. }), "{error}");
     assert!((2..=8).contains(&n_blocks), "refused after {n_blocks} blocks");

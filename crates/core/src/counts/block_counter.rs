@@ -51,10 +51,16 @@ impl BlockCounter {
         self.counter.add_totals(n_bytes, n_documents, n_special_literals);
     }
 
-    /// Counts the documents of a block, except for text at its end that is not final.
-    pub fn count_block(&mut self, documents: &Documents, monitor: &dyn Monitor) -> Result<()> {
-        // Text that is kept for the next block counts towards `max_memory`.
-        let n_held = self.parts.n_kept();
+    /// Counts the documents of a block, except for text at its end that is not final. Meanwhile whoever reads them holds
+    /// `n_bytes_read` bytes.
+    pub fn count_block(
+        &mut self,
+        documents: &Documents,
+        n_bytes_read: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        // Both count towards `max_memory`, and so does text that is kept for the next block.
+        let n_held = self.parts.n_kept().saturating_add(n_bytes_read);
         self.counter.hold(n_held)?;
         let counter = &mut self.counter;
         let done = self.parts.with(documents, |texts| counter.count_texts(&texts.texts, monitor));

@@ -90,7 +90,7 @@ impl Counter {
 
     /// Takes `n_bytes` of text that the caller keeps from the budget of `max_memory`, until they are released.
     pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
-        let held = self.table.budget.take(n_bytes, "the text of a pretoken that goes on");
+        let held = self.table.budget.take(n_bytes, "text that is read or kept");
         self.has_failed |= held.is_err();
         held
     }
