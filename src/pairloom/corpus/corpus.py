@@ -191,7 +191,7 @@ class Corpus:
             open_text += block.documents.open_text()
 
     def read(self, start: Position | None = None, *, memory: int | None = None) -> Reading:
-        """One pass over the corpus from `start`; with `memory`, decoders take at most so many bytes and keep few spare."""
+        """One pass over the corpus from `start`; with `memory`, decoders take at most so many bytes, and keep few."""
         return Reading(self, start or Position(), memory)
 
     def __repr__(self) -> str:
