@@ -13,6 +13,7 @@ import pytest
 from pairloom import Corpus, PretokenCounts, Tokenizer
 from pairloom.corpus import compression
 from pairloom.errors import CorpusError
+from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 
 
@@ -73,6 +74,102 @@ def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
     rows = [{"text": text, "id": n} for n, text in enumerate(DOCUMENTS)]
     pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(rows))), "doc": rows}), tmp_path / "n.parquet")
     assert list(Corpus(tmp_path / "n.parquet", text_field="doc.text")) == DOCUMENTS
+
+
+CHATS = [
+    [{"role": "user", "content": "Hi, é"}, {"role": "assistant", "content": ""}],
+    [],
+    [{"role": "user", "content": "東京\n"}],
+]
+CONTENTS = ["Hi, é", "", "東京\n"]
+
+
+def _write_columns(folder: Path, columns: dict[str, Any]) -> list[Path]:
+    """The same table as Parquet, as an Arrow file and as an Arrow stream."""
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+    table = pyarrow.table(columns)
+    pyarrow.parquet.write_table(table, folder / "l.parquet", row_group_size=2)
+    for name, new in (("file.arrow", ipc.new_file), ("stream.arrow", ipc.new_stream)):
+        with new(str(folder / name), table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
+    return [folder / "l.parquet", folder / "file.arrow", folder / "stream.arrow"]
+
+
+def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    lists = [["a", "b"], [], ["c"]]
+    columns: dict[str, Any] = {
+        "id": [1, 2, 3],
+        "messages": CHATS,
+        "texts": lists,
+        "large": pyarrow.array(lists, pyarrow.large_list(pyarrow.large_string())),
+        "bytes": pyarrow.array([[b"a", b"b"], [], [b"c"]]),
+        "deep": [[["a"], []], [], [["b", "c"]]],
+        "in": [{"messages": chat} for chat in CHATS],
+    }
+    (tmp_path / "l.jsonl").write_text(
+        "".join(
+            json.dumps({name: columns[name][row] for name in ("messages", "texts", "deep", "in")}) + "\n"
+            for row in range(3)
+        )
+    )
+    for path in [*_write_columns(tmp_path, columns), tmp_path / "l.jsonl"]:
+        assert list(Corpus(path, text_field="messages[].content")) == CONTENTS, path
+        assert list(Corpus(path, text_field="in.messages[].content")) == CONTENTS, path
+        assert list(Corpus(path, text_field="texts[]")) == ["a", "b", "c"], path
+        assert list(Corpus(path, text_field="deep[][]")) == ["a", "b", "c"], path
+        with pytest.raises(CorpusError, match=r"name (its elements|the texts of a list) with"):
+            list(Corpus(path, text_field="texts"))
+        with pytest.raises(CorpusError):
+            list(Corpus(path, text_field="messages.content"))
+        if path.suffix != ".jsonl":
+            assert (
+                list(Corpus(path, text_field="large[]")) == list(Corpus(path, text_field="bytes[]")) == ["a", "b", "c"]
+            )
+            with pytest.raises(CorpusError, match="which is no list"):
+                list(Corpus(path, text_field="id[]"))
+    command = run(
+        "count", "--input", tmp_path / "l.parquet", "--text-field", "messages[].content", "--output", tmp_path / "c"
+    )
+    assert command.status == 0
+    expected = PretokenCounts.from_texts(CONTENTS, special_tokens=["<|endoftext|>"])
+    assert PretokenCounts.load(tmp_path / "c") == expected
+    datasets: Any = pytest.importorskip("datasets")
+    assert list(Corpus(datasets.Dataset.from_dict({"m": CHATS}), text_field="m[].content")) == CONTENTS
+
+
+def test_nulls_in_lists_are_an_error_or_left_out_one_by_one(tmp_path: Path) -> None:
+    rows = [["a", None, "b"], None, ["c"]]
+    (tmp_path / "l.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
+    for path in [*_write_columns(tmp_path, {"t": rows}), tmp_path / "l.jsonl"]:
+        with pytest.raises(CorpusError, match=r"l\.jsonl: line 1: invalid type: null, expected a string|is null"):
+            list(Corpus(path, text_field="t[]"))
+        reading = Corpus(path, text_field="t[]", skip_bad=True).read()
+        assert [text for block in reading for text in block.documents.texts()] == ["a", "b", "c"], path
+        assert reading.n_skipped == 2, path
+
+
+def test_columns_of_bytes(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    texts = [text.encode() for text in DOCUMENTS]
+    for kind in (pyarrow.binary(), pyarrow.large_binary(), pyarrow.dictionary(pyarrow.int32(), pyarrow.binary())):
+        for path in _write_columns(tmp_path, {"text": pyarrow.array(texts, pyarrow.binary()).cast(kind)}):
+            assert list(Corpus(path)) == DOCUMENTS
+    for path in _write_columns(tmp_path, {"text": [b"a", b"\xff", b"b"]}):
+        with pytest.raises(CorpusError, match="row 1: invalid UTF-8"):
+            list(Corpus(path))
+        assert list(Corpus(path, input_errors="replace")) == ["a", "\ufffd", "b"]
+
+
+def test_hive_partitions_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for number, place in enumerate(["lang=de/year=2024", "lang=de/year=2025", "lang=en/year=2024"]):
+        (tmp_path / place).mkdir(parents=True)
+        write_parquet(tmp_path / place / "part-0.parquet", DOCUMENTS[number * 20 : number * 20 + 20])
+    (tmp_path / "lang=en" / "_SUCCESS").write_text("")
+    assert list(Corpus(tmp_path)) == DOCUMENTS[:60]
+    assert list(Corpus(str(tmp_path / "lang=de" / "**" / "*.parquet"))) == DOCUMENTS[:40]
 
 
 def test_other_types_of_strings(tmp_path: Path) -> None:

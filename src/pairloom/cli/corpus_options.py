@@ -34,7 +34,12 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
         metavar="PATH",
         help="files, folders, globs or URLs, - for stdin; text, .jsonl, .parquet or .arrow, also .gz .zst .bz2 .xz",
     )
-    group.add_argument("--text-field", default="text", metavar="F", help="key or column of the text (%(default)s)")
+    group.add_argument(
+        "--text-field",
+        default="text",
+        metavar="F",
+        help="key or column of the text (%(default)s); nested: a.b, each text of a list: messages[].content",
+    )
     separators = group.add_mutually_exclusive_group()
     separators.add_argument("--separator", metavar="S", help=r"the text between documents of plain text (\n, \t, \0)")
     separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")

@@ -51,15 +51,34 @@ def n_bytes_of_arrow() -> int:
     return n_bytes
 
 
+class _Step(NamedTuple):
+    """A column or a field of a struct, and how many lists are in one another below it."""
+
+    name: str
+    n_lists: int
+
+    @classmethod
+    def of(cls, name: str) -> _Step:
+        key = name
+        while key.endswith("[]"):
+            key = key[:-2]
+        return cls(key, (len(name) - len(key)) // 2)
+
+
 class RowsReader:
-    """Reads one column; `field` holds its name, and the names of struct fields below it."""
+    """Reads one column; `field` holds its name, and the names of struct fields below it.
+
+    A name that ends with [] holds lists, of which each element is a row.
+    """
 
     def __init__(self, name: str, field: list[str], *, replace: bool, skip: bool) -> None:
         self._name = name
-        self._field = field
+        self._field = [_Step.of(name) for name in field]
+        self._shown = ".".join(field)
         self._replace = replace
         self._skip = skip
-        self._n_rows = 0
+        # Rows of the file, and texts in them.
+        self._n_read = self._n_rows = 0
 
     def parquet(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of a Parquet file."""
@@ -69,11 +88,14 @@ class RowsReader:
             reader = open_parquet(file, buffer_size=0 if is_small else 1 << 20)
             self._check(reader.schema_arrow)
             n_rows = reader.metadata.num_rows
-            for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[".".join(self._field)]):
+            # Below a list Parquet has names of its own.
+            is_list = any(step.n_lists for step in self._field)
+            path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
+            for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[path]):
                 column = batch.column(0)
                 # The memory of this batch is wanted for the next.
                 del batch
-                yield from self._rows(column, self._field[1:], n_rows)
+                yield from self._rows(column, n_rows)
                 del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
@@ -89,44 +111,58 @@ class RowsReader:
                 reader = ipc.open_stream(source)
                 batches = iter(reader)
             self._check(reader.schema)
-            index = reader.schema.get_field_index(self._field[0])
+            index = reader.schema.get_field_index(self._field[0].name)
             for batch in batches:
                 column = batch.column(index)
                 del batch
-                yield from self._rows(column, self._field[1:], None)
+                yield from self._rows(column, None)
                 del column
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
         """The rows of Arrow tables."""
         for table in tables:
             self._check(table.schema)
-            column = table.column(self._field[0])
+            column = table.column(self._field[0].name)
             for chunk in getattr(column, "chunks", [column]):
-                yield from self._rows(chunk, self._field[1:], n_rows)
+                yield from self._rows(chunk, n_rows)
 
     def _check(self, schema: Any) -> None:
         """Raises CorpusError unless the schema has the column and it is text."""
         pyarrow = _pyarrow()
-        wanted = ".".join(self._field)
+        first = self._field[0].name
         # Looked up by name, so that the names of columns that are not wanted need not be UTF-8.
-        if len(schema.get_all_field_indices(self._field[0])) != 1:
+        if len(schema.get_all_field_indices(first)) != 1:
             names = [field.name for field in schema]
-            if self._field[0] in names:
-                raise CorpusError(f"{self._name}: {names.count(self._field[0])} columns are named {self._field[0]!r}")
+            if first in names:
+                raise CorpusError(f"{self._name}: {names.count(first)} columns are named {first!r}")
             raise CorpusError(
-                f"{self._name}: no column {self._field[0]!r}; the columns are {', '.join(map(repr, names))}; "
+                f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; "
                 "name one with text_field"
             )
-        kind = schema.field(self._field[0]).type
-        for key in self._field[1:]:
-            if not pyarrow.types.is_struct(kind) or kind.get_field_index(key) < 0:
-                raise CorpusError(f"{self._name}: no field {key!r} in column {self._field[0]!r}, which is {kind}")
-            kind = kind.field(kind.get_field_index(key)).type
-        if pyarrow.types.is_dictionary(kind):
-            kind = kind.value_type
         types = pyarrow.types
-        if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
-            raise CorpusError(f"{self._name}: column {wanted!r} is {kind}, not string")
+        kind = schema.field(first).type
+        for number, step in enumerate(self._field):
+            if number:
+                if not types.is_struct(kind) or kind.get_field_index(step.name) < 0:
+                    remedy = f"; name the elements of its lists with {first}[]" if _is_list(kind) else ""
+                    raise CorpusError(
+                        f"{self._name}: no field {step.name!r} in column {first!r}, which is {kind}{remedy}"
+                    )
+                kind = kind.field(kind.get_field_index(step.name)).type
+            for _ in range(step.n_lists):
+                if not _is_list(kind):
+                    raise CorpusError(
+                        f"{self._name}: {self._shown!r} asks for the elements of {kind}, which is no list"
+                    )
+                kind = kind.value_type
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if _is_list(kind):
+            raise CorpusError(
+                f"{self._name}: column {self._shown!r} is {kind}, not string; name its elements with {self._shown}[]"
+            )
+        if kind not in _bytes_types():
+            raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
 
     @staticmethod
     def _rows_at_a_time(metadata: Any) -> int:
@@ -139,21 +175,26 @@ class RowsReader:
         n_bytes = sum(max(group.total_byte_size, 0) for group in groups)
         return max(_FEWEST_ROWS, min(_MOST_ROWS, PIECE_BYTES // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS))
 
-    def _rows(self, column: Any, below: list[str], n_rows: int | None) -> Iterator[Rows]:
+    def _rows(self, column: Any, n_rows: int | None) -> Iterator[Rows]:
         compute = _pyarrow("pyarrow.compute")
         # Arrow trusts what a file says of its lengths and offsets.
         column.validate()
-        for key in below:
-            # Unlike struct.field(), this keeps what is null above.
-            column = compute.struct_field(column, key)
+        self._n_read += len(column)
+        done = self._n_read / n_rows if n_rows else 0.0
+        n_nulls = 0
+        for number, step in enumerate(self._field):
+            if number:
+                # Unlike struct.field(), this keeps what is null above.
+                column = compute.struct_field(column, step.name)
+            for _ in range(step.n_lists):
+                n_nulls += self._checked_nulls(column, "list")
+                column.validate(full=True)
+                # Leaves out null lists.
+                column = compute.list_flatten(column)
         column = _checked_bytes(column)
         first_row, self._n_rows = self._n_rows, self._n_rows + len(column)
-        done = self._n_rows / n_rows if n_rows else 0.0
-        n_nulls = column.null_count
-        if n_nulls:
-            if not self._skip:
-                row = first_row + compute.index(column.is_null(), True).as_py()
-                raise CorpusError(f"{self._name}: row {row}: the text is null; leave such rows out with skip_bad")
+        if column.null_count:
+            n_nulls += self._checked_nulls(column, "text", first_row)
             column = column.drop_null()
         for start, stop in _cut(column):
             data, offsets = _buffers(column.slice(start, stop - start))
@@ -163,6 +204,15 @@ class RowsReader:
                 n_nulls = 0
         if n_nulls:
             yield Rows(_core.Documents.from_texts([]), n_nulls, done)
+
+    def _checked_nulls(self, column: Any, what: str, first_row: int | None = None) -> int:
+        """How many rows are null; CorpusError if there are some, unless such rows are left out."""
+        if column.null_count and not self._skip:
+            where = "a row"
+            if first_row is not None:
+                where = f"row {first_row + _pyarrow('pyarrow.compute').index(column.is_null(), True).as_py()}"
+            raise CorpusError(f"{self._name}: {where}: the {what} is null; leave such rows out with skip_bad")
+        return int(column.null_count)
 
     def _documents(
         self, data: memoryview, offsets: np.ndarray[Any, np.dtype[np.int64]], row: int
@@ -250,22 +300,32 @@ class _WholeReads:
         self.closed = True
 
 
+def _is_list(kind: Any) -> bool:
+    types = _pyarrow().types
+    tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
+    return any(getattr(types, test)(kind) for test in tests if hasattr(types, test))
+
+
+def _bytes_types() -> dict[Any, Any]:
+    """The types of columns that are read, and those of the same bytes."""
+    pyarrow = _pyarrow()
+    texts = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}
+    # Early versions of pyarrow have no views.
+    names = {name: name for name in texts.values()} | texts
+    return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items() if hasattr(pyarrow, name)}
+
+
 def _checked_bytes(column: Any) -> Any:
     """A column of text as one of large_binary or binary, once all of its offsets and indices are known to be good.
 
     It is checked as bytes: what is no UTF-8 is for the reader of documents to replace, leave out or refuse.
     """
     pyarrow = _pyarrow()
-    bytes_type = {
-        pyarrow.string(): pyarrow.binary(),
-        pyarrow.large_string(): pyarrow.large_binary(),
-        pyarrow.string_view(): pyarrow.binary_view(),
-    }
     if pyarrow.types.is_dictionary(column.type):
         # take() checks that each index is in the dictionary.
         return _checked_bytes(column.dictionary).cast(pyarrow.large_binary()).take(column.indices)
     column = pyarrow.Array.from_buffers(
-        bytes_type[column.type], len(column), column.buffers(), column.null_count, column.offset
+        _bytes_types()[column.type], len(column), column.buffers(), column.null_count, column.offset
     )
     column.validate(full=True)
     return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column

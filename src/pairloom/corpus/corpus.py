@@ -78,7 +78,8 @@ class Corpus:
     paths: a path, glob, folder or URL, "-" for standard input, several of them, or a data set of `datasets`. Suffixes
     select the format: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a text column,
     anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
-    text_field: the key or column of the text; dots separate the names of nested fields.
+    text_field: the key or column of the text; dots separate the names of nested fields, and a name that ends with []
+    holds a list, of which each text is a document: "messages[].content". Columns may be text or bytes of UTF-8.
     separator: the text between documents of plain text; None makes each file one document. Empty plain-text documents
     are dropped; empty records are kept.
     max_bytes: read at most this many bytes of text. doc_cap: truncate each document to this many bytes. Both truncate

@@ -2,13 +2,15 @@
 //!
 //! The file is pushed as it is read, in blocks cut anywhere. Every line is a document, also an empty text, so that
 //! documents correspond to rows; blank lines are dropped. The field is named by the path of keys that leads to it; of a
-//! repeated key the last counts, as in Python's json. A line is parsed by serde_json without building anything but its
-//! text.
+//! repeated key the last counts, as in Python's json. A key that ends with `[]` holds a list, and each text below it is a
+//! document. A line is parsed by serde_json without building anything but its texts.
 
 use std::fmt;
 
 use memchr::memchr;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 
 use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
@@ -26,7 +28,7 @@ const LINE: &str = "a line of a file";
 /// Reads the documents of one file of JSON lines.
 pub struct JsonLines {
     name: String,
-    field: Vec<String>,
+    field: Vec<Step>,
     record_errors: RecordErrors,
     /// The beginning of a line whose end is not read yet.
     held: Vec<u8>,
@@ -41,7 +43,8 @@ pub struct JsonLines {
 impl JsonLines {
     /// A reader for the file that errors call `name`; `field` is the path of keys to the text.
     pub fn new(name: String, field: Vec<String>, record_errors: RecordErrors) -> Result<Self> {
-        if field.is_empty() || field.iter().any(String::is_empty) {
+        let field: Vec<Step> = field.iter().map(|name| Step::new(name)).collect();
+        if field.is_empty() || field.iter().any(|step| step.key.is_empty()) {
             return Err(Error::Invalid(
                 "the field has an empty name; name a key, or keys apart by dots".into(),
             ));
@@ -120,17 +123,23 @@ impl JsonLines {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let start = documents.text.len();
-        let mut read = extract(line, &self.field, &mut documents.text);
+        let start = (documents.text.len(), documents.ends.len());
+        let mut read = self.extract(line, documents);
         if read.is_err()
             && self.record_errors.replaces
             && let Some(replaced) = with_replacements(line)?
         {
-            documents.text.truncate(start);
-            read = extract(&replaced, &self.field, &mut documents.text);
+            truncate(documents, start);
+            read = self.extract(&replaced, documents);
         }
-        let Err(error) = read else { return documents.end() };
-        documents.text.truncate(start);
+        let error = match read {
+            Ok(n_nulls) => {
+                self.n_skipped += n_nulls;
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        truncate(documents, start);
         let error = Error::Record {
             location: format!("{}: line {}", self.name, self.n_lines),
             message: message(&error, line, &self.field),
@@ -144,6 +153,41 @@ impl JsonLines {
         }
         Ok(())
     }
+
+    /// Appends the texts of the field, and returns how many nulls were left out of its lists; after an error some texts
+    /// may have been appended.
+    fn extract(&self, line: &[u8], documents: &mut Documents) -> serde_json::Result<u64> {
+        let mut parser = serde_json::Deserializer::from_slice(line);
+        let mut nulls = Nulls { are_skipped: self.record_errors.skips, n: 0 };
+        Field { path: &self.field, depth: 0, documents, nulls: &mut nulls }.deserialize(&mut parser)?;
+        parser.end()?;
+        Ok(nulls.n)
+    }
+}
+
+/// Takes back what was appended after `start`, (bytes of text, ends).
+fn truncate(documents: &mut Documents, start: (usize, usize)) {
+    documents.text.truncate(start.0);
+    documents.ends.truncate(start.1);
+}
+
+/// A key on the way to the field, and how many lists are in one another below it.
+struct Step {
+    key: String,
+    n_lists: usize,
+}
+
+impl Step {
+    fn new(name: &str) -> Self {
+        let key = name.trim_end_matches("[]");
+        Step { key: key.to_owned(), n_lists: (name.len() - key.len()) / 2 }
+    }
+}
+
+/// Nulls where a list should have a text.
+struct Nulls {
+    are_skipped: bool,
+    n: u64,
 }
 
 /// The line with U+FFFD for bytes that are not UTF-8 and for escapes of lone surrogates (`"\\ud83d"`); `None` if it has
@@ -183,15 +227,8 @@ fn surrogate(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
 }
 
-/// Appends the text of `field` to `text`; after an error part of it may have been appended.
-fn extract(line: &[u8], field: &[String], text: &mut String) -> serde_json::Result<()> {
-    let mut parser = serde_json::Deserializer::from_slice(line);
-    Field { path: field, text }.deserialize(&mut parser)?;
-    parser.end()
-}
-
 /// The message for a line that cannot be read, with the column.
-fn message(error: &serde_json::Error, line: &[u8], field: &[String]) -> String {
+fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
     let text = error.to_string();
     let location = format!(" at line {} column {}", error.line(), error.column());
     let mut text = match text.strip_suffix(&location) {
@@ -204,26 +241,39 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[String]) -> String {
         text.push_str("; replace what is no character with input_errors=\"replace\"");
     } else if error.is_data()
         && let Ok(serde_json::Value::Object(record)) = serde_json::from_slice(line)
-        && field.first().is_some_and(|key| !record.contains_key(key))
+        && field.first().is_some_and(|step| !record.contains_key(&step.key))
     {
         let keys: Vec<String> = record.keys().take(MAX_KEYS).map(|key| format!("{key:?}")).collect();
         let keys = if keys.is_empty() { "no fields".to_owned() } else { keys.join(", ") };
-        text = format!("no field {:?}; the record has {keys}", field.join("."));
+        text = format!("no field {:?}; the record has {keys}", shown(field));
+    } else if error.is_data() && text.starts_with("invalid type: sequence, expected a string") {
+        text.push_str("; name the texts of a list with []");
     }
     text
 }
 
-/// Deserializes the string at a path of keys, and appends it to `text`.
+/// The field as the caller named it.
+fn shown(field: &[Step]) -> String {
+    let names: Vec<String> = field.iter().map(|step| step.key.clone() + &"[]".repeat(step.n_lists)).collect();
+    names.join(".")
+}
+
+/// Deserializes the string at a path of keys, or those of lists on it, and appends each as a document.
 struct Field<'a> {
-    path: &'a [String],
-    text: &'a mut String,
+    path: &'a [Step],
+    /// How many lists are in one another before the first key of the path.
+    depth: usize,
+    documents: &'a mut Documents,
+    nulls: &'a mut Nulls,
 }
 
 impl<'de> DeserializeSeed<'de> for Field<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        if self.path.is_empty() {
+        if self.depth > 0 {
+            deserializer.deserialize_seq(self)
+        } else if self.path.is_empty() {
             deserializer.deserialize_str(self)
         } else {
             deserializer.deserialize_map(self)
@@ -235,31 +285,75 @@ impl<'de> Visitor<'de> for Field<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.path.is_empty() { "a string" } else { "an object" })
+        f.write_str(match (self.depth, self.path) {
+            (0, []) => "a string",
+            (0, _) => "an object",
+            _ => "a list",
+        })
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<(), E> {
-        self.text.try_reserve(text.len()).map_err(|_| E::custom("out of memory"))?;
-        self.text.push_str(text);
+        let added = self.documents.append(text).and_then(|()| self.documents.end());
+        added.map_err(|_| E::custom("out of memory"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<(), A::Error> {
+        let Field { path, depth, documents, nulls } = self;
+        // An element is asked for as an Option so that null is seen.
+        while list.next_element_seed(Element(Field { path, depth: depth - 1, documents, nulls }))?.is_some() {
+        }
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        let Some((key, rest)) = self.path.split_first() else {
+        let Some((step, rest)) = self.path.split_first() else {
             return Err(A::Error::custom("an object where a string is wanted"));
         };
-        let start = self.text.len();
+        let Field { documents, nulls, .. } = self;
+        let (start, n_nulls) = ((documents.text.len(), documents.ends.len()), nulls.n);
         let mut is_found = false;
-        while let Some(is_key) = map.next_key_seed(KeyIs(key))? {
+        while let Some(is_key) = map.next_key_seed(KeyIs(&step.key))? {
             if is_key {
-                self.text.truncate(start);
-                map.next_value_seed(Field { path: rest, text: &mut *self.text })?;
+                truncate(documents, start);
+                nulls.n = n_nulls;
+                map.next_value_seed(Field { path: rest, depth: step.n_lists, documents, nulls })?;
                 is_found = true;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        if is_found { Ok(()) } else { Err(A::Error::custom(format_args!("no field {key:?}"))) }
+        if is_found { Ok(()) } else { Err(A::Error::custom(format_args!("no field {:?}", step.key))) }
+    }
+}
+
+/// Deserializes an element of a list, which may be null.
+struct Element<'a>(Field<'a>);
+
+impl<'de> DeserializeSeed<'de> for Element<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Element<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    fn visit_none<E: serde::de::Error>(self) -> std::result::Result<(), E> {
+        if !self.0.nulls.are_skipped {
+            return Err(E::invalid_type(Unexpected::Unit, &self));
+        }
+        self.0.nulls.n += 1;
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        self.0.deserialize(deserializer)
     }
 }
 

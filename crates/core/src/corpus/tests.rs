@@ -91,6 +91,27 @@ fn json_lines_in_any_blocks_give_the_field() {
 }
 
 #[test]
+fn json_lines_with_lists_give_each_text() {
+    let lines = b"{\"m\":[{\"c\":\"a\",\"r\":[]},{\"c\":\"\"}]}\n{\"m\":[]}\n{\"m\":[{\"c\":\"x\"}],\"m\":[{\"c\":\"y\"}]}\n";
+    for step in 1..=lines.len() {
+        assert_eq!(json(lines, "m[].c", step, STRICT).unwrap(), ["a", "", "y"]);
+    }
+    assert_eq!(json(b"{\"t\":[[\"a\"],[],[\"b\",\"c\"]]}", "t[][]", 9, STRICT).unwrap(), ["a", "b", "c"]);
+    let message = |line: &[u8], field: &str| json(line, field, 9, STRICT).unwrap_err().to_string();
+    assert!(message(b"{\"t\":[\"a\"]}", "t").ends_with("name the texts of a list with []"));
+    assert!(message(b"{\"t\":\"a\"}", "t[]").contains("expected a list"));
+    assert!(message(b"{\"t\":[\"a\", null]}", "t[]").contains("expected a string"));
+    assert!(message(b"{\"u\":[]}", "t[].c").contains("no field \"t[].c\"; the record has \"u\""));
+    assert!(JsonLines::new("a".into(), vec!["[]".into()], STRICT).is_err());
+    // A null in a list is left out alone, any other damage with its line.
+    let skip = RecordErrors { replaces: false, skips: true };
+    let mut reader = JsonLines::new("a".into(), vec!["t[]".into()], skip).unwrap();
+    let lines = b"{\"t\":[\"a\",null,\"b\"]}\n{\"t\":[\"c\",5]}\n{\"t\":null}\n{\"t\":[\"d\"]}\n";
+    let kept: Vec<String> = reader.push(lines).unwrap().iter().map(str::to_owned).collect();
+    assert_eq!((kept.concat().as_str(), reader.n_skipped(), reader.messages().len()), ("abd", 3, 2));
+}
+
+#[test]
 fn json_lines_with_invalid_record_fails_or_skips() {
     let message = |line: &str, field: &str| {
         let lines = format!("{{\"text\":\"ok\"}}\n{line}\n");
