@@ -49,6 +49,7 @@ class ModelColumns:
     ranks: bool
     n_tokens: int
     n_merges: int
+    n_ids: int
 
     def __init__(
         self,
@@ -60,6 +61,10 @@ class ModelColumns:
         ranks: bool,
     ) -> None:
         """Raises ValueError unless the columns are those of a tokenizer."""
+
+    def token(self, id: int) -> bytes | None: ...
+    def id_of(self, token: bytes) -> int | None:
+        """Linear in the number of tokens."""
 
     def tokens(self) -> dict[int, bytes]: ...
     def missing_bytes(self) -> list[int]: ...
@@ -73,6 +78,24 @@ class ModelColumns:
         """
 
     def equals(self, other: ModelColumns) -> bool: ...
+
+def read_tiktoken(data: bytes) -> ModelColumns | None:
+    """The tokens of a .tiktoken file as its owner writes it; None for any other file."""
+
+@final
+class TokenizerJson:
+    """The entries of a tokenizer.json's vocabulary, and its merges; immutable."""
+
+    @staticmethod
+    def read(data: bytes) -> tuple[TokenizerJson, bytes] | None:
+        """The vocabulary, and the file with an empty vocabulary and no merges; None for a file in an unusual form."""
+
+    def __len__(self) -> int: ...
+    def ids_of(self, texts: list[str]) -> dict[str, int]:
+        """The ids of those texts that are entries."""
+
+    def columns(self, special_tokens: list[tuple[str, int]]) -> ModelColumns | None:
+        """The columns without entries that are special tokens and nothing else; None where a check must say more."""
 
 def find_overlap(first: list[str], second: list[str]) -> int | None:
     """The index of the first of `second` that holds one of `first`, or a proper ending of which begins one of them."""

@@ -7,8 +7,7 @@
 use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, copied};
-use crate::model_file::ModelColumns;
+use crate::memory::copied;
 use crate::vocabulary::{MAX_IDS, rank_merges};
 
 /// The columns of a model, borrowed.
@@ -52,17 +51,17 @@ impl CheckedColumns {
         Ok(columns)
     }
 
-    /// The columns that the reader of the native file has checked.
-    pub fn of_file(read: &mut ModelColumns) -> Result<Self> {
-        let mut merges = Vec::with_room(read.merges.len() / 3, "merges")?;
-        merges.extend_from_slice(read.merges.as_chunks().0);
-        Ok(CheckedColumns {
-            ids: std::mem::take(&mut read.token_ids),
-            bytes: std::mem::take(&mut read.token_bytes),
-            ends: std::mem::take(&mut read.token_ends),
-            merges,
-            ranks: read.ranks,
-        })
+    /// The columns that a reader has checked while it read them.
+    pub(crate) fn checked(
+        ids: Vec<u32>,
+        bytes: Vec<u8>,
+        ends: Vec<u64>,
+        merges: Vec<[u32; 3]>,
+        ranks: bool,
+    ) -> Self {
+        let columns = CheckedColumns { ids, bytes, ends, merges, ranks };
+        debug_assert!(columns.borrowed(&[]).check().is_ok());
+        columns
     }
 
     /// The columns with these special tokens.
@@ -269,8 +268,8 @@ impl<'a> Columns<'a> {
         &self.bytes[start..self.ends[index] as usize]
     }
 
-    /// The bytes of the token with this id.
-    fn token_of(&self, id: u32) -> Option<&'a [u8]> {
+    /// The bytes of the token with this id, in columns that are checked.
+    pub fn token_of(&self, id: u32) -> Option<&'a [u8]> {
         // Trained ids have no gaps: then the index follows from the first id.
         let guess = id.wrapping_sub(*self.ids.first()?) as usize;
         let index = match self.ids.get(guess) {

@@ -52,6 +52,7 @@ assert_alignment!(
     corpus::PlainText,
     corpus::ByteLimit,
     model::ModelColumns,
+    model_file::TokenizerJson,
 );
 
 #[pymodule(gil_used = false)]
@@ -69,7 +70,7 @@ mod _core {
     #[pymodule_export]
     use super::model::ModelColumns;
     #[pymodule_export]
-    use super::model_file::{find_overlap, pairs_of_ranks, read_model};
+    use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
     #[pymodule_export]
     use super::pretokens::{is_scanned, pretokenize};
     #[pymodule_export]

@@ -90,8 +90,22 @@ impl ModelColumns {
     }
 
     #[getter]
+    fn n_ids(&self) -> usize {
+        self.columns.borrowed(&[]).ids.last().map_or(0, |&id| id as usize + 1)
+    }
+
+    #[getter]
     fn ranks(&self) -> bool {
         self.columns.borrowed(&[]).ranks
+    }
+
+    fn token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let found = self.columns.borrowed(&[]).token_of(id);
+        found.map(|token| objects::bytes(py, token)).transpose()
+    }
+
+    fn id_of(&self, token: &[u8]) -> Option<u32> {
+        self.columns.borrowed(&[]).tokens().find(|&(_, found)| found == token).map(|(id, _)| id)
     }
 
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

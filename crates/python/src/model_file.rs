@@ -1,16 +1,16 @@
 //! Bindings of `pairloom_core::model_file`, `special::first_overlap` and `vocabulary::rank_merges`.
 
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
-use pairloom_core::model::CheckedColumns;
-use pairloom_core::model_file::{self, DecodeErrors, PatternText};
+use pairloom_core::model_file::{self, DecodeErrors, PatternText, tokenizer_json};
 use pairloom_core::special::first_overlap;
 use pairloom_core::vocabulary::rank_merges;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
 
 use crate::arrays::{array, rows};
 use crate::errors::exception;
 use crate::model::ModelColumns;
+use crate::objects;
 
 /// The fields of `pairloom.model.Model`, by name, tokens and merges as "columns"; `legacy` accepts schema 1 as earlier builds wrote it.
 #[pyfunction]
@@ -22,7 +22,7 @@ pub fn read_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let read = py.detach(|| {
         let mut read = model_file::read(data, name, legacy)?;
-        Ok((CheckedColumns::of_file(&mut read)?, read))
+        Ok((read.take_columns()?, read))
     });
     let (checked, read) = read.map_err(|error| exception(py, error))?;
     let specials = PyDict::new(py);
@@ -48,6 +48,48 @@ pub fn read_model<'py>(
     columns.set_item("tokenizer_config", read.tokenizer_config)?;
     columns.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
     Ok(columns)
+}
+
+/// The tokens of a `.tiktoken` file in its usual form; None for any other.
+#[pyfunction]
+pub fn read_tiktoken(py: Python<'_>, data: &[u8]) -> PyResult<Option<ModelColumns>> {
+    let read = py.detach(|| model_file::tiktoken::read(data)).map_err(|error| exception(py, error))?;
+    Ok(read.map(ModelColumns::new_of))
+}
+
+/// The entries of a tokenizer.json's vocabulary, and its merges.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct TokenizerJson {
+    vocabulary: tokenizer_json::Vocabulary,
+}
+
+#[pymethods]
+impl TokenizerJson {
+    /// The vocabulary of a file in its usual form, and the rest of the file; None for any other.
+    #[staticmethod]
+    fn read<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Option<(TokenizerJson, Bound<'py, PyBytes>)>> {
+        let read = py.detach(|| tokenizer_json::read(data)).map_err(|error| exception(py, error))?;
+        let Some((vocabulary, rest)) = read else { return Ok(None) };
+        Ok(Some((TokenizerJson { vocabulary }, objects::bytes(py, rest.as_bytes())?)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.vocabulary.n_entries()
+    }
+
+    fn ids_of<'py>(&self, py: Python<'py>, texts: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.vocabulary.ids_of(texts.iter().map(String::as_str));
+        let ids = PyDict::new(py);
+        for (text, id) in found.map_err(|error| exception(py, error))? {
+            ids.set_item(text, id)?;
+        }
+        Ok(ids)
+    }
+
+    fn columns(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<Option<ModelColumns>> {
+        let columns = py.detach(|| self.vocabulary.columns(&special_tokens));
+        Ok(columns.map_err(|error| exception(py, error))?.map(ModelColumns::new_of))
+    }
 }
 
 /// The index of the first of `second` that contains one of `first` or has a proper suffix that is a prefix of one.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.shared.added_tokens import check_assigned, read_added_tokens, write_added_tokens
@@ -58,6 +59,21 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(data: bytes, name: str = "tokenizer.json") -> Model:
     """The Model of the file; messages call it `name`."""
+    # Fast path: the core reads the vocabulary and the merges of a file as it should be. Any other is read here, which
+    # names what is wrong with it.
+    taken = _core.TokenizerJson.read(data)
+    if taken is not None:
+        vocabulary, rest = taken
+        model = _read(rest, name, vocabulary)
+        if model is not None:
+            return model
+    model = _read(data, name, None)
+    assert model is not None
+    return model
+
+
+def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None) -> Model | None:
+    """The Model of a file, or of one whose vocabulary and merges the core has read; None where the core leaves it."""
     file = parse(data, name)
     if type(file) is not dict:
         raise FormatError(f"{name}: a tokenizer.json is an object, not {shown(file)}")
@@ -70,29 +86,25 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
     _check_model(bpe, name)
     _check_around(file, name)
     where = f"{name}: model"
-    vocab = check_entries(take(bpe, "vocab", dict, where), where)
+    vocab = {} if vocabulary else check_entries(take(bpe, "vocab", dict, where), where)
     pattern, prefix = read_splitters(file.get("pre_tokenizer"), name)
     forms = read_normalizer(file.get("normalizer"), name)
     specials, plain = read_added_tokens(file.get("added_tokens") or [], name, forms)
-    check_assigned(specials, vocab, name)
-    rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
     ignore_merges = bpe.get("ignore_merges", False)
     if type(ignore_merges) is not bool:
         raise FormatError(f"{where}: ignore_merges must be true or false, not {shown(ignore_merges)}")
-    ordinary = ordinary_entries(vocab, specials, rows, where)
-    columns = token_columns(ordinary, where)
-    if ignore_merges:
-        # A token that is not written in the alphabet is never met in a text there, and its own text would be here.
-        characters = frozenset(ALPHABET)
-        foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
-        if foreign is not None:
-            raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
+    if vocabulary is not None:
+        check_assigned(specials, vocabulary.ids_of(list(specials)), len(vocabulary), name)
+        columns = vocabulary.columns(list(specials.items()))
+        if columns is None:
+            return None
+    else:
+        check_assigned(specials, vocab, len(vocab), name)
+        columns = _columns(bpe, vocab, specials, ignore_merges, where)
     post_processor = read_post_processor(file.get("post_processor"), name)
     with model_of(name):
-        model = Model(
-            **columns,
-            merges=rows,
-            rule="pairs",
+        model = Model.from_columns(
+            columns,
             ignore_merges=ignore_merges,
             special_tokens=specials,
             pattern=pattern,
@@ -102,6 +114,23 @@ def read(data: bytes, name: str = "tokenizer.json") -> Model:
             normalizer=(*forms, "prefix_space") if prefix else forms,
         )
     return ranks.one_form(model)
+
+
+def _columns(
+    bpe: dict[str, Any], vocab: dict[str, int], specials: dict[str, int], ignore_merges: bool, where: str
+) -> _core.ModelColumns:
+    """The tokens and merges of a vocabulary and merges as the file has them."""
+    rows = _merges(take(bpe, "merges", list, where), vocab, f"{where}: merges")
+    ordinary = ordinary_entries(vocab, specials, rows, where)
+    columns = token_columns(ordinary, where)
+    if ignore_merges:
+        # A token that is not written in the alphabet is never met in a text there, and its own text would be here.
+        characters = frozenset(ALPHABET)
+        foreign = next((text for text in ordinary if not characters.issuperset(text)), None)
+        if foreign is not None:
+            raise FormatError(f"{where}: token {shown(foreign)} is not written in the GPT-2 byte alphabet")
+    with model_of(where):
+        return _core.ModelColumns(**columns, merges=rows, ranks=False)
 
 
 def _check_model(bpe: dict[str, Any], name: str) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pairloom import _core
+from pairloom._internal.arguments import check_special_tokens
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.shared.json_text import check_not_pickle, shown
+from pairloom.formats.shared.json_text import check_not_pickle, model_of, shown
 from pairloom.formats.shared.pattern_aliases import named_of, published_of
 from pairloom.formats.shared.post_processor import check_none
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
@@ -49,9 +51,11 @@ def read(
             f" {', '.join(map(repr, PATTERNS))}"
         )
     check_not_pickle(data, name)
-    found = _as_written(data)
-    if found is None:
-        found = _line_by_line(data, name)
+    # Fast path: a file as it should be, with special tokens beside its tokens. Any other is read line by line.
+    columns = _core.read_tiktoken(data)
+    if columns is not None and (model := _beside(columns, pattern, special_tokens, name)) is not None:
+        return model
+    found = _line_by_line(data, name)
     if not found:
         raise FormatError(f"{name}: holds no token; the file is empty")
     return from_ranks(found, pattern, special_tokens, name)
@@ -71,20 +75,22 @@ def from_ranks(
     return ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
 
 
-def _as_written(data: bytes) -> dict[bytes, int] | None:
-    """The tokens and ranks of a file in the form in which `write` makes it; None for any other."""
-    fields = data.split()
-    coded, numbers = fields[::2], fields[1::2]
-    if len(coded) != len(numbers) or b"".join(map(b"%s %s\n".__mod__, zip(coded, numbers, strict=True))) != data:
+def _beside(columns: _core.ModelColumns, pattern: Pattern, special_tokens: Specials | None, name: str) -> Model | None:
+    """The Model of these tokens and special tokens; None where a special token may be one of the tokens."""
+    named = special_tokens or {}
+    ids = named.values() if isinstance(named, Mapping) else ()
+    sound = all(type(token_id) is int and 0 <= token_id <= LARGEST_ID for token_id in ids)
+    if not sound or any(columns.token(token_id) is not None for token_id in ids):
         return None
-    if not b"".join(numbers).isdigit() or len(max(numbers, key=len)) > 10:
+    literals = list(check_special_tokens(named))
+    if not isinstance(named, Mapping) and any(columns.id_of(literal.encode()) is not None for literal in literals):
         return None
-    try:
-        tokens = [binascii.a2b_base64(token, strict_mode=True) for token in coded]
-    except binascii.Error:
-        return None
-    found = dict(zip(tokens, map(int, numbers), strict=True))
-    return found if len(found) == len(tokens) and max(found.values()) <= LARGEST_ID else None
+    specials = assign_special_ids({columns.n_ids - 1: b""}, named)
+    with model_of(name):
+        model = Model.from_columns(
+            columns, ignore_merges=True, special_tokens=specials, pattern=pattern, decode_errors="replace"
+        )
+    return ranks.one_form(model)
 
 
 def _line_by_line(data: bytes, name: str) -> dict[bytes, int]:

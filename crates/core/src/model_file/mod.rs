@@ -11,6 +11,8 @@ mod schema1;
 mod schema2;
 #[cfg(test)]
 mod tests;
+pub mod tiktoken;
+pub mod tokenizer_json;
 
 use std::borrow::Cow;
 
@@ -18,6 +20,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
+use crate::model::CheckedColumns;
 use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
@@ -64,6 +67,16 @@ pub struct ModelColumns {
     pub tokenizer_config: Option<String>,
     /// The steps that change a text before it is split, by name.
     pub normalizer: Vec<String>,
+}
+
+impl ModelColumns {
+    /// Takes the tokens and merges.
+    pub fn take_columns(&mut self) -> Result<CheckedColumns> {
+        let mut merges = Vec::with_room(self.merges.len() / 3, "merges")?;
+        merges.extend_from_slice(self.merges.as_chunks().0);
+        let (ids, ends) = (std::mem::take(&mut self.token_ids), std::mem::take(&mut self.token_ends));
+        Ok(CheckedColumns::checked(ids, std::mem::take(&mut self.token_bytes), ends, merges, self.ranks))
+    }
 }
 
 /// The span of the value of each key of an object.
@@ -218,6 +231,21 @@ fn missing(key: &str) -> Error {
 /// A text, shortened for a message.
 fn shown(text: &str) -> String {
     text.chars().take(60).collect()
+}
+
+/// `None` for a file that a fast reader does not take; only the refusal of memory is an error.
+fn taken<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ Error::OutOfMemory { .. }) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The error of a fast reader for a file that it does not take.
+#[cold]
+fn not_taken<T>() -> Result<T> {
+    Err(Error::Model(String::new()))
 }
 
 /// Reads an id.

@@ -77,9 +77,12 @@ def _check_one_pass(first: list[str], second: list[str], name: str) -> None:
         )
 
 
-def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], name: str) -> None:
-    """Refuses added tokens to which the library gives other ids than the file."""
-    for literal, assigned in _assigned(specials, vocab):
+def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], n_entries: int, name: str) -> None:
+    """Refuses added tokens to which the library gives other ids than the file.
+
+    vocab: the ids of those that are among the vocabulary's `n_entries` entries.
+    """
+    for literal, assigned in _assigned(specials, vocab, n_entries):
         if assigned != specials[literal]:
             raise FormatError(
                 f"{name}: added token {shown(literal)} has id {specials[literal]}, but tokenizers would give it"
@@ -87,11 +90,11 @@ def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], name: 
             )
 
 
-def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int], n_entries: int) -> Iterator[tuple[str, int]]:
     """The ids that the library gives, in the order of the file."""
     largest = -1
     for literal in literals:
-        token_id = vocab.get(literal, max(largest + 1, len(vocab)))
+        token_id = vocab.get(literal, max(largest + 1, n_entries))
         largest = max(largest, token_id)
         yield literal, token_id
 
@@ -103,7 +106,7 @@ def write_added_tokens(
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
     vocab = {text: token_id for token_id, text in text_of.items()}
     entries: dict[str, int] = {}
-    if any(assigned != ordered[literal] for literal, assigned in _assigned(ordered, vocab)):
+    if any(assigned != ordered[literal] for literal, assigned in _assigned(ordered, vocab, len(vocab))):
         entries = ordered
         for literal, token_id in entries.items():
             token = from_alphabet(literal)
