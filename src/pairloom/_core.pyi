@@ -111,6 +111,9 @@ def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
 def is_scanned(pattern: _Pattern) -> bool:
     """Whether a pattern has a scanner written by hand; any other is run by a regex engine."""
 
+def is_total(pattern: _Pattern) -> bool:
+    """Whether the matches of a pattern surely leave no gaps in any text."""
+
 @final
 class Counter:
     """Counts batches of texts, or files; `finish` freezes the result and ends the counter."""

@@ -44,6 +44,30 @@ DESCRIPTIONS: Final[Mapping[str, str]] = MappingProxyType({name: about for name,
 GPT2: Final = str(PATTERNS["gpt2"])
 """The text of the pattern "gpt2"."""
 
+BYTE_LEVEL: Final = "(?#byte_level)"
+"""As one of several patterns: those behind it see the bytes of a segment as letters of GPT-2's byte alphabet."""
+
+_COMMENT: Final = re.compile(r"\(\?#(isolated|contiguous|merged_with_previous|merged_with_next)\)")
+
+
+def uncommented(pattern: str) -> tuple[str | None, str]:
+    """What a pattern says about its matches (see `reference.pretokens`), None if nothing, and its regular expression.
+
+    >>> uncommented("(?#contiguous)[0-9]")
+    ('contiguous', '[0-9]')
+    """
+    found = _COMMENT.match(pattern)
+    return (None, pattern) if found is None else (found[1], pattern[found.end() :])
+
+
+def commented(pattern: str, comment: str) -> str:
+    """The pattern with what is said about its matches.
+
+    >>> commented("[0-9]", "contiguous")
+    '(?#contiguous)[0-9]'
+    """
+    return f"(?#{comment}){pattern}"
+
 
 @overload
 def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import tiktoken
 
-from pairloom import Tokenizer
+from pairloom import FormatError, Tokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
 from tests.corpora import random_documents
+from tests.formats.models import trained
 
 SPECIALS = ["<|endoftext|>", "<|fim|>"]
 TEXTS = [
@@ -184,3 +185,12 @@ def test_a_tokenizer_that_no_ranks_express_encodes_and_says_what_it_lacks() -> N
         encoding.token_byte_values()
     with pytest.raises(KeyError):
         _ = encoding.eot_token
+
+
+def test_a_pattern_that_tiktoken_would_read_otherwise_is_refused() -> None:
+    model = trained([(97, 98)], pattern="(?#merged_with_next)[0-9]")
+    with pytest.raises(FormatError, match="says about its matches"):
+        Tokenizer.from_model(model).to_tiktoken()
+    with pytest.raises(ValueError, match="says about its matches"):
+        _ = Tokenizer.from_model(model).as_tiktoken()._pat_str
+    assert Tokenizer.from_model(model).as_tiktoken().encode_ordinary("ab1ab") == [256, 49, 256]

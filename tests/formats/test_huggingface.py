@@ -14,9 +14,10 @@ import pytest
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface
+from pairloom.formats.shared.character_classes import DIGIT
 from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.model import Model
-from pairloom.patterns import GPT2, PATTERNS
+from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS
 
 from .models import ENDOFTEXT, trained
 
@@ -138,11 +139,23 @@ def sequence(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
         ([SPLIT, BYTES], "a+"),
         ([SPLIT, {**BYTES, "use_regex": True}], ("a+", GPT2)),
         ([{**SPLIT, "pattern": {"String": "a.b"}}, BYTES], r"a\.b"),
-        ([{"type": "Digits", "individual_digits": True}, SPLIT, BYTES], (r"\p{N}", "a+")),
-        ([{"type": "Digits", "individual_digits": False}, BYTES], r"\p{N}+"),
+        ([{"type": "Digits", "individual_digits": True}, SPLIT, BYTES], (DIGIT, "a+")),
+        ([{"type": "Digits", "individual_digits": False}, BYTES], DIGIT + "+"),
         ([{"type": "Sequence", "pretokenizers": [SPLIT]}, BYTES], "a+"),
         ([{**SPLIT, "pattern": {"Regex": to_oniguruma(CL100K)}, "behavior": "Removed", "invert": True}, BYTES], CL100K),
         ([{**SPLIT, "pattern": {"Regex": r"\p{N}{1,3}+"}}, BYTES], r"(?:\p{N}{1,3})+"),
+        (
+            [{**SPLIT, "pattern": {"Regex": r"\b"}, "behavior": "Removed"}, BYTES],
+            "(?#isolated)" + from_oniguruma(r"\b"),
+        ),
+        (
+            [{**SPLIT, "pattern": {"String": "word"}, "behavior": "MergedWithNext"}, BYTES],
+            "(?#merged_with_next)(?:word)",
+        ),
+        ([{**SPLIT, "behavior": "MergedWithNext", "invert": True}, BYTES], "(?#merged_with_previous)a+"),
+        ([{**SPLIT, "pattern": {"String": ""}}, BYTES], r"[\s\S]+"),
+        ([BYTES, SPLIT], (BYTE_LEVEL, "a+")),
+        ([BYTES, {"type": "WhitespaceSplit"}], r"[\s\S]+"),
     ],
 )
 def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
@@ -152,13 +165,13 @@ def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), "normalizer 'Lowercase'"),
     "prefix space of pieces": (sequence(SPLIT, {**BYTES, "add_prefix_space": True}), "add_prefix_space"),
-    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "does not end in ByteLevel"),
-    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "'Whitespace'"),
-    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), "ByteLevel"),
-    "bytes first": (sequence(BYTES, SPLIT), "does not end in ByteLevel"),
+    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "has no ByteLevel"),
+    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "Whitespace leaves parts"),
+    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), "'Metaspace'"),
+    "bytes twice": (sequence(BYTES, SPLIT, BYTES), "a second ByteLevel"),
+    "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), "UnicodeScripts leaves parts of the text out"),
     "removed": (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "'Removed'"),
-    "of nothing": (sequence({**SPLIT, "pattern": {"String": ""}}, BYTES), "can match nothing"),
-    "lookup": (sequence({**SPLIT, "pattern": {"Regex": r"\b"}}, BYTES), "can match nothing"),
+    "no behavior": (sequence({**SPLIT, "behavior": "Other"}, BYTES), "no behavior 'Other'"),
     "wordpiece": (lambda f: f["model"].update(type="WordPiece"), "'WordPiece'"),
     "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),
     "suffix": (lambda f: f["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),

@@ -72,7 +72,7 @@ mod _core {
     #[pymodule_export]
     use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
     #[pymodule_export]
-    use super::pretokens::{is_scanned, pretokenize};
+    use super::pretokens::{is_scanned, is_total, pretokenize};
     #[pymodule_export]
     use super::train::train;
 

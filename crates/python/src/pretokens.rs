@@ -47,6 +47,13 @@ pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(pattern.compile(py)?.is_memoryless())
 }
 
+/// Whether the matches of a pattern surely leave no gaps in any text.
+#[pyfunction]
+pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
+    let pretokenizer = pattern.compile(py)?;
+    Ok(py.detach(|| pretokenizer.is_total()))
+}
+
 /// The steps of a normaliser by name; [`Error::Invalid`] for an unknown one.
 pub fn steps_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<Step>> {
     let named = |name: &String| STEPS.iter().find(|(known, _)| known == name).map(|&(_, step)| step);

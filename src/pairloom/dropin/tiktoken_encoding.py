@@ -239,6 +239,8 @@ class Encoding:
             if len(pattern) > 1:
                 raise ValueError(f"this tokenizer splits by {len(pattern)} patterns in turn; tiktoken knows one")
             pattern = pattern[0]
+        if pattern.startswith("(?#"):
+            raise ValueError(f"tiktoken does not know what {pattern!r} says about its matches")
         return published_of(pattern)
 
     @functools.cached_property

@@ -138,6 +138,8 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
                 f"tiktoken splits by one pattern, and this tokenizer by {len(pattern)} in turn; use to_huggingface"
             )
         pattern = pattern[0]
+    if pattern.startswith("(?#"):
+        raise FormatError(f"tiktoken does not know what {shown(pattern)} says about its matches; use to_huggingface")
     return tiktoken.Encoding(
         name,
         pat_str=published_of(pattern),

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 import regex
 
-from pairloom.patterns import pattern_text
+from pairloom.patterns import BYTE_LEVEL, pattern_text, uncommented
+from pairloom.reference.vocabulary import bytes_in_order
 
 
 def pretokenize(text: str, pattern: str | tuple[str, ...] = "gpt2") -> list[bytes]:
@@ -19,13 +20,35 @@ def pretokenize(text: str, pattern: str | tuple[str, ...] = "gpt2") -> list[byte
     [b'some', b' text', b' that', b' i', b"'ll", b' pre', b'-', b'tokenize']
 
     `pattern` is a name, a regular expression, or several that split one after the other: each splits
-    the pieces that the one before left, and sees nothing beyond such a piece.
+    the pieces that the one before left, and sees nothing beyond such a piece. Those behind "(?#byte_level)" see each
+    byte as a letter, so that they may cut inside a character:
+
+    >>> pretokenize("é1", ("(?#byte_level)", "[^0-9]"))
+    [b'\xc3', b'\xa9', b'1']
     """
     texts = pattern_text(pattern)
+    steps = [texts] if isinstance(texts, str) else list(texts)
+    n_before = steps.index(BYTE_LEVEL) if BYTE_LEVEL in steps else len(steps)
+    pieces = _split_in_turn(text, steps[:n_before])
+    if n_before == len(steps):
+        return [piece.encode() for piece in pieces]
+    letters = ["".join(LETTERS[byte] for byte in piece.encode()) for piece in pieces]
+    parts = [part for piece in letters for part in _split_in_turn(piece, steps[n_before + 1 :])]
+    return [bytes(map(LETTERS.index, part)) for part in parts]
+
+
+LETTERS = [
+    chr(byte) if index < 188 else chr(256 + index - 188)
+    for byte, index in sorted((byte, index) for index, byte in enumerate(bytes_in_order("gpt2")))
+]
+"""GPT-2's letter for each byte: itself where it prints in Latin-1, and U+0100 and on for the other 68."""
+
+
+def _split_in_turn(text: str, patterns: Iterable[str]) -> list[str]:
     pieces = [text] if text else []
-    for step in (texts,) if isinstance(texts, str) else texts:
-        pieces = [part for piece in pieces for part in split(piece, step)]
-    return [piece.encode() for piece in pieces]
+    for pattern in patterns:
+        pieces = [part for piece in pieces for part in split(piece, pattern)]
+    return pieces
 
 
 def split(text: str, pattern: str) -> list[str]:
@@ -35,21 +58,56 @@ def split(text: str, pattern: str) -> list[str]:
     ['a', '1', 'b', '22']
 
     What it does not match is not lost: each stretch between two matches is a piece of its own.
-    Matches of nothing are ignored.
+    Matches of nothing are ignored, unless the pattern begins with a comment that says what becomes of matches:
+
+    >>> split("aBc", "(?#isolated)(?=[A-Z])")  # pieces of their own, and a match of nothing cuts
+    ['a', 'Bc']
+    >>> split("a1b22", "(?#contiguous)[0-9]")  # one piece of adjacent matches
+    ['a', '1', 'b', '22']
+    >>> split("a1b22", "(?#merged_with_previous)[0-9]")
+    ['a1', 'b2', '2']
+    >>> split("a1b22", "(?#merged_with_next)[0-9]")
+    ['a', '1b', '2', '2']
     """
+    comment, expression = uncommented(pattern)
+    parts = _parts(text, expression, nothing_cuts=comment is not None)
+    if comment in (None, "isolated"):
+        return [piece for piece, _ in parts if piece]
+    backwards = comment == "merged_with_next"
     pieces: list[str] = []
-    end = 0
-    # Version 1 of the syntax is the one with intersections of classes, [a&&b].
-    for match in regex.finditer(pattern, text, flags=regex.V1 if "&&" in pattern else 0):
-        if match.end() == match.start():
+    before = False
+    for piece, is_match in reversed(parts) if backwards else parts:
+        joins = is_match == before if comment == "contiguous" else is_match and not before
+        if joins and pieces:
+            pieces[-1] = piece + pieces[-1] if backwards else pieces[-1] + piece
+        else:
+            pieces.append(piece)
+        before = is_match
+    return [piece for piece in (reversed(pieces) if backwards else pieces) if piece]
+
+
+def _parts(text: str, expression: str, nothing_cuts: bool) -> list[tuple[str, bool]]:
+    """The matches and the gaps between them, and which they are.
+
+    A match of nothing is one only if `nothing_cuts`, and not where a match has just ended or at the beginning.
+    """
+    # Version 1 of the syntax is the one with intersections of classes, [a&&b], and classes in classes.
+    has_sets = regex.search(r"&&|(?<!\\)\[(?:\\.|[^\]\\])*\[", expression)
+    compiled = regex.compile(expression, flags=regex.V1 if has_sets else 0)
+    parts: list[tuple[str, bool]] = []
+    end = at = 0
+    while at <= len(text) and (match := compiled.search(text, at)):
+        start, at = match.span()
+        if start == at and (not nothing_cuts or at == end):
+            at += 1
             continue
-        if match.start() > end:
-            pieces.append(text[end : match.start()])
-        pieces.append(match.group())
-        end = match.end()
+        if start > end:
+            parts.append((text[end:start], False))
+        parts.append((match.group(), True))
+        end = at
     if end < len(text):
-        pieces.append(text[end:])
-    return pieces
+        parts.append((text[end:], False))
+    return parts
 
 
 def count_pretokens(documents: Iterable[str], pattern: str | tuple[str, ...] = "gpt2") -> Counter[bytes]:

@@ -40,6 +40,25 @@ impl LinearRegex {
         Some(LinearRegex { all: compile(&plain)?, spaces, after_spaces })
     }
 
+    /// Whether it matches nothing somewhere.
+    pub fn can_be_empty(&self) -> bool {
+        self.all.is_match("")
+    }
+
+    /// Whether it matches every character alone, so that its matches leave no gaps in any text.
+    pub fn is_total(&self) -> bool {
+        ('\0'..=char::MAX).all(|character| {
+            let mut buffer = [0; 4];
+            let text = &*character.encode_utf8(&mut buffer);
+            let found = self.all.search_half(&Input::new(text).anchored(Anchored::Yes));
+            found.is_some_and(|found| match Some(found.pattern().as_usize()) == self.spaces {
+                // What `\s+(?!\S)` matches depends on what stands behind it.
+                true => self.find_after_spaces(text, 0) == text.len(),
+                false => found.offset() == text.len(),
+            })
+        })
+    }
+
     /// The first match from `from` on that is not empty: its start and end.
     pub fn find(&self, text: &str, mut from: usize) -> Option<(usize, usize)> {
         loop {

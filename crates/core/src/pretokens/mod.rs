@@ -23,6 +23,7 @@ pub(crate) mod safe_cuts;
 mod scan;
 mod sequence;
 mod shared_rules;
+mod steps;
 mod unicode;
 mod unicode_tables;
 mod window;
@@ -38,6 +39,7 @@ use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 pub use scan::ENDS_PER_FILL;
+use steps::Step;
 pub use unicode_tables::UNICODE_VERSION;
 
 /// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
@@ -55,8 +57,8 @@ enum Engine {
     Named(Fill, CpuTier),
     /// Any other pattern.
     Regex(RegexScanner),
-    /// Several patterns that split in turn.
-    Sequence(Vec<RegexScanner>),
+    /// Several patterns that split in turn, or one that says how it splits.
+    Sequence(Vec<Step>),
 }
 
 impl Pretokenizer {
@@ -103,7 +105,7 @@ impl Pretokenizer {
     ) -> Result<Self> {
         let engine = match patterns {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
-            [pattern] => Engine::Regex(compile(pattern.as_ref())?),
+            [pattern] if !steps::is_commented(pattern.as_ref()) => Engine::Regex(compile(pattern.as_ref())?),
             patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
                     "it is one of {} that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
@@ -112,7 +114,7 @@ impl Pretokenizer {
                 return Err(Error::Pattern { pattern: patterns[0].as_ref().to_owned(), message });
             }
             patterns => {
-                let compiled = patterns.iter().map(|pattern| compile(pattern.as_ref()));
+                let compiled = patterns.iter().map(|pattern| Step::new(pattern.as_ref(), &compile));
                 Engine::Sequence(compiled.collect::<Result<_>>()?)
             }
         };
@@ -176,7 +178,7 @@ impl Pretokenizer {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
             Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
-            Engine::Sequence(patterns) => sequence::fill(patterns, document, from, ends, on_progress),
+            Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
         }
     }
 
@@ -190,6 +192,15 @@ impl Pretokenizer {
     /// Nor of one with a normaliser, which changes whole documents.
     pub fn is_memoryless(&self) -> bool {
         matches!(self.engine, Engine::Named(..)) && self.normalizer.is_empty()
+    }
+
+    /// Whether the matches of a single pattern surely leave no gaps in any text; not all patterns that do are known.
+    pub fn is_total(&self) -> bool {
+        match &self.engine {
+            Engine::Named(..) => true,
+            Engine::Regex(scanner) => scanner.is_total(),
+            Engine::Sequence(_) => false,
+        }
     }
 
     /// All ends of the pretokens of `document`.

@@ -31,6 +31,8 @@ const MAX_STEPS_PER_CALL: usize = 1 << 12;
 pub(super) struct RegexScanner {
     pattern: String,
     engine: Engine,
+    /// Whether a match of nothing counts, except where the search begins.
+    finds_nothing: bool,
 }
 
 enum Engine {
@@ -58,20 +60,36 @@ impl RegexScanner {
             Some(found) => Engine::Automaton(found),
             None => Engine::backtracking(pattern)?,
         };
-        Ok(RegexScanner { pattern: pattern.to_owned(), engine })
+        Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
+    }
+
+    /// The same, also finding matches of nothing.
+    pub fn cutting(pattern: &str) -> Result<Self> {
+        let _room = room()?;
+        let engine = match LinearRegex::new(pattern).filter(|regex| !regex.can_be_empty()) {
+            Some(found) => Engine::Automaton(found),
+            None => Engine::backtracking(pattern)?,
+        };
+        Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: true })
     }
 
     /// Compiles `pattern` for the backtracking engine, which supports all syntax.
     pub fn backtracking(pattern: &str) -> Result<Self> {
         let _room = room()?;
-        Ok(RegexScanner { pattern: pattern.to_owned(), engine: Engine::backtracking(pattern)? })
+        let engine = Engine::backtracking(pattern)?;
+        Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
-    /// Start and end of the first non-empty match from `from` on. The caller holds [`room`].
+    /// Whether its matches surely leave no gaps in any text.
+    pub fn is_total(&self) -> bool {
+        matches!(&self.engine, Engine::Automaton(regex) if regex.is_total())
+    }
+
+    /// Start and end of the first match from `from` on that is not empty, or that may be. The caller holds [`room`].
     pub fn find(
         &self,
         text: &str,
-        mut from: usize,
+        from: usize,
         on_progress: OnProgress<'_>,
     ) -> Result<Option<(usize, usize)>> {
         let regex = match &self.engine {
@@ -79,12 +97,15 @@ impl RegexScanner {
             Engine::Backtracking(regex) => regex,
         };
         let watched = Watched::new(text, from, on_progress);
+        let mut at = from;
         loop {
-            match watched.find(regex, from, &self.pattern)? {
+            match watched.find(regex, at, &self.pattern)? {
                 None => return Ok(None),
-                Some((start, end)) if end > start => return Ok(Some((start, end))),
+                Some((start, end)) if end > start || (self.finds_nothing && end > from) => {
+                    return Ok(Some((start, end)));
+                }
                 Some((_, end)) => match text.get(end..).and_then(|rest| rest.chars().next()) {
-                    Some(character) => from = end + character.len_utf8(),
+                    Some(character) => at = end + character.len_utf8(),
                     None => return Ok(None),
                 },
             }

@@ -1,11 +1,12 @@
 //! Several patterns that split in turn.
 //!
 //! Each pattern splits the segments that the one before left, its matches and the gaps between them alike, and sees
-//! nothing outside of its segment. In a tokenizer.json this is a `Sequence` of `Split`s with the behavior `Isolated`.
+//! nothing outside of its segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how one of them splits.
 //! Cost: each pattern runs once over the text.
 
-use super::regex::{RegexScanner, room};
+use super::regex::room;
 use super::scan::ENDS_PER_FILL;
+use super::steps::{Step, letters_of, next, to_bytes};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -13,18 +14,20 @@ use crate::monitor::OnProgress;
 /// [`super::Pretokenizer::fill`] by patterns of which the first splits the document. A segment of the first pattern is
 /// always finished, since a later call could not tell where it began: there may be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
-    patterns: &[RegexScanner],
+    steps: &[Step],
     text: &str,
     from: usize,
     ends: &mut Vec<usize>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
     ends.clear();
-    let Some((first, rest)) = patterns.split_first() else { return Ok(()) };
+    let Some((Step::Split(scanner, joining), rest)) = steps.split_first() else {
+        return split(steps, text, from, text.len(), ends, on_progress);
+    };
     let _room = room()?;
     let mut at = from;
     while at < text.len() && ends.len() < ENDS_PER_FILL {
-        let (start, end) = first.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
+        let (start, end) = next(scanner, *joining, text, at, on_progress)?;
         split(rest, text, at, start, ends, on_progress)?;
         split(rest, text, start, end, ends, on_progress)?;
         at = end;
@@ -32,9 +35,9 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Appends the ends that `patterns` make in the segment of `text` from `start` to `end`.
+/// Appends the ends that `steps` make in the segment of `text` from `start` to `end`.
 fn split(
-    patterns: &[RegexScanner],
+    steps: &[Step],
     text: &str,
     start: usize,
     end: usize,
@@ -44,12 +47,18 @@ fn split(
     if start == end {
         return Ok(());
     }
-    let (Some((first, rest)), Some(segment)) = (patterns.split_first(), text.get(start..end)) else {
+    let (Some((first, rest)), Some(segment)) = (steps.split_first(), text.get(start..end)) else {
         return ends.try_push(end, "pretoken ends");
+    };
+    let Step::Split(scanner, joining) = first else {
+        let (letters, n_ends) = (letters_of(segment)?, ends.len());
+        split(rest, &letters, 0, letters.len(), ends, on_progress)?;
+        to_bytes(&letters, start, &mut ends[n_ends..]);
+        return Ok(());
     };
     let mut at = 0;
     while at < segment.len() {
-        let (from, to) = first.find(segment, at, on_progress)?.unwrap_or((segment.len(), segment.len()));
+        let (from, to) = next(scanner, *joining, segment, at, on_progress)?;
         split(rest, text, start + at, start + from, ends, on_progress)?;
         split(rest, text, start + from, start + to, ends, on_progress)?;
         at = to;

@@ -372,6 +372,46 @@ fn sequence_patterns_see_only_their_segment() {
 }
 
 #[test]
+fn comments_say_what_matches_are_joined_to() {
+    let text = "a..b1.c";
+    let joined = |comment: &str| pretokens_of(&[format!("(?#{comment})[.]").as_str()], text);
+    assert_eq!(joined("isolated"), ["a", ".", ".", "b1", ".", "c"]);
+    assert_eq!(joined("contiguous"), ["a", "..", "b1", ".", "c"]);
+    assert_eq!(joined("merged_with_previous"), ["a.", ".", "b1.", "c"]);
+    assert_eq!(joined("merged_with_next"), ["a", ".", ".b1", ".c"]);
+    // Any other comment says nothing.
+    assert_eq!(pretokens_of(&["(?#other)[.]"], text), joined("isolated"));
+    assert_eq!(pretokens_of(&["(?#isolated)a*"], "baac"), ["b", "aa", "c"]);
+    assert_eq!(pretokens_of(&["(?#isolated)(?=b)", "(?#isolated)(?<=a)"], "aabb"), ["a", "a", "b", "b"]);
+    assert_eq!(pretokens_of(&["(?#contiguous)"], "aé"), ["a", "é"]);
+}
+
+#[test]
+fn patterns_behind_byte_level_see_letters_and_may_cut_characters() {
+    let ends = |patterns: &[&str], text: &str| Pretokenizer::sequence(patterns).unwrap().ends(text).unwrap();
+    assert_eq!(ends(&["(?#byte_level)", "²"], "a²²b"), [2, 3, 4, 5, 6]);
+    assert_eq!(ends(&[" ", "(?#byte_level)", "[\u{101}Ġ]"], "a é\u{1}b"), [1, 2, 4, 5, 6]);
+    assert_eq!(ends(&["(?#byte_level)"], "é"), [2]);
+    let text = "1é".repeat(2 * ENDS_PER_FILL);
+    assert_eq!(ends(&["(?#byte_level)", "[^1]"], &text).len(), text.len());
+    let letters: String = ('\0'..='\u{ff}').map(String::from).collect();
+    assert_eq!(ends(&["(?#byte_level)", r"\s|[\x00-\x20]"], &letters), [letters.len()]);
+}
+
+#[test]
+fn is_total_says_whether_matches_leave_gaps() {
+    let is_total = |pattern: &str| Pretokenizer::new(pattern).unwrap().is_total();
+    for total in [r"\w+|[^\w\s]+|\s+", r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+", r"[\s\S]"] {
+        assert!(is_total(total), "{total}");
+    }
+    for partial in
+        [r"\w+|[^\w\s]+", r"\s+(?!\S)|\S+", ".", "a*|[\\s\\S]", "(?=a)[\\s\\S]", "(?#isolated)[\\s\\S]"]
+    {
+        assert!(!is_total(partial), "{partial}");
+    }
+}
+
+#[test]
 fn sequence_gives_all_ends_of_a_long_segment() {
     let text = "ab".repeat(10 * ENDS_PER_FILL) + "1" + &"c".repeat(3 * ENDS_PER_FILL);
     assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());

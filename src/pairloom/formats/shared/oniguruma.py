@@ -14,7 +14,7 @@ from typing import Final, Literal
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import shown
 
-__all__ = ["can_match_nothing", "from_oniguruma", "to_oniguruma"]
+__all__ = ["can_match_nothing", "from_oniguruma", "never_consumes", "to_oniguruma"]
 
 Direction = Literal["to", "from"]
 
@@ -98,6 +98,31 @@ def can_match_nothing(pattern: str) -> bool:
 _EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
 
 
+def never_consumes(pattern: str) -> bool:
+    r"""Whether a pattern matches only nothing: all of it is assertions. False for some such patterns.
+
+    >>> [never_consumes(pattern) for pattern in (r"(?=[A-Z])|\b", r"(?<=a)(?=\d{3}$)", r"(?=a)a", "a*")]
+    [True, True, False, False]
+    """
+    depth = at = 0  # depth counts groups from the outermost assertion on
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "(":
+            text = found[0] if (found := _GROUP.match(pattern, at)) else "("
+            is_assertion = text[2:3] in ("=", "!") or text[:3] == "(?<"
+            depth += not text.endswith(")") and (depth > 0 or is_assertion)
+            at += len(text)
+        elif character == ")":
+            depth -= depth > 0
+            at += 1
+        else:
+            end = _atom_end(pattern, at)
+            if depth == 0 and pattern[at:end] not in _EMPTY and character != "|":
+                return False
+            at = end
+    return True
+
+
 def _respelt(pattern: str, direction: Direction) -> str:
     parts: list[str] = []
     open_groups: list[int] = []
@@ -139,10 +164,10 @@ def _respelt(pattern: str, direction: Direction) -> str:
 
 # What a word character is: measured over all of Unicode 16.0 in both engines.
 _WORD: Final[dict[Direction, str]] = {
-    "to": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}",
-    "from": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}",
+    "to": "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d",
+    "from": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾",
 }
-_WORD_NEGATED: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+_WORD_IN_CLASS: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
 _HEX: Final = "0-9A-Fa-f"
 
 
@@ -166,10 +191,8 @@ _ATOMS: Final[dict[Direction, dict[str, str]]] = {
 
 def _respelt_class(text: str, direction: Direction) -> str:
     """A class whose escapes mean in the other engine what they mean in this one."""
-    word = _WORD[direction]
-    if direction == "from" and (text.startswith("[^") or r"\W" in text):
-        # There the superscripts and fractions of Latin-1 are word characters only in a class that is not negated.
-        word = _WORD_NEGATED
+    # There the superscripts and fractions of Latin-1 are word characters only outside of classes.
+    word = _WORD["to"] if direction == "to" else _WORD_IN_CLASS
     inside = {r"\w": word, r"\W": f"[^{word}]"}
     if direction == "from":
         inside |= {r"\h": _HEX, r"\H": f"[^{_HEX}]"}

@@ -1,25 +1,27 @@
 """The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 
-Supported: ByteLevel, Split (all behaviours that keep the text), Digits, and a Sequence of them with ByteLevel last. A
-Split that joins matches to their neighbours becomes a pattern whose matches are the joined pieces. Everything else is
-refused
-by name, including a space put before pieces of the text and behaviours that remove matches or join them to other text.
+Supported: ByteLevel anywhere in a Sequence; before and behind it Split, Digits, Punctuation and FixedLength where they
+keep the text; behind it also what splits at white space, which the byte alphabet does not have. `reference.pretokens`
+says how a pattern splits. What loses text is refused by name: behaviours that remove it, UnicodeScripts (spaces at the
+beginning), and a space put before pieces inside of the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import shown, take
-from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, to_oniguruma
+from pairloom.formats.shared.byte_alphabet import ALPHABET
+from pairloom.formats.shared.character_classes import DIGIT, LETTERS, PUNCTUATION, WORDS
+from pairloom.formats.shared.json_text import shown, take, take_id
+from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, never_consumes, to_oniguruma
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
-from pairloom.patterns import GPT2, PATTERNS
+from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS, commented, uncommented
 
 __all__ = ["read_splitters", "write_splitters"]
 
@@ -29,6 +31,30 @@ _WHOLE = r"[\s\S]+"
 _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
 # `$` is the end of a line there and of the text here. After `\s++`, which takes all newlines, the two are one.
 _SAME_IN_BOTH = frozenset((published_of(GPT2),))
+_COMMENTS: Final = {
+    "Isolated": "isolated",
+    "Contiguous": "contiguous",
+    "MergedWithPrevious": "merged_with_previous",
+    "MergedWithNext": "merged_with_next",
+}
+_BEHAVIORS: Final = {comment: behavior for behavior, comment in _COMMENTS.items()}
+# What is joined if what is not matched is joined to what is.
+_INVERTED: Final = {"MergedWithPrevious": "MergedWithNext", "MergedWithNext": "MergedWithPrevious"}
+_LETTERS: Final = frozenset(ALPHABET)
+# What would be taken for the name of a pattern.
+_BARE_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
+_BYTE_LEVEL: Final = {"type": "ByteLevel", "trim_offsets": True}
+# Written so, since HuggingFace's tables are of other Unicode versions.
+_STEPS: Final[dict[str, dict[str, Any]]] = {
+    DIGIT: {"type": "Digits", "individual_digits": True},
+    DIGIT + "+": {"type": "Digits", "individual_digits": False},
+    PUNCTUATION: {"type": "Punctuation", "behavior": "Isolated"},
+    **{
+        commented(PUNCTUATION, comment): {"type": "Punctuation", "behavior": behavior}
+        for behavior, comment in _COMMENTS.items()
+        if behavior != "Isolated"
+    },
+}
 
 
 def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
@@ -37,21 +63,27 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
     Raises FormatError for what a pattern cannot express.
     """
     where = f"{name}: pre_tokenizer"
-    steps = _flat(node, where)
-    if not steps or steps[-1].get("type") != "ByteLevel":
-        raise FormatError(f"{where} does not end in ByteLevel; only byte-level tokenizers can be expressed")
     patterns: list[str] = []
-    for step in steps[:-1]:
-        patterns.append(_step(step, where))
-    last = steps[-1]
-    prefix = last.get("add_prefix_space", True) is not False
-    if prefix and patterns:
-        raise FormatError(
-            f"{where}: ByteLevel puts a space before every piece that another step has split off (add_prefix_space),"
-            " which cannot be expressed"
-        )
-    if last.get("use_regex", True):
-        patterns.append(GPT2)
+    prefix = False
+    for step in _flat(node, where):
+        if take(step, "type", str, where) != "ByteLevel":
+            patterns += _behind(step, where) if BYTE_LEVEL in patterns else _before(step, where)
+            continue
+        if BYTE_LEVEL in patterns:
+            raise FormatError(f"{where}: a second ByteLevel writes the bytes of the first one's letters; leave it out")
+        prefix = step.get("add_prefix_space", True) is not False
+        if prefix and patterns:
+            raise FormatError(
+                f"{where}: ByteLevel puts a space before every piece that another step has split off"
+                " (add_prefix_space), which cannot be expressed"
+            )
+        if step.get("use_regex", True):
+            patterns.append(GPT2)
+        patterns.append(BYTE_LEVEL)
+    if BYTE_LEVEL not in patterns:
+        raise FormatError(f"{where} has no ByteLevel; only byte-level tokenizers can be expressed")
+    if patterns[-1] == BYTE_LEVEL:
+        patterns.pop()
     if not patterns:
         patterns.append(_WHOLE)
     return patterns[0] if len(patterns) == 1 else tuple(patterns), prefix
@@ -60,35 +92,50 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
 def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
     """The pre_tokenizer of a pattern; FormatError where it cannot put a space before the text as well."""
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
-    use_regex = patterns[-1] == GPT2
-    byte_level = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": use_regex}
-    steps: list[dict[str, Any]] = [
-        {"type": "Split", "pattern": {"Regex": _written(text)}, "behavior": "Isolated", "invert": False}
-        for text in (patterns[:-1] if use_regex else patterns if patterns != [_WHOLE] else [])
-    ]
-    if prefix and steps:
+    at = patterns.index(BYTE_LEVEL) if BYTE_LEVEL in patterns else len(patterns)
+    before, behind = patterns[:at], patterns[at + 1 :]
+    use_regex = bool(before) and before[-1] == GPT2
+    if use_regex or before == [_WHOLE]:
+        before.pop()
+    if prefix and before:
         raise FormatError(
             "a tokenizer.json cannot put a space before a text that is split by another pattern than GPT-2's; save as"
             " 'pairloom'"
         )
-    return {"type": "Sequence", "pretokenizers": [*steps, byte_level]} if steps else byte_level
+    byte_level = {**_BYTE_LEVEL, "add_prefix_space": prefix, "use_regex": use_regex}
+    steps = [*map(_written, before), byte_level, *map(_written, behind)]
+    return {"type": "Sequence", "pretokenizers": steps} if len(steps) > 1 else byte_level
 
 
-def _flat(node: Any, where: str, depth: int = 0) -> list[dict[str, Any]]:
+def _flat(node: Any, where: str, depth: int = 0) -> Iterator[dict[str, Any]]:
     if node is None:
-        return []
+        return
     if depth > _MOST_NESTED:
         raise FormatError(f"{where} is nested too deeply: more than {_MOST_NESTED} sequences lie in each other")
     if type(node) is not dict:
         raise FormatError(f"{where} must be an object, not {shown(node)}")
     if node.get("type") == "Sequence":
-        inner = take(node, "pretokenizers", list, where)
-        return [step for part in inner for step in _flat(part, where, depth + 1)]
-    return [node]
+        for part in take(node, "pretokenizers", list, where):
+            yield from _flat(part, where, depth + 1)
+    else:
+        yield node
 
 
-def _written(text: str) -> str:
-    return text if text in _SAME_IN_BOTH else to_oniguruma(text)
+def _written(text: str) -> dict[str, Any]:
+    """The step of a tokenizer.json that splits as the pattern does."""
+    if text in _STEPS:
+        return _STEPS[text]
+    comment, regex = uncommented(text)
+    if text == BYTE_LEVEL:
+        raise FormatError("a tokenizer.json cannot turn letters of the byte alphabet into letters again")
+    if comment is None and can_match_nothing(regex):
+        raise FormatError(
+            f"a tokenizer.json would cut where the pattern {shown(regex, 200)} matches nothing; save as 'pairloom', or"
+            " write the pattern so that each match has a character"
+        )
+    behavior = "Isolated" if comment is None else _BEHAVIORS[comment]
+    written = regex if regex in _SAME_IN_BOTH else to_oniguruma(regex)
+    return {"type": "Split", "pattern": {"Regex": written}, "behavior": behavior, "invert": False}
 
 
 @cache
@@ -108,13 +155,45 @@ def _read(written: str, where: str) -> str:
         raise FormatError(f"{where}: {error}") from None
 
 
-def _step(step: dict[str, Any], where: str) -> str:
+def _before(step: dict[str, Any], where: str) -> list[str]:
+    """The patterns of a step that is not ByteLevel."""
     kind = take(step, "type", str, where)
+    if kind == "Split":
+        return _split(step, where)
     if kind == "Digits":
-        # Rust's char::is_numeric, by which Digits goes, is the property N.
-        return r"\p{N}" if take(step, "individual_digits", bool, f"{where}: Digits") else r"\p{N}+"
-    if kind != "Split":
-        raise FormatError(f"{where}: {shown(kind)} cannot be expressed as a pattern")
+        return [DIGIT if take(step, "individual_digits", bool, f"{where}: Digits") else DIGIT + "+"]
+    if kind == "Punctuation":
+        behavior = step.get("behavior", "Isolated")
+        if behavior not in _COMMENTS:
+            raise _removal(where, f"Punctuation with behavior {shown(behavior)}")
+        return [PUNCTUATION if behavior == "Isolated" else commented(PUNCTUATION, _COMMENTS[behavior])]
+    if kind == "FixedLength":
+        length = take_id(take(step, "length", int, f"{where}: FixedLength"), f"{where}: FixedLength: length")
+        return [rf"[\s\S]{{1,{max(length, 1)}}}"]
+    if kind in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer", "CharDelimiterSplit", "UnicodeScripts"):
+        raise _removal(where, kind)
+    raise FormatError(f"{where}: {shown(kind)} cannot be expressed as a pattern")
+
+
+def _behind(step: dict[str, Any], where: str) -> list[str]:
+    """The patterns of a step behind ByteLevel, which sees no white space."""
+    kind = take(step, "type", str, where)
+    if kind == "Whitespace":
+        return [WORDS]
+    if kind == "WhitespaceSplit":
+        return []
+    if kind == "BertPreTokenizer":
+        return [PUNCTUATION]
+    if kind == "UnicodeScripts":
+        return [LETTERS]
+    if kind == "CharDelimiterSplit" and step.get("delimiter") not in _LETTERS:
+        return []
+    if kind == "Metaspace" and step.get("prepend_scheme") == "never" and step.get("replacement") not in _LETTERS:
+        return []
+    return _before(step, where)
+
+
+def _split(step: dict[str, Any], where: str) -> list[str]:
     pattern = take(step, "pattern", dict, f"{where}: Split")
     if set(pattern) == {"String"}:
         text = re.escape(take(pattern, "String", str, f"{where}: Split"))
@@ -122,43 +201,24 @@ def _step(step: dict[str, Any], where: str) -> str:
         text = _read(take(pattern, "Regex", str, f"{where}: Split"), where)
     else:
         raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
+    if _BARE_WORD.fullmatch(text):
+        text = f"(?:{text})"
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
-    if can_match_nothing(text):
-        raise FormatError(
-            f"{where}: a Split whose pattern {shown(text, 200)} can match nothing would cut between characters, which"
-            " cannot be expressed; write it so that each match has a character"
-        )
-    # Removing what a pattern does not match removes nothing where the pattern matches everything, as all those do that
-    # have a scanner of their own.
-    if behavior == "Isolated" or (behavior == "Removed" and invert and _core.is_scanned(text)):
-        return text
-    if behavior not in _JOINED:
-        raise FormatError(
-            f"{where}: a Split with behavior {shown(behavior)} and invert {invert} leaves parts of the text out; ids"
-            " could not be decoded to it"
-        )
-    return _JOINED[behavior][invert](text)
+    if behavior == "Removed":
+        # Nothing is lost where what is removed is always empty.
+        if not (_core.is_total(text or "(?!)") if invert else never_consumes(text)):
+            raise _removal(where, f"a Split with behavior 'Removed' and invert {invert}")
+        behavior = "Isolated"
+    if not text:
+        return []  # An empty String is found nowhere there.
+    if invert:
+        behavior = _INVERTED.get(behavior, behavior)
+    if behavior not in _COMMENTS:
+        raise FormatError(f"{where}: a Split has no behavior {shown(behavior)}")
+    plain = behavior == "Isolated" and not can_match_nothing(text)
+    return [text if plain else commented(text, _COMMENTS[behavior])]
 
 
-def _with_previous(text: str) -> str:
-    """Each match with the text before it, as far as the match before."""
-    return rf"(?>(?:(?!{text})[\s\S])*)(?:{text})|(?:(?!{text})[\s\S])+"
-
-
-def _with_next(text: str) -> str:
-    """Each match with the text behind it, as far as the next match."""
-    return rf"(?:{text})(?>(?:(?!{text})[\s\S])*)|(?:(?!{text})[\s\S])+"
-
-
-def _contiguous(text: str) -> str:
-    """Matches that stand side by side as one."""
-    return f"(?:{text})+"
-
-
-# By whether it is inverted: then the text between matches is what is joined.
-_JOINED: Final[dict[str, tuple[Callable[[str], str], Callable[[str], str]]]] = {
-    "MergedWithPrevious": (_with_previous, _with_next),
-    "MergedWithNext": (_with_next, _with_previous),
-    "Contiguous": (_contiguous, _contiguous),
-}
+def _removal(where: str, what: str) -> FormatError:
+    return FormatError(f"{where}: {what} leaves parts of the text out; ids could not be decoded to it")

@@ -1,0 +1,124 @@
+//! One of the patterns that split in turn: a regular expression, what becomes of its matches, or a change of alphabet.
+//!
+//! A comment at the beginning of a pattern's text says how it splits, as tokenizer.json files can:
+//!
+//! | comment | pretokens |
+//! |---|---|
+//! | none | matches and the gaps between them; a match of nothing is none |
+//! | `(?#isolated)` | the same, but a match of nothing cuts |
+//! | `(?#contiguous)` | adjacent matches are one pretoken |
+//! | `(?#merged_with_previous)` | a match is joined to the gap before it |
+//! | `(?#merged_with_next)` | a match is joined to the gap behind it |
+//! | `(?#byte_level)`, alone | none yet: the patterns behind it see the bytes of a segment as GPT-2's byte alphabet |
+//!
+//! Under all of the comments a match of nothing cuts, except where a match has just ended. Such a pattern is slower than
+//! one without a comment: it may search for a match twice.
+
+use super::regex::RegexScanner;
+use crate::error::Result;
+use crate::memory::TryReserve;
+use crate::monitor::OnProgress;
+
+/// One of the patterns that split in turn.
+pub(super) enum Step {
+    /// A regular expression, and what its matches are joined to.
+    Split(RegexScanner, Joining),
+    /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
+    ByteLevel,
+}
+
+/// What a match is joined to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joining {
+    Nothing,
+    Matches,
+    Previous,
+    Next,
+}
+
+const BYTE_LEVEL: &str = "(?#byte_level)";
+const COMMENTS: [(&str, Joining); 4] = [
+    ("(?#isolated)", Joining::Nothing),
+    ("(?#contiguous)", Joining::Matches),
+    ("(?#merged_with_previous)", Joining::Previous),
+    ("(?#merged_with_next)", Joining::Next),
+];
+
+/// Whether the text says more than a regular expression does.
+pub(super) fn is_commented(pattern: &str) -> bool {
+    pattern == BYTE_LEVEL || COMMENTS.iter().any(|(comment, _)| pattern.starts_with(comment))
+}
+
+impl Step {
+    /// The step that the text means; a text without a comment is compiled by `compile`.
+    pub fn new(pattern: &str, compile: impl Fn(&str) -> Result<RegexScanner>) -> Result<Self> {
+        if pattern == BYTE_LEVEL {
+            return Ok(Step::ByteLevel);
+        }
+        let named =
+            COMMENTS.iter().find_map(|&(comment, joining)| Some((pattern.strip_prefix(comment)?, joining)));
+        Ok(match named {
+            Some((regex, joining)) => Step::Split(RegexScanner::cutting(regex)?, joining),
+            None => Step::Split(compile(pattern)?, Joining::Nothing),
+        })
+    }
+}
+
+/// The next pretoken of a pattern from `from` on, where one begins: its start and end. Before it is a gap.
+pub(super) fn next(
+    scanner: &RegexScanner,
+    joining: Joining,
+    text: &str,
+    from: usize,
+    on_progress: OnProgress<'_>,
+) -> Result<(usize, usize)> {
+    let mut find = |from| Ok(scanner.find(text, from, on_progress)?.unwrap_or((text.len(), text.len())));
+    let (start, mut end) = find(from)?;
+    match joining {
+        Joining::Nothing => {}
+        Joining::Previous => return Ok((from, end)),
+        Joining::Next if start == from => end = find(end)?.0,
+        Joining::Next => end = start,
+        Joining::Matches if start == end => {}
+        Joining::Matches => loop {
+            match find(end)? {
+                (next, next_end) if next == end && next_end > end => end = next_end,
+                _ => break,
+            }
+        },
+    }
+    Ok((start, end))
+}
+
+/// The text with a letter of GPT-2's byte alphabet for each byte.
+pub(super) fn letters_of(text: &str) -> Result<String> {
+    // Half of the letters take two bytes.
+    let mut bytes: Vec<u8> = Vec::with_room(2 * text.len(), "a text in the byte alphabet")?;
+    for byte in text.bytes() {
+        bytes.extend_from_slice(letter(byte).encode_utf8(&mut [0; 4]).as_bytes());
+    }
+    // They are letters.
+    Ok(String::from_utf8(bytes).unwrap_or_default())
+}
+
+/// The letter of a byte: itself if it is printed in Latin-1, else one of the 68 characters from U+0100 on.
+fn letter(byte: u8) -> char {
+    let shifted = match byte {
+        0..=0x20 => 0x100 + u32::from(byte),
+        0x7F..=0xA0 => 0x121 + u32::from(byte - 0x7F),
+        0xAD => 0x143,
+        _ => u32::from(byte),
+    };
+    char::from_u32(shifted).unwrap_or_default()
+}
+
+/// Turns ends in `letters` that follow `ends[first..]` into ends in the text from `start` on.
+pub(super) fn to_bytes(letters: &str, start: usize, ends: &mut [usize]) {
+    let mut n_letters = 0;
+    let mut at = 0;
+    for end in ends {
+        n_letters += letters.get(at..*end).map_or(0, |part| part.chars().count());
+        at = *end;
+        *end = start + n_letters;
+    }
+}
