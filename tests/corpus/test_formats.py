@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,10 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer
-from pairloom.corpus import compression
+from pairloom.corpus import compression, warc
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
-from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,93 @@ def test_hive_partitions_are_read_in_the_order_of_their_names(tmp_path: Path) ->
     (tmp_path / "lang=en" / "_SUCCESS").write_text("")
     assert list(Corpus(tmp_path)) == DOCUMENTS[:60]
     assert list(Corpus(str(tmp_path / "lang=de" / "**" / "*.parquet"))) == DOCUMENTS[:40]
+
+
+def _warc(texts: list[str], *, others: bool = True) -> bytes:
+    """Records as Common Crawl's WET files have them."""
+
+    def record(kind: str, body: bytes, content: str = "text/plain") -> bytes:
+        head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Type: {content}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return head.encode() + body + b"\r\n\r\n"
+
+    info = record("warcinfo", b"Software-Info: x\r\n", "application/warc-fields") if others else b""
+    return info + b"".join(record("conversion", text.encode()) for text in texts)
+
+
+@pytest.mark.parametrize("piece", [7, 1 << 20])
+def test_texts_of_a_crawl_are_documents(tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "PIECE_BYTES", piece)
+    monkeypatch.setattr(warc, "PIECE_BYTES", piece)
+    # Each record may be a member of its own.
+    whole = _warc(DOCUMENTS)
+    members = b"".join(gzip.compress(_warc([text], others=False)) for text in DOCUMENTS)
+    for name, data in (
+        ("a.warc", whole),
+        ("a.wet", whole),
+        ("b.warc.wet.gz", members),
+        ("c.warc.gz", gzip.compress(whole)),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert list(Corpus(tmp_path / name)) == DOCUMENTS, name
+    (tmp_path / "unnamed").write_bytes(whole)
+    assert list(Corpus(tmp_path / "unnamed", input_format="warc")) == DOCUMENTS
+
+
+def test_damaged_and_foreign_records_of_a_crawl_are_named(tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.warc", _warc(["first", "second"])
+    html = whole.replace(
+        b"WARC-Type: conversion\r\nContent-Type: text/plain",
+        b"WARC-Type: response\r\nContent-Type: application/http",
+        1,
+    )
+    for data, message, kept in (
+        (whole[:-6], "record 3: its text breaks off; the file was cut short", ["first"]),
+        (whole[:-40], "record 3: its header breaks off", ["first"]),
+        (whole + b"nonsense\r\n\r\n", "record 4: it begins with 'nonsense', not with WARC/", ["first", "second"]),
+        (whole.replace(b"Content-Length: 6", b"Content-Length: x"), "record 3: its Content-Length is 'x'", ["first"]),
+        (html, "record 2 is a response of application/http, not text; read the WET files", []),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(CorpusError, match=re.escape(message)):
+            list(Corpus(path))
+        reading = Corpus(path, skip_bad_files=True).read()
+        assert [text for block in reading for text in block.documents.texts()] == kept
+        assert len(reading.skipped_files) == 1
+    reading = Corpus(path, skip_bad=True).read()
+    assert [text for block in reading for text in block.documents.texts()] == ["second"]
+    assert reading.n_skipped == 1 and "is a response" in reading.messages[0]
+    path.write_bytes(whole.replace(b"second", b"\xff" * 6))
+    with pytest.raises(CorpusError, match=r"a\.warc: texts: row 1: invalid UTF-8"):
+        list(Corpus(path))
+    assert next(iter(Corpus(path, input_errors="replace"))) == "first"
+
+
+def test_folders_of_many_small_files_cost_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file used to look for a decompressor, and to add up the sizes of those before it."""
+    n = 500
+    for number in range(n):
+        (tmp_path / f"{number:04}.jsonl.zst").write_bytes(zstd(json_lines([f"document {number}"]).encode()))
+
+    class Whole(list[int]):
+        def __getitem__(self, index: Any) -> Any:
+            assert isinstance(index, int)
+            return super().__getitem__(index)
+
+    looked: list[str] = []
+
+    def import_module(name: str, wanted: Any = importlib.import_module) -> Any:
+        looked.append(name)
+        return wanted(name)
+
+    compression._zstd_library.cache_clear()
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    reading = Corpus(tmp_path).read()
+    reading._sizes = Whole(reading._sizes)
+    blocks = list(reading)
+    assert [text for block in blocks for text in block.documents.texts()] == [
+        f"document {number}" for number in range(n)
+    ]
+    assert blocks[-1].done == reading.total and 1 <= len(looked) <= 3
 
 
 def test_other_types_of_strings(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ truncated stream as complete.
 from __future__ import annotations
 
 import bz2
+import contextlib
+import functools
 import importlib
 import lzma
 import zlib
@@ -102,21 +104,24 @@ class _Zstandard:
         return b"".join(parts)
 
 
+@functools.cache
+def _zstd_library() -> Any:
+    """The module of the standard library (from Python 3.14 on) or its backport; else the library zstandard.
+
+    Looking for what is not there takes 0.1 ms, which folders of many files should not pay for each.
+    """
+    for name in ("compression.zstd", "backports.zstd", "zstandard"):
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(name)
+    return import_optional("backports.zstd", "reading .zst")
+
+
 def _zstd(window_log: int) -> _Decoder:
-    """A decoder of the standard library (from Python 3.14 on) or of its backport; else of the library zstandard."""
-    for name in ("compression.zstd", "backports.zstd"):
-        try:
-            zstd: Any = importlib.import_module(name)
-        except ImportError:
-            continue
-        options = {zstd.DecompressionParameter.window_log_max: window_log}
-        decoder: _Decoder = zstd.ZstdDecompressor(options=options)
-        return decoder
-    try:
-        library = importlib.import_module("zstandard")
-    except ImportError:
-        library = import_optional("backports.zstd", "reading .zst")
-    return _Zstandard(library, window_log)
+    library = _zstd_library()
+    if library.__name__ == "zstandard":
+        return _Zstandard(library, window_log)
+    decoder: _Decoder = library.ZstdDecompressor(options={library.DecompressionParameter.window_log_max: window_log})
+    return decoder
 
 
 def _makers(memory: int | None) -> dict[str, Callable[[], _Decoder]]:

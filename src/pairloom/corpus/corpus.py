@@ -6,6 +6,7 @@ Blocks come in the order of the input. Each carries its `Position`, from which r
 from __future__ import annotations
 
 import errno
+import itertools
 import tempfile
 import threading
 from collections.abc import Generator, Iterable, Iterator
@@ -18,6 +19,7 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
@@ -77,7 +79,7 @@ class Corpus:
 
     paths: a path, glob, folder or URL, "-" for standard input, several of them, or a data set of `datasets`. Suffixes
     select the format: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a text column,
-    anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
+    .warc and .wet the texts of a crawl, anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
     text_field: the key or column of the text; dots separate the names of nested fields, and a name that ends with []
     holds a list, of which each text is a document: "messages[].content". Columns may be text or bytes of UTF-8.
     separator: the text between documents of plain text; None makes each file one document. Empty plain-text documents
@@ -89,7 +91,7 @@ class Corpus:
     skip_bad_files: skip the rest of a file that cannot be read, keeping the documents before the damage, and continue
     with the next file (`Reading.skipped_files` lists them).
     input_errors: "replace" turns malformed bytes and lone surrogates into U+FFFD. input_format: "text", "jsonl",
-    "parquet" or "arrow"; overrides the suffix.
+    "parquet", "arrow" or "warc"; overrides the suffix.
 
     Raises OSError for a path that does not exist, CorpusError for a folder or glob without files.
     """
@@ -241,6 +243,7 @@ class Reading:
         self._memory = memory
         self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
+        self._before = [0, *itertools.accumulate(self._sizes)]
         self._limit: _core.ByteLimit | None = None
         if corpus.max_bytes is not None or corpus.doc_cap is not None:
             self._limit = _core.ByteLimit(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
@@ -297,7 +300,7 @@ class Reading:
         n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
         for number in range(self._start.source, n_sources):
             left_out = self._start.documents if number == self._start.source else 0
-            state = _SourceState(number, left_out, self.n_skipped, sum(self._sizes[:number]))
+            state = _SourceState(number, left_out, self.n_skipped, self._before[number])
             try:
                 for documents, done in self._source(number):
                     block = self._block(state, documents, done)
@@ -374,6 +377,8 @@ class Reading:
                 format = source.format or looks_like
             if format in ("parquet", "arrow"):
                 yield from self._rows_of(source, file, format, compression)
+            elif format == "warc":
+                yield from self._records_of(source, file, compression)
             else:
                 yield from self._lines_of(source, file, format, compression)
 
@@ -411,6 +416,19 @@ class Reading:
             self.n_skipped = before + reader.n_skipped
             new = reader.messages[known:] if known < _MOST_MESSAGES else []
             self.messages.extend(new[: _MOST_MESSAGES - len(self.messages)])
+
+    def _records_of(
+        self, source: Source, file: BinaryIO, compression: str | None
+    ) -> Iterator[tuple[_core.Documents, int]]:
+        reader = WarcReader(source.name, replace=self._corpus.input_errors == "replace", skip=self._corpus.skip_bad)
+        before = self.n_skipped
+        try:
+            for documents in reader.read(pieces_of(file, compression, source.name, memory=self._memory)):
+                self.n_skipped = before + reader.n_skipped
+                yield documents, _told(file, source)
+        finally:
+            self.n_skipped = before + reader.n_skipped
+            self.messages.extend(reader.messages[: _MOST_MESSAGES - len(self.messages)])
 
     def _rows_of(
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None

@@ -26,7 +26,7 @@ from pairloom.errors import CorpusError
 
 __all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve"]
 
-InputFormat = Literal["text", "jsonl", "parquet", "arrow"]
+InputFormat = Literal["text", "jsonl", "parquet", "arrow", "warc"]
 """How the inside of a file is read, once it is decompressed."""
 
 FORMATS: dict[str, InputFormat] = {
@@ -40,6 +40,8 @@ FORMATS: dict[str, InputFormat] = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".warc": "warc",
+    ".wet": "warc",
 }
 
 STDIN = "-"

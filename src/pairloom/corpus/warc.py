@@ -1,0 +1,136 @@
+"""WARC -> documents: the texts of Common Crawl's WET files, and other records of plain text.
+
+A record is a line with the version, headers, an empty line, as many bytes as Content-Length says, and two line ends.
+Source: ISO 28500, WARC/1.0 and 1.1. Memory is a few blocks, or one record where that is longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pairloom import _core
+from pairloom.corpus.compression import PIECE_BYTES
+from pairloom.errors import CorpusError
+
+__all__ = ["WarcReader"]
+
+# Records about the crawl or about other records.
+_NO_TEXTS = {"warcinfo", "request", "metadata", "revisit"}
+# More than any header has.
+_MOST_HEADER_BYTES = 1 << 20
+
+
+class _Record(NamedTuple):
+    type: str
+    content_type: str
+    body: bytes
+
+
+class WarcReader:
+    """Reads the texts of one file; n_skipped and messages as for JsonLines."""
+
+    def __init__(self, name: str, *, replace: bool, skip: bool) -> None:
+        self._name, self._replace, self._skip = name, replace, skip
+        self._n_records = self._n_texts = 0
+        self.n_skipped = 0
+        self.messages: list[str] = []
+
+    def read(self, pieces: Iterator[bytes]) -> Iterator[_core.Documents]:
+        """The documents, some at a time; those before an error come before it."""
+        bodies: list[bytes] = []
+        size = 0
+        try:
+            for record in self._records(pieces):
+                if not self._is_text(record):
+                    continue
+                bodies.append(record.body)
+                size += len(record.body)
+                if size >= PIECE_BYTES:
+                    yield self._documents(bodies)
+                    bodies, size = [], 0
+        except CorpusError:
+            if bodies:
+                yield self._documents(bodies)
+            raise
+        if bodies:
+            yield self._documents(bodies)
+
+    def _records(self, pieces: Iterator[bytes]) -> Iterator[_Record]:
+        held = bytearray()
+
+        def is_there(n_bytes: int) -> bool:
+            while len(held) < n_bytes:
+                piece = next(pieces, None)
+                if piece is None:
+                    return False
+                held.extend(piece)
+            return True
+
+        while True:
+            # Empty lines end a record; some writers leave more, or fewer.
+            while is_there(1) and held[0] in b"\r\n":
+                del held[0]
+            if not held:
+                return
+            self._n_records += 1
+            end = held.find(b"\r\n\r\n")
+            while end < 0:
+                if len(held) > _MOST_HEADER_BYTES:
+                    raise self._damaged("its header does not end")
+                if not is_there(len(held) + 1):
+                    raise self._damaged("its header breaks off; the file was cut short")
+                end = held.find(b"\r\n\r\n")
+            lines = bytes(held[:end]).decode("utf-8", "replace").split("\r\n")
+            if not lines[0].startswith("WARC/"):
+                raise self._damaged(f"it begins with {lines[0][:40]!r}, not with WARC/")
+            headers = {}
+            for line in lines[1:]:
+                key, _, value = line.partition(":")
+                headers[key.strip().lower()] = value.strip()
+            length = headers.get("content-length", "")
+            if not (length.isascii() and length.isdigit() and len(length) < 18):
+                raise self._damaged(f"its Content-Length is {length[:40]!r}")
+            stop = end + 4 + int(length)
+            if not is_there(stop):
+                raise self._damaged("its text breaks off; the file was cut short")
+            body = bytes(memoryview(held)[end + 4 : stop])
+            del held[:stop]
+            yield _Record(headers.get("warc-type", "").lower(), headers.get("content-type", "").lower(), body)
+
+    def _is_text(self, record: _Record) -> bool:
+        """Whether a record is a document; CorpusError for a page that is not text, unless such ones are left out."""
+        if record.type in _NO_TEXTS:
+            return False
+        if record.type == "conversion" or record.content_type.startswith("text/plain"):
+            return True
+        message = f"{self._name}: record {self._n_records} is a {record.type or 'record'} of {record.content_type}"
+        if not self._skip:
+            raise CorpusError(
+                f"{message}, not text; read the WET files of the crawl, extract the text, or leave such records out "
+                "with skip_bad"
+            )
+        self.n_skipped += 1
+        self.messages.append(message)
+        return False
+
+    def _documents(self, bodies: list[bytes]) -> _core.Documents:
+        offsets = np.cumsum([0, *map(len, bodies)], dtype=np.int64)
+        documents, n_skipped = _core.Documents.from_column(
+            memoryview(b"".join(bodies)),
+            offsets,
+            name=f"{self._name}: texts",
+            first_row=self._n_texts,
+            replace=self._replace,
+            skip=self._skip,
+        )
+        self._n_texts += len(bodies)
+        if n_skipped:
+            self.n_skipped += n_skipped
+            self.messages.append(f"{self._name}: {n_skipped} texts are not UTF-8")
+        return documents
+
+    def _damaged(self, what: str) -> CorpusError:
+        return CorpusError(f"{self._name}: not readable as WARC: record {self._n_records}: {what}")
