@@ -211,6 +211,20 @@ def train(
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
     """
 
+def extend(
+    counts: PretokenCounts,
+    encoder: Encoder,
+    *,
+    n_merges: int,
+    tie_break: str,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    threads: int,
+    report: _Report,
+    max_memory: int | None = None,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """As `train`: the merges that follow those of `encoder`, whose merges are symbols 256 + rank."""
+
 @final
 class ArrowColumn:
     """A column or table for any library that reads Arrow."""
@@ -257,6 +271,11 @@ class Encoder:
         cache_bytes: int | None = None,
     ) -> None: ...
     def encode(self, text: str, specials: SpecialPolicy | None = None) -> list[int]: ...
+    def encode_with_dropout(
+        self, text: str, threshold: int, seed: int, specials: SpecialPolicy | None = None
+    ) -> list[int]:
+        """threshold: the probability times 2^53."""
+
     def encode_ordinary(self, text: str) -> list[int]: ...
     def encode_to_numpy(self, text: str, specials: SpecialPolicy | None = None) -> npt.NDArray[Any]:
         """uint16 [n] when n_vocab <= 65536, else uint32 [n]."""

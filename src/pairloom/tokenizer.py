@@ -35,6 +35,7 @@ from pairloom.corpus.streams import is_stream
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
+from pairloom.dropout import encode as encode_with_dropout
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
 from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
@@ -407,17 +408,27 @@ class Tokenizer:
         add_special_tokens: bool = False,
         allowed_special: Allowed = "all",
         disallowed_special: Allowed = (),
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> list[int]:
         """The ids of `text`, special tokens recognised; with `pair`, those of both texts.
 
         add_special_tokens: put around them what the post-processor of a tokenizer.json says (BOS, EOS).
         allowed_special: which special tokens become their id, "all" by default; the others are plain text.
         disallowed_special: special tokens that raise SpecialTokenError; "all" means all minus the allowed.
+        dropout: BPE-dropout, for training models: the probability, 0 to 1, with which each possible merge is left out
+        at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
+        every machine.
         """
-        if pair is not None or add_special_tokens is not False:
+        if pair is not None or add_special_tokens is not False or dropout is not seed:
             check_bool("add_special_tokens", add_special_tokens)
             policy = self._policy(allowed_special, disallowed_special)
-            ids = self._core.encode(text, policy)
+            if dropout is None and seed is None:
+                ids = self._core.encode(text, policy)
+            elif pair is not None:
+                raise ValueError("dropout takes one text; encode the pair apart")
+            else:
+                ids = encode_with_dropout(self._core, text, policy, dropout, seed)
             second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
             if not add_special_tokens:
                 return ids + (second or [])

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use numpy::PyArray1;
 use pairloom_core::decoder::{self, DecodeErrors, Decoder};
+use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy, Specials};
 use pairloom_core::ids::Id;
 use pairloom_core::memory::copied;
@@ -210,6 +211,24 @@ impl Encoder {
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
         self.list(py, text, policy(specials))
+    }
+
+    #[pyo3(signature = (text, threshold, seed, specials = None))]
+    fn encode_with_dropout<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Bound<'py, PyAny>,
+        threshold: u64,
+        seed: u64,
+        specials: Option<&SpecialPolicy>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let text = &*utf8(text_argument(text)?)?;
+        let mut ids = Vec::<u32>::new();
+        let mut dropout = Dropout::new(threshold, seed);
+        PyMonitor::run(py, None, |monitor| {
+            self.encoder.encode_with_dropout(text, policy(specials), &mut dropout, &mut ids, monitor)
+        })?;
+        self.ints.list(py, &ids)
     }
 
     fn encode_ordinary<'py>(

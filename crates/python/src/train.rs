@@ -1,12 +1,16 @@
 //! Bindings of `pairloom_core::train`.
 
 use numpy::PyArray2;
-use pairloom_core::train::{MergeOptions, TieBreak, train as train_merges};
+use pairloom_core::train::{
+    Base, MergeOptions, TieBreak, Trained as TrainedMerges, extend as extend_merges, train as train_merges,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::rows;
 use crate::counts::PretokenCounts;
+use crate::encoder::Encoder;
+use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
@@ -41,11 +45,7 @@ pub fn train<'py>(
     }
     let options = MergeOptions {
         n_merges,
-        tie_break: match tie_break {
-            "ids_least" => TieBreak::IdsLeast,
-            "bytes_greatest" => TieBreak::BytesGreatest,
-            other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
-        },
+        tie_break: tie_break_named(tie_break)?,
         byte_order: index_of_byte,
         min_frequency,
         max_token_bytes,
@@ -54,6 +54,54 @@ pub fn train<'py>(
     };
     let columns = counts.inner.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
+    arrays_of(py, trained)
+}
+
+/// Learns the merges that follow those of `encoder`, which must not look whole pretokens up.
+#[pyfunction]
+#[pyo3(signature = (
+    counts, encoder, *, n_merges, tie_break, min_frequency, max_token_bytes, threads, report, max_memory = None
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn extend<'py>(
+    py: Python<'py>,
+    counts: &PretokenCounts,
+    encoder: &Encoder,
+    n_merges: usize,
+    tie_break: &str,
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    threads: usize,
+    report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
+) -> PyResult<Trained<'py>> {
+    let base = Base::of(encoder.shared().vocabulary()).map_err(|error| exception(py, error))?;
+    let options = MergeOptions {
+        n_merges,
+        tie_break: tie_break_named(tie_break)?,
+        byte_order: base.byte_order,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads,
+    };
+    let columns = counts.inner.columns();
+    let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
+        let pretokens = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
+        extend_merges(&base, pretokens, &options, monitor)
+    })?;
+    arrays_of(py, trained)
+}
+
+fn tie_break_named(name: &str) -> PyResult<TieBreak> {
+    match name {
+        "ids_least" => Ok(TieBreak::IdsLeast),
+        "bytes_greatest" => Ok(TieBreak::BytesGreatest),
+        other => Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
+    }
+}
+
+fn arrays_of(py: Python<'_>, trained: TrainedMerges) -> PyResult<Trained<'_>> {
     let mut pairs = vec_for(trained.merges.len())?;
     pairs.extend(trained.merges.iter().map(|&(left, right)| [left, right]));
     let shortage = trained.shortage.map(|shortage| (shortage.has_rare, shortage.has_long));

@@ -37,7 +37,7 @@ def encode(
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
     disallowed = model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special
-    _refuse(text, disallowed)
+    refuse(text, disallowed)
     ids: list[int] = []
     for piece in split_on_special_tokens(text, specials):
         if piece in specials:
@@ -64,7 +64,7 @@ def normalize(text: str, steps: Iterable[str]) -> str:
     return text
 
 
-def _refuse(text: str, disallowed: Collection[str]) -> None:
+def refuse(text: str, disallowed: Collection[str]) -> None:
     """Raises ValueError where the text holds any of these special tokens."""
     offset = 0
     for piece in split_on_special_tokens(text, disallowed):

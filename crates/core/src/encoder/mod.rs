@@ -12,11 +12,13 @@
 mod batch;
 mod block_encoder;
 mod cache;
+pub mod dropout;
 mod encode_loop;
 mod file;
 pub mod merge;
 mod output;
 mod pool;
+mod pretoken_ids;
 mod shared;
 mod special_literals;
 mod stream;

@@ -69,6 +69,16 @@ impl Worker {
         self.encode_document(shared, &text[at..], output, on_progress)
     }
 
+    /// Encodes pretokens that are found already.
+    pub(super) fn encode_pretokens<S: Output>(
+        &mut self,
+        pretokens: Pretokens<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.pretoken_encoder.encode(pretokens, output, on_progress)
+    }
+
     /// Encodes text without special tokens.
     #[inline]
     fn encode_document<S: Output>(

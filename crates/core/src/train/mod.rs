@@ -7,6 +7,7 @@ mod apply_merge;
 mod atomic_array;
 mod byte_pairs;
 mod count_pairs;
+mod extend;
 pub mod naive;
 mod options;
 mod pair_index;
@@ -29,6 +30,8 @@ use symbol_array::{Layout, SEPARATOR, SymbolArray, arena_len};
 use trainer::Trainer;
 use workers::WorkerPool;
 
+pub use extend::{Base, WeightedIds, extend};
+use options::Input;
 pub use options::{Merge, MergeOptions, Shortage, TieBreak, Trained, WeightedPretokens};
 
 use crate::budget::Budget;
@@ -51,7 +54,7 @@ pub fn train(
     options: &MergeOptions,
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
-    train_tuned(pretokens, options, None, monitor)
+    train_tuned(pretokens.into(), options, None, monitor)
 }
 
 /// The settings for production.
@@ -67,7 +70,7 @@ fn tuning(options: &MergeOptions, layout: &Layout) -> Tuning {
 }
 
 fn train_tuned(
-    pretokens: WeightedPretokens<'_>,
+    pretokens: Input<'_>,
     options: &MergeOptions,
     tuning: Option<Tuning>,
     monitor: &dyn Monitor,
@@ -104,7 +107,7 @@ fn memory_needed(options: &MergeOptions, layout: &Layout, symbol_len: u64, posit
 /// The most symbols that training can use, the separator included.
 fn n_symbols(options: &MergeOptions, layout: &Layout) -> usize {
     // Every merge removes at least one token.
-    SEPARATOR + 1 + (options.n_merges as u64).min(layout.n_tokens) as usize
+    SEPARATOR + 1 + layout.n_base + (options.n_merges as u64).min(layout.n_tokens) as usize
 }
 
 /// The bytes of a symbol and of a position.
@@ -115,7 +118,7 @@ fn widths(options: &MergeOptions, layout: &Layout) -> (u64, u64) {
 }
 
 fn run<S: AtomicCell, P: AtomicCell>(
-    pretokens: WeightedPretokens<'_>,
+    pretokens: Input<'_>,
     options: &MergeOptions,
     tuning: Tuning,
     layout: Layout,
@@ -128,5 +131,7 @@ fn run<S: AtomicCell, P: AtomicCell>(
     }
     let array = SymbolArray::<S, P>::build(pretokens, options, layout, n_symbols)?;
     let pool = WorkerPool::new(&array, parallel::wanted(options.threads));
-    thread::scope(|scope| Trainer::new(&array, pool.start(scope), options, tuning, budget, progress)?.run())
+    thread::scope(|scope| {
+        Trainer::new(&array, pretokens.base, pool.start(scope), options, tuning, budget, progress)?.run()
+    })
 }

@@ -29,6 +29,16 @@ pub struct MergeOptions {
 }
 
 impl MergeOptions {
+    /// The symbol of the symbol array for one as in [`Merge`].
+    #[inline]
+    pub(super) fn own_symbol(&self, symbol: u32) -> usize {
+        match self.byte_order.get(symbol as usize) {
+            Some(&index) => usize::from(index),
+            // After the separator.
+            None => symbol as usize + 1,
+        }
+    }
+
     /// The inverse of [`MergeOptions::byte_order`]: the byte of each symbol below 256.
     pub(super) fn byte_of_symbol(&self) -> [u8; 256] {
         let mut bytes = [0; 256];
@@ -54,10 +64,51 @@ pub struct WeightedPretokens<'a> {
     pub counts: &'a [u64],
 }
 
-impl WeightedPretokens<'_> {
+/// What pretokens consist of before the first merge.
+#[derive(Clone, Copy)]
+pub(super) enum Items<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Symbols as in [`Merge`], after merges that exist already.
+    Symbols(&'a [u32]),
+}
+
+/// Pretokens to learn from, and the merges that made their symbols.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    /// The items of all pretokens, one after the other.
+    pub items: Items<'a>,
+    /// The end of each pretoken in `items`.
+    pub ends: &'a [u64],
+    /// The count of each.
+    pub counts: &'a [u64],
+    /// The merges that exist already; new ones follow.
+    pub base: &'a [Merge],
+}
+
+impl<'a> From<WeightedPretokens<'a>> for Input<'a> {
+    fn from(pretokens: WeightedPretokens<'a>) -> Self {
+        let WeightedPretokens { bytes, ends, counts } = pretokens;
+        Input { items: Items::Bytes(bytes), ends, counts, base: &[] }
+    }
+}
+
+impl Input<'_> {
+    /// The number of items.
+    pub fn n_items(&self) -> u64 {
+        match self.items {
+            Items::Bytes(bytes) => bytes.len() as u64,
+            Items::Symbols(symbols) => symbols.len() as u64,
+        }
+    }
+
     /// Bytes of memory that the columns take.
-    pub(super) fn n_bytes(&self) -> u64 {
-        (size_of_val(self.bytes) + size_of_val(self.ends) + size_of_val(self.counts)) as u64
+    pub fn n_bytes(&self) -> u64 {
+        let items = match self.items {
+            Items::Bytes(bytes) => size_of_val(bytes),
+            Items::Symbols(symbols) => size_of_val(symbols),
+        };
+        (items + size_of_val(self.ends) + size_of_val(self.counts)) as u64
     }
 }
 

@@ -14,6 +14,7 @@ use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;
 use crate::budget::Budget;
 use crate::error::Result;
+use crate::memory::TryReserve;
 
 /// See the module.
 pub(super) struct PairIndex<'a, P> {
@@ -27,6 +28,8 @@ pub(super) struct PairIndex<'a, P> {
     /// An upper bound of the count of every pair that was left out since the pairs were last counted.
     pub most_skipped: u64,
     max_len: usize,
+    /// The bytes of each symbol, where one of an earlier training has one position; else its length says them.
+    n_bytes: Option<Vec<usize>>,
     /// The first slot of the arena that no list has had.
     pub arena_next: usize,
     /// Slots of a list that is no longer used. New lists that fit go there first, where the cache is warm.
@@ -35,7 +38,14 @@ pub(super) struct PairIndex<'a, P> {
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
     /// An empty index.
-    pub fn new(options: &MergeOptions, lengths: &'a AtomicArray<P>, budget: &'a Budget) -> Result<Self> {
+    ///
+    /// has_base: the merges that exist already come next, by `add_symbol`.
+    pub fn new(
+        options: &MergeOptions,
+        lengths: &'a AtomicArray<P>,
+        has_base: bool,
+        budget: &'a Budget,
+    ) -> Result<Self> {
         Ok(PairIndex {
             lengths,
             budget,
@@ -44,14 +54,27 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
             threshold: 0,
             most_skipped: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
+            n_bytes: has_base.then(|| vec![1; SEPARATOR + 1]),
             arena_next: 1,
             spare: 0..0,
         })
     }
 
+    /// Adds the next symbol, merged from `left` and `right`.
+    pub fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
+        if let Some(n_bytes) = &mut self.n_bytes {
+            n_bytes.try_push(n_bytes[left] + n_bytes[right], "the lengths of the tokens")?;
+        }
+        self.queue.add_symbol(left, right)
+    }
+
     /// Whether the token of `left` and `right` is within `max_token_bytes`.
     pub fn is_short_enough(&self, left: usize, right: usize) -> bool {
-        self.lengths[left].get() + self.lengths[right].get() <= self.max_len
+        let n_bytes = match &self.n_bytes {
+            Some(n_bytes) => n_bytes[left] + n_bytes[right],
+            None => self.lengths[left].get() + self.lengths[right].get(),
+        };
+        n_bytes <= self.max_len
     }
 
     /// Removes all pairs, before they are counted again.
@@ -97,7 +120,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
     /// Retires the pair that is about to be merged, and adds the merged symbol.
     pub fn start_merge(&mut self, key: u64, step: MergeStep) -> Result<()> {
         self.pairs.retire(key);
-        self.queue.add_symbol(step.a, step.b)
+        self.add_symbol(step.a, step.b)
     }
 
     /// Lets new lists use the slots of `list`, if these are more than are spare already.

@@ -5,6 +5,7 @@
 //! occur zero times.
 //!
 //! Invariants, which every merge keeps:
+//! - A symbol that an earlier training made is one position at first, as a byte is.
 //! - A token that covers the positions `p..=q` has its symbol at `p` and at `q`. So its left neighbour's symbol is
 //!   `symbols[p - 1]` and its right neighbour's `symbols[q + 1]`: no linked list, and no symbol ever moves.
 //! - Positions between `p` and `q` hold stale symbols. But each start of a token that a merge swallowed was overwritten,
@@ -16,7 +17,7 @@
 use std::ops::Range;
 
 use super::atomic_array::{AtomicArray, AtomicCell};
-use super::options::{MergeOptions, WeightedPretokens};
+use super::options::{Input, Items, MergeOptions};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 
@@ -35,6 +36,8 @@ pub(super) struct Layout {
     pub n_positions: u64,
     /// Tokens before the first merge: the bytes of all pretokens in the array.
     pub n_tokens: u64,
+    /// Merges that exist already.
+    pub n_base: usize,
     /// Pretokens that occur at least `N_SMALL_COUNTS` times, as (count, index), most frequent first.
     large: Vec<(u64, usize)>,
     /// By count below `N_SMALL_COUNTS`: the number of pretokens of that count, and the positions they take.
@@ -43,8 +46,8 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Measures the pretokens, and checks that no count can overflow.
-    pub fn of(pretokens: WeightedPretokens<'_>) -> Result<Layout> {
-        let WeightedPretokens { bytes, ends, counts } = pretokens;
+    pub fn of(pretokens: Input<'_>) -> Result<Layout> {
+        let Input { ends, counts, base, .. } = pretokens;
         if ends.len() != counts.len() {
             return Err(Error::Counts(format!(
                 "{} pretokens but {} counts; give one count a pretoken",
@@ -53,14 +56,14 @@ impl Layout {
             )));
         }
         let small = filled(N_SMALL_COUNTS, (0, 0), "the table of small counts")?;
-        let mut layout = Layout { n_positions: 1, n_tokens: 0, large: Vec::new(), small };
+        let mut layout = Layout { n_positions: 1, n_tokens: 0, n_base: base.len(), large: Vec::new(), small };
         let mut weight = 0u128;
         let mut start = 0;
         for (index, (&end, &count)) in ends.iter().zip(counts).enumerate() {
-            if end < start || end > bytes.len() as u64 {
+            if end < start || end > pretokens.n_items() {
                 return Err(Error::Counts(format!(
                     "pretoken {index} ends at byte {end}, outside {start}..={}; ends must ascend",
-                    bytes.len()
+                    pretokens.n_items()
                 )));
             }
             let n_bytes = end - start;
@@ -205,7 +208,7 @@ pub(super) struct SymbolArray<S, P> {
 impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
     /// Builds the array; byte `b` becomes the symbol `byte_order[b]`.
     pub fn build(
-        pretokens: WeightedPretokens<'_>,
+        pretokens: Input<'_>,
         options: &MergeOptions,
         layout: Layout,
         n_symbols: usize,
@@ -214,7 +217,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         let symbols = AtomicArray::<S>::zeroed(n_positions, "the symbols of the pretokens")?;
         let arena = AtomicArray::zeroed(arena_len(layout.n_tokens) as usize, "the lists of pair positions")?;
         let lengths = AtomicArray::<P>::zeroed(n_symbols, "the lengths of the tokens")?;
-        for length in &lengths[..=SEPARATOR] {
+        for length in &lengths[..=SEPARATOR + layout.n_base] {
             length.set(1);
         }
         let mut weights = Weights { ends: Vec::new(), counts: Vec::new(), run_of_block: Vec::new() };
@@ -223,12 +226,21 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         // Writes pretoken `index` at position `at`; returns the position of the next pretoken.
         let write = |index: usize, at: usize| {
             let start = if index == 0 { 0 } else { pretokens.ends[index - 1] as usize };
-            let text = &pretokens.bytes[start..pretokens.ends[index] as usize];
-            for (cell, &byte) in cells[at..].iter().zip(text) {
-                cell.set(usize::from(options.byte_order[usize::from(byte)]));
+            let end = pretokens.ends[index] as usize;
+            match pretokens.items {
+                Items::Bytes(bytes) => {
+                    for (cell, &byte) in cells[at..].iter().zip(&bytes[start..end]) {
+                        cell.set(usize::from(options.byte_order[usize::from(byte)]));
+                    }
+                }
+                Items::Symbols(symbols) => {
+                    for (cell, &symbol) in cells[at..].iter().zip(&symbols[start..end]) {
+                        cell.set(options.own_symbol(symbol));
+                    }
+                }
             }
-            cells[at + text.len()].set(SEPARATOR);
-            at + text.len() + 1
+            cells[at + end - start].set(SEPARATOR);
+            at + end - start + 1
         };
         let mut at = 1;
         for &(count, index) in &layout.large {

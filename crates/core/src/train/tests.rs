@@ -147,7 +147,7 @@ fn check_against_naive(n_corpora: u64) {
         let options = random_options(&mut random);
         let tuning = random_tuning(&mut random);
         let expected = naive::train(corpus.pretokens(), &options, &Silent).unwrap();
-        let trained = train_tuned(corpus.pretokens(), &options, Some(tuning), &Silent).unwrap();
+        let trained = train_tuned(corpus.pretokens().into(), &options, Some(tuning), &Silent).unwrap();
         let case = format!("seed {seed}: {corpus:?} under {options:?} {tuning:?}");
         assert_eq!(trained.merges, expected, "{case}");
         assert_eq!(trained.shortage, shortage(&corpus, &options, &expected), "{case}");
@@ -230,7 +230,7 @@ fn train_with_failing_monitor_returns_its_error() {
     let tuning = Tuning { threshold: 10, share_from: 50, reuses_slots: true, widths: (2, 4) };
     for failing in 1..4 {
         let recorder = Recorder { reports: RefCell::default(), failing };
-        match train_tuned(corpus.pretokens(), &options, Some(tuning), &recorder) {
+        match train_tuned(corpus.pretokens().into(), &options, Some(tuning), &recorder) {
             Err(Error::Interrupted) => assert_eq!(recorder.reports.borrow().len(), failing),
             trained => assert!(failing > 1 && trained.unwrap().merges.len() == 3000),
         }
@@ -290,7 +290,7 @@ fn train_on_long_pretokens_equals_naive() {
         corpus.push(&pretoken, 2);
         let options = MergeOptions { threads: 2, ..options(20, TieBreak::IdsLeast) };
         let tuning = Tuning { threshold: 100, share_from: 64, reuses_slots: false, widths: (2, 4) };
-        let trained = train_tuned(corpus.pretokens(), &options, Some(tuning), &Silent).unwrap();
+        let trained = train_tuned(corpus.pretokens().into(), &options, Some(tuning), &Silent).unwrap();
         assert_eq!(trained.merges, naive::train(corpus.pretokens(), &options, &Silent).unwrap());
     }
 }

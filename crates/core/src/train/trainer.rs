@@ -32,7 +32,7 @@
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
 use super::count_pairs;
-use super::options::{MergeOptions, Shortage, Trained, Tuning};
+use super::options::{Merge, MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
@@ -70,6 +70,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     /// A trainer that has not counted any pair yet.
     pub fn new(
         array: &'a SymbolArray<S, P>,
+        base: &[Merge],
         pool: PoolHandle<'s, 'a, S, P>,
         options: &MergeOptions,
         tuning: Tuning,
@@ -77,13 +78,17 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         progress: ProgressReporter<'p>,
     ) -> Result<Self> {
         let min_frequency = options.min_frequency.max(1);
+        let mut pair_index = PairIndex::new(options, &array.lengths, !base.is_empty(), budget)?;
+        for &(left, right) in base {
+            pair_index.add_symbol(options.own_symbol(left), options.own_symbol(right))?;
+        }
         Ok(Trainer {
             array,
-            pair_index: PairIndex::new(options, &array.lengths, budget)?,
+            pair_index,
             pool,
             progress,
             bytes: options.byte_of_symbol(),
-            n_symbols: SEPARATOR + 1,
+            n_symbols: SEPARATOR + 1 + base.len(),
             n_tokens: array.n_tokens,
             n_merges: options.n_merges,
             counts: Vec::new(),

@@ -1,0 +1,136 @@
+//! BPE-dropout (Provilkov et al. 2020): merging that skips each possible merge with a given probability.
+//!
+//! Before each merge, the pairs that could merge are tried in the order in which they would be merged, the lowest rank
+//! first, leftmost first; each is skipped with the probability, and the first that is not is merged. Where all are skipped
+//! the pretoken is done. That has the distribution of the paper's algorithm, which draws for all pairs and takes the best
+//! of those that are left. `reference/dropout.py` is the definition, the random numbers included.
+//!
+//! Cost: n log n, times 1 / (1 - probability).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Encoder, SpecialPolicy};
+use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
+use crate::monitor::{Monitor, report_progress};
+use crate::vocabulary::{NONE, Vocabulary};
+
+/// What is allocated, in the message of [`Error::OutOfMemory`].
+const WHAT: &str = "the merging of a pretoken";
+
+/// Which merges are skipped: random numbers of SplitMix64 (Steele et al. 2014), which are the same everywhere.
+pub struct Dropout {
+    /// A draw of 53 bits below it is a skip.
+    threshold: u64,
+    state: u64,
+}
+
+impl Dropout {
+    /// Skips with the probability `threshold` / 2^53.
+    pub fn new(threshold: u64, seed: u64) -> Self {
+        Dropout { threshold, state: seed }
+    }
+
+    fn skips(&mut self) -> bool {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) >> 11 < self.threshold
+    }
+}
+
+impl Encoder {
+    /// Appends the ids of `text`, merges being skipped by `dropout`; whole pretokens are not looked up.
+    pub fn encode_with_dropout(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        dropout: &mut Dropout,
+        out: &mut Vec<u32>,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        specials.check(0, text)?;
+        let mut on_progress = report_progress(monitor, text.len());
+        let recognised = self.recognised(specials);
+        let mut at = 0;
+        loop {
+            let found = recognised.and_then(|specials| Some((specials, specials.find(text.as_bytes(), at)?)));
+            let end = found.map_or(text.len(), |(_, found)| found.start);
+            let document = &*self.pretokenizer().normalized(&text[at..end])?;
+            let mut start = 0;
+            for end in self.pretokenizer().ends_with_progress(document, &mut |_| on_progress(0))? {
+                merge(self.vocabulary(), &document.as_bytes()[start..end], dropout, out)?;
+                on_progress(end - start)?;
+                start = end;
+            }
+            let Some((specials, found)) = found else { return Ok(()) };
+            out.try_push(specials.tokens()[found.index].1, WHAT)?;
+            at = found.end;
+        }
+    }
+}
+
+/// A symbol of a pretoken, in a doubly linked list.
+#[derive(Clone, Copy)]
+struct Symbol {
+    /// [`NONE`] once it is part of the one before.
+    id: u32,
+    previous: u32,
+    next: u32,
+}
+
+fn merge(vocabulary: &Vocabulary, pretoken: &[u8], dropout: &mut Dropout, out: &mut Vec<u32>) -> Result<()> {
+    let n = u32::try_from(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+    let mut symbols = filled(pretoken.len(), Symbol { id: NONE, previous: NONE, next: NONE }, WHAT)?;
+    for ((at, symbol), &byte) in (0..n).zip(&mut symbols).zip(pretoken) {
+        let id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
+        let next = if at + 1 < n { at + 1 } else { NONE };
+        *symbol = Symbol { id, previous: at.wrapping_sub(1), next };
+    }
+    // Ranks and places of pairs: the order in which they are tried. Those of pairs that are gone stay until they are met.
+    let mut heap = BinaryHeap::new();
+    let rank_at = |symbols: &[Symbol], at: u32| match symbols[at as usize] {
+        Symbol { id: NONE, .. } | Symbol { next: NONE, .. } => NONE,
+        Symbol { id, next, .. } => vocabulary.pair_rank(id, symbols[next as usize].id),
+    };
+    let push = |heap: &mut BinaryHeap<Reverse<(u32, u32)>>, symbols: &[Symbol], at: u32| {
+        let rank = rank_at(symbols, at);
+        if rank != NONE {
+            heap.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
+            heap.push(Reverse((rank, at)));
+        }
+        Ok(())
+    };
+    for at in 0..n {
+        push(&mut heap, &symbols, at)?;
+    }
+    let mut skipped = Vec::new();
+    while let Some(Reverse((rank, at))) = heap.pop() {
+        if rank_at(&symbols, at) != rank {
+            continue;
+        }
+        if dropout.skips() {
+            skipped.try_push(Reverse((rank, at)), WHAT)?;
+            continue;
+        }
+        let Symbol { previous, next, .. } = symbols[at as usize];
+        let after = symbols[next as usize].next;
+        symbols[next as usize].id = NONE;
+        symbols[at as usize].id = vocabulary.merged_id(rank);
+        symbols[at as usize].next = after;
+        if after != NONE {
+            symbols[after as usize].previous = at;
+        }
+        heap.try_reserve(skipped.len()).map_err(Error::out_of_memory(WHAT))?;
+        heap.extend(skipped.drain(..));
+        push(&mut heap, &symbols, at)?;
+        if previous != NONE {
+            push(&mut heap, &symbols, previous)?;
+        }
+    }
+    out.grow(symbols.len(), WHAT)?;
+    out.extend(symbols.iter().map(|symbol| symbol.id).filter(|&id| id != NONE));
+    Ok(())
+}

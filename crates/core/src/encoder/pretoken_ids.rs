@@ -1,0 +1,75 @@
+//! Encodes distinct pretokens that are given as columns, for training that continues.
+
+use super::encode_loop::Pretokens;
+use super::output::Ids;
+use super::{Encoder, encode_jobs};
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::memory::TryReserve;
+use crate::monitor::Monitor;
+use crate::train::{WeightedIds, WeightedPretokens};
+
+/// Bytes of pretokens in a job.
+const JOB_BYTES: u64 = 1 << 18;
+
+/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+const WHAT: &str = "the ids of pretokens";
+
+impl Encoder {
+    /// The ids of each pretoken.
+    pub fn encode_pretokens<'a>(
+        &self,
+        pretokens: WeightedPretokens<'a>,
+        max_memory: Option<u64>,
+        threads: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<WeightedIds<'a>> {
+        let WeightedPretokens { bytes, ends, counts } = pretokens;
+        let held_bytes = (size_of_val(bytes) + size_of_val(ends) + size_of_val(counts)) as u64;
+        let budget = Budget::new(max_memory);
+        budget.take(held_bytes as usize, WHAT)?;
+        // Jobs end after the first pretoken that fills them.
+        let mut jobs = vec![0usize];
+        let mut start = 0;
+        for (index, &end) in ends.iter().enumerate() {
+            if end - start >= JOB_BYTES || index + 1 == ends.len() {
+                jobs.try_push(index + 1, WHAT)?;
+                start = end;
+            }
+        }
+        let (mut all, mut all_ends) = (Vec::new(), Vec::with_room(ends.len(), WHAT)?);
+        encode_jobs::<Vec<u32>>(
+            jobs.len() - 1,
+            threads,
+            bytes.len() as u64,
+            monitor,
+            |number, ids, on_progress| {
+                ids.clear();
+                let (first, last) = (jobs[number], jobs[number + 1]);
+                let start = if first == 0 { 0 } else { ends[first - 1] as usize };
+                let mut own_ends: Vec<usize> = Vec::with_room(last - first, WHAT)?;
+                own_ends.extend(ends[first..last].iter().map(|&end| end as usize));
+                let text = &bytes[..own_ends.last().copied().unwrap_or(start)];
+                self.with_worker(|worker| {
+                    let pretokens = Pretokens { shared: &self.shared, text, start, ends: &own_ends };
+                    worker.encode_pretokens(pretokens, &mut Ids(ids), on_progress)
+                })
+            },
+            |ids, _| {
+                // Half of it for the vector that is copied when it grows.
+                budget.take(2 * size_of_val(ids.as_slice()), WHAT)?;
+                all.try_extend(ids, WHAT)
+            },
+        )?;
+        // The ids of a pretoken have its bytes.
+        let (mut at, mut n_ids) = (0, 0);
+        for &end in ends {
+            while at < end {
+                at += self.vocabulary().token(all[n_ids]).map_or(0, |token| token.len() as u64);
+                n_ids += 1;
+            }
+            all_ends.push(n_ids as u64);
+        }
+        Ok(WeightedIds { ids: all, ends: all_ends, counts, held_bytes })
+    }
+}

@@ -1,0 +1,30 @@
+"""Encoding with BPE-dropout; `pairloom.reference.dropout` defines it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.arguments import LARGEST_INT, check_int, shown
+
+__all__ = ["encode"]
+
+_DRAW_BITS = 53
+
+
+def encode(core: _core.Encoder, text: str, policy: _core.SpecialPolicy | None, dropout: Any, seed: Any) -> list[int]:
+    """The ids of `text`, each possible merge skipped with the probability `dropout` before each merge."""
+    if dropout is None:
+        raise ValueError("seed is given without dropout; pass dropout=, a probability")
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+        raise TypeError(f"dropout must be a float, not {type(dropout).__name__}")
+    if not 0 <= dropout <= 1:
+        raise ValueError(f"dropout is {shown(dropout)}; it is a probability, from 0 to 1")
+    if seed is None:
+        raise ValueError(
+            "dropout needs seed=, an integer: equal seeds give equal ids, so pass another for each text and each epoch"
+        )
+    check_int("seed", seed, least=0, most=LARGEST_INT)
+    if dropout == 0:
+        return core.encode(text, policy)
+    return core.encode_with_dropout(text, int(dropout * 2**_DRAW_BITS), seed, policy)

@@ -1,0 +1,99 @@
+"""BPE-dropout: the core gives the ids of the reference, and the text is never lost."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.reference import dropout as reference
+from pairloom.reference.vocabulary import Merge, Model
+
+TEXT = "the cat sat on the mat; naïve cafés 12345 \n\n<|endoftext|> aaaaaaaaaaaaaaaaa the theme" * 3
+TOKENIZER = Tokenizer.train(TEXT * 2, 330)
+SPECIAL = "<|endoftext|>"
+
+
+def reference_of(tokenizer: Tokenizer) -> Model:
+    merges = [Merge(*row) for row in tokenizer.model.merges.tolist()]
+    return Model(tokenizer.model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
+
+
+def test_dropout_gives_the_ids_of_the_reference() -> None:
+    rng = random.Random(1)
+    model = reference_of(TOKENIZER)
+    for seed in range(300):
+        text = "".join(
+            rng.choice(["the ", "cat", SPECIAL, "aaa", "é", " ", "\n", "themat"]) for _ in range(rng.randrange(12))
+        )
+        p = rng.choice([0.0, 0.05, 0.3, 0.9, 1.0, rng.random()])
+        given: Any = rng.choice([{}, {"allowed_special": ()}])
+        ids = TOKENIZER.encode(text, dropout=p, seed=seed, **given)
+        assert ids == reference.encode_with_dropout(text, model, p, seed, **given)
+        assert TOKENIZER.decode(ids) == text
+
+
+def test_dropout_of_random_vocabularies_gives_the_ids_of_the_reference() -> None:
+    rng = random.Random(2)
+    for seed in range(60):
+        corpus = "".join(rng.choice("ab ") for _ in range(80))
+        tokenizer = Tokenizer.train(corpus, 256 + rng.randrange(1, 25), pattern=".+")
+        text = "".join(rng.choice("ab ") for _ in range(40))
+        expected = reference.encode_with_dropout(text, reference_of(tokenizer), 0.4, seed)
+        assert tokenizer.encode(text, dropout=0.4, seed=seed) == expected
+
+
+def test_dropout_of_0_is_encode_and_of_1_gives_bytes() -> None:
+    assert TOKENIZER.encode(TEXT, dropout=0, seed=5) == TOKENIZER.encode(TEXT)
+    ids = TOKENIZER.encode(TEXT, dropout=1.0, seed=5)
+    assert (
+        ids == [id for part in TEXT.split(SPECIAL) for id in [*part.encode(), TOKENIZER.special_tokens[SPECIAL]]][:-1]
+    )
+
+
+def test_dropout_depends_on_the_seed_and_on_nothing_else() -> None:
+    found = Counter(tuple(TOKENIZER.encode("the theme", dropout=0.3, seed=seed)) for seed in range(50))
+    assert len(found) > 10
+    assert TOKENIZER.encode(TEXT, dropout=0.1, seed=7) == TOKENIZER.encode(TEXT, dropout=0.1, seed=7)
+    # The same on every machine: random numbers of integers.
+    ab = Tokenizer({i: bytes([i]) for i in range(256)} | {256: b"ab", 257: b"abab"}, [(b"a", b"b"), (b"ab", b"ab")])
+    assert [ab.encode("abab", dropout=0.5, seed=seed) for seed in (0, 1, 5)] == [[256, 97, 98], [257], [97, 98, 256]]
+
+
+def test_dropout_merges_where_whole_pretokens_are_looked_up_otherwise() -> None:
+    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abcd": 257}
+    tokenizer = Tokenizer.from_ranks(ranks, ".+")
+    assert tokenizer.encode("abcd") == [257]
+    assert set(map(tuple, (tokenizer.encode("abcd", dropout=0.5, seed=s) for s in range(20)))) == {
+        (256, 99, 100),
+        (97, 98, 99, 100),
+    }
+
+
+def test_dropout_of_a_long_pretoken_is_not_quadratic() -> None:
+    text = "a" * 200_000
+    ids = TOKENIZER.encode(text, dropout=0.2, seed=1)
+    assert TOKENIZER.decode(ids) == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"dropout": 0.1}, ValueError, "needs seed="),
+        ({"seed": 1}, ValueError, "without dropout"),
+        ({"dropout": 1.5, "seed": 1}, ValueError, "from 0 to 1"),
+        ({"dropout": float("nan"), "seed": 1}, ValueError, "from 0 to 1"),
+        ({"dropout": "0.1", "seed": 1}, TypeError, "dropout must be a float"),
+        ({"dropout": True, "seed": 1}, TypeError, "dropout must be a float"),
+        ({"dropout": 0.1, "seed": 0.5}, TypeError, "seed"),
+        ({"dropout": 0.1, "seed": -1}, ValueError, "seed"),
+        ({"dropout": 0.1, "seed": 2**64}, ValueError, "seed"),
+        ({"dropout": 0.1, "seed": 1, "pair": "b"}, ValueError, "one text"),
+    ],
+)
+def test_wrong_arguments_of_dropout_are_refused(fields: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        TOKENIZER.encode("a", **fields)
