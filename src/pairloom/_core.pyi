@@ -62,6 +62,15 @@ class ModelColumns:
     ) -> None:
         """Raises ValueError unless the columns are those of a tokenizer."""
 
+    @staticmethod
+    def from_pairs(
+        pairs: npt.NDArray[np.uint32], *, byte_order: bytes, first_byte: int, first_merge: int
+    ) -> ModelColumns:
+        """The columns of uint32 [m, 2] pairs of symbols: 0..255 are byte values, 256 + r is the result of merge r.
+
+        Bytes have ids from `first_byte` on, in `byte_order`; results have ids from `first_merge` on, above those.
+        """
+
     def token(self, id: int) -> bytes | None: ...
     def id_of(self, token: bytes) -> int | None:
         """Linear in the number of tokens."""

@@ -7,7 +7,7 @@
 use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
-use crate::memory::copied;
+use crate::memory::{TryReserve, copied};
 use crate::vocabulary::{MAX_IDS, rank_merges};
 
 /// The columns of a model, borrowed.
@@ -49,6 +49,48 @@ impl CheckedColumns {
         let columns = CheckedColumns { ids, bytes, ends, merges, ranks };
         columns.borrowed(&[]).check()?;
         Ok(columns)
+    }
+
+    /// The columns of merges as training gives them: pairs of symbols, of which 0..=255 are byte values and 256 + r is the
+    /// result of merge r. Bytes have ids from `first_byte` on, in `byte_order`, and results from `first_merge` on, above them.
+    pub fn from_pairs(
+        pairs: &[[u32; 2]],
+        byte_order: &[u8; 256],
+        first_byte: u32,
+        first_merge: u32,
+    ) -> Result<Self> {
+        let n_tokens = byte_order.len() + pairs.len();
+        let mut bytes: Vec<u8> = Vec::with_room(8 * n_tokens, WHAT)?;
+        let (mut ids, mut ends) = (Vec::with_room(n_tokens, WHAT)?, Vec::with_room(n_tokens, WHAT)?);
+        let mut merges: Vec<[u32; 3]> = Vec::with_room(pairs.len(), WHAT)?;
+        // Which token a byte value is: they stand in `byte_order`.
+        let mut index_of_byte = [0; 256];
+        for (index, &byte) in byte_order.iter().enumerate() {
+            index_of_byte[usize::from(byte)] = index;
+            bytes.push(byte);
+            ids.push(first_byte + index as u32);
+            ends.push(bytes.len() as u64);
+        }
+        for (merged, pair) in (first_merge..).zip(pairs) {
+            let mut parts = [merged; 3];
+            for (part, &symbol) in parts.iter_mut().zip(pair) {
+                let index = index_of_byte.get(symbol as usize).copied().unwrap_or(symbol as usize);
+                let (Some(&id), Some(&end)) = (ids.get(index), ends.get(index)) else {
+                    return Err(Error::Invalid(format!(
+                        "merge {} is of a later symbol, {symbol}",
+                        merges.len()
+                    )));
+                };
+                *part = id;
+                let start = if index == 0 { 0 } else { ends[index - 1] };
+                bytes.grow((end - start) as usize, WHAT)?;
+                bytes.extend_from_within(start as usize..end as usize);
+            }
+            ids.push(merged);
+            ends.push(bytes.len() as u64);
+            merges.push(parts);
+        }
+        Self::new(ids, bytes, ends, merges, false)
     }
 
     /// The columns that a reader has checked while it read them.
@@ -304,6 +346,21 @@ mod tests {
         let columns =
             Columns { ids, bytes: bytes.as_bytes(), ends: &ends, merges, ranks: false, specials: &specials };
         columns.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn columns_of_pairs_hold_their_joined_bytes_and_no_later_symbols() {
+        let mut byte_order: [u8; 256] = std::array::from_fn(|index| index as u8);
+        byte_order.swap(0, 97);
+        let (a, b) = (97, 98);
+        let columns = CheckedColumns::from_pairs(&[[a, b], [256, a]], &byte_order, 1, 300).unwrap();
+        let columns = columns.borrowed(&[]);
+        assert_eq!(columns.merges, [[1, 99, 300], [300, 1, 301]]);
+        assert_eq!(
+            [1, 98, 300, 301].map(|id| columns.token_of(id)),
+            [&b"a"[..], b"\0", b"ab", b"aba"].map(Some)
+        );
+        assert!(CheckedColumns::from_pairs(&[[a, b], [257, a]], &byte_order, 1, 300).is_err());
     }
 
     #[test]

@@ -56,6 +56,20 @@ impl ModelColumns {
         Ok(Self::new_of(checked.map_err(|error| exception(py, error))?))
     }
 
+    #[staticmethod]
+    #[pyo3(signature = (pairs, *, byte_order, first_byte, first_merge))]
+    fn from_pairs(
+        py: Python<'_>,
+        pairs: PyReadonlyArray2<'_, u32>,
+        byte_order: [u8; 256],
+        first_byte: u32,
+        first_merge: u32,
+    ) -> PyResult<Self> {
+        let (pairs, _) = pairs.as_slice()?.as_chunks::<2>();
+        let laid_out = py.detach(|| CheckedColumns::from_pairs(pairs, &byte_order, first_byte, first_merge));
+        Ok(Self::new_of(laid_out.map_err(|error| exception(py, error))?))
+    }
+
     #[getter]
     fn token_ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.array(py, 0, None, |columns| columns.borrowed(&[]).ids)

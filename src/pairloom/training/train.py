@@ -6,12 +6,13 @@ With a checkpoint, the counts are stored when they are complete, and the same ca
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import check_max_memory, check_paths, check_texts, resolve_threads
@@ -136,13 +137,12 @@ def train_model(
     """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
     n_merges = config.n_merges(vocab_size)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
-    byte_order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else tuple(range(N_BYTES))
     with reporter(progress) as report:
         pairs, shortage = _core.train(
             counts.columns,
             n_merges=min(n_merges, n_most),
             tie_break=config.tie_break,
-            byte_order=bytes(byte_order),
+            byte_order=_byte_order(config),
             min_frequency=config.min_frequency,
             max_token_bytes=config.max_token_bytes,
             threads=resolve_threads(threads),
@@ -160,7 +160,12 @@ def train_model(
             "do not fit uint16, so arrays and shards of ids are uint32, twice as large; "
             f"vocab_size={_MOST_UINT16 - len(config.special_tokens)} fits uint16"
         )
-    return lay_out(pairs.tolist(), config)
+    return lay_out(pairs, config)
+
+
+def _byte_order(config: TrainingConfig) -> bytes:
+    """The byte values in the order of their ids."""
+    return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
 
 
 def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
@@ -205,29 +210,22 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
         )
 
 
-def lay_out(pairs: Sequence[tuple[int, int]], config: TrainingConfig) -> Model:
+def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
     """Assigns an id to every byte, merge and special token.
 
-    `pairs` holds symbols: 0..255 are byte values, 256 + r is the result of merge r.
+    pairs: [m, 2] of symbols, of which 0..255 are byte values and 256 + r is the result of merge r; () for no merges.
     """
+    pairs = np.asarray(pairs, dtype=np.uint32).reshape(-1, 2)
     specials = config.special_tokens
     first_byte = len(specials) if config.special_ids == "first" else 0
     first_merge = first_byte + N_BYTES + (len(specials) if config.special_ids == "after_bytes" else 0)
     first_special = {"first": 0, "after_bytes": N_BYTES, "last": first_merge + len(pairs)}[config.special_ids]
-    order = GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES)
-
-    joined = [bytes([value]) for value in range(N_BYTES)]
-    id_of = [0] * N_BYTES
-    for index, value in enumerate(order):
-        id_of[value] = first_byte + index
-    merges = np.empty((len(pairs), 3), dtype=np.uint32)
-    for rank, (left, right) in enumerate(pairs):
-        joined.append(joined[left] + joined[right])
-        id_of.append(first_merge + rank)
-        merges[rank] = id_of[left], id_of[right], id_of[-1]
-    return Model.from_tokens(
-        dict(zip(id_of, joined, strict=True)),
-        merges,
+    columns = _core.ModelColumns.from_pairs(
+        pairs, byte_order=_byte_order(config), first_byte=first_byte, first_merge=first_merge
+    )
+    return Model.from_columns(
+        columns,
+        ignore_merges=False,
         special_tokens={token: first_special + index for index, token in enumerate(specials)},
         pattern=pattern_text(config.pattern),
         decode_errors=config.decode_errors,
