@@ -132,7 +132,7 @@ class Tokenizer:
     @classmethod
     def train(
         cls,
-        corpus: str | Iterable[str],
+        corpus: str | Iterable[Any],
         vocab_size: int,
         profile: str = "bpetite",
         *,
@@ -144,6 +144,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Trains on a str (one document) or an iterable of str (each a document).
 
+        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place.
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
         files use `train_files`. `fields` are those of `TrainingConfig`.
 

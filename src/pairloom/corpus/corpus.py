@@ -14,18 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_str, check_texts, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
 __all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
 
-# Added to the length of each text of an iterable, so that a block also ends after many empty texts.
-_TEXT_OVERHEAD = 16
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
 # Errors of the system that are not about the file itself.
@@ -136,8 +135,9 @@ class Corpus:
     def of_texts(
         cls, texts: Iterable[str] | Any, *, max_bytes: int | None = None, doc_cap: int | None = None
     ) -> Corpus:
-        """A corpus of str, each a document."""
-        check_texts("texts", texts)
+        """A corpus of str, each a document; lists of str and Arrow columns of text are taken as batches of them."""
+        if not is_arrow(texts):
+            check_texts("texts", texts)
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
     @classmethod
@@ -467,17 +467,10 @@ class Reading:
             rows = self._rows_reader("<dataset>").tables(tables, n_rows)
             yield from (documents for documents, _ in self._noted("<dataset>", rows))
             return
-        batch: list[str] = []
-        size = first = 0
-        for index, text in enumerate(texts):
-            if not isinstance(text, str):
-                check_str(f"texts[{index}]", text)
-            batch.append(text)
-            size += len(text) + _TEXT_OVERHEAD
-            if size >= PIECE_BYTES:
-                yield _core.Documents.from_texts(batch, first=first)
-                batch, size, first = [], 0, index + 1
-        yield _core.Documents.from_texts(batch, first=first)
+        first = 0
+        for batch in batches_of(texts, PIECE_BYTES):
+            yield _core.Documents.from_texts(batch, first=first) if isinstance(batch, list) else batch
+            first += len(batch)
 
 
 def _told(file: BinaryIO, source: Source) -> int:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import STDIN, Source, is_for_corpus
-from pairloom.corpus.text_batches import batches_of
+from pairloom.corpus.text_batches import batches_of, is_arrow
 
 __all__ = ["difference", "of_corpus", "of_files", "of_texts"]
 
@@ -44,7 +45,7 @@ def of_corpus(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def of_texts(texts: Iterable[str]) -> tuple[dict[str, Any], Iterable[str]]:
+def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
     """(the fingerprint of texts, the texts): the first texts of an iterator are taken and put back."""
     if isinstance(texts, Corpus):
         return of_corpus(texts), texts
@@ -55,9 +56,18 @@ def of_texts(texts: Iterable[str]) -> tuple[dict[str, Any], Iterable[str]]:
         return {"dataset": known if isinstance(known, str) else None, "rows": n_rows}, texts
     if isinstance(texts, (list, tuple)):
         return {"texts": len(texts), "sha256": _digest(batches_of(texts))}, texts
+    if is_arrow(texts):
+        return {"texts": None, "sha256": _digest(batches_of(texts))}, texts
     remaining = iter(texts)
-    first = next(batches_of(remaining), [])
-    return {"texts": None, "sha256": _digest([first])}, itertools.chain(first, remaining)
+    taken: list[Any] = []
+
+    def noted() -> Iterator[Any]:
+        for item in remaining:
+            taken.append(item)
+            yield item
+
+    first = next(batches_of(noted()), [])
+    return {"texts": None, "sha256": _digest([first])}, itertools.chain(taken, remaining)
 
 
 def difference(theirs: Any, mine: dict[str, Any]) -> str | None:
@@ -103,10 +113,11 @@ def _files(sources: list[Source]) -> list[dict[str, Any]]:
     return files
 
 
-def _digest(batches: Iterable[list[str]]) -> str:
+def _digest(batches: Iterable[list[str] | _core.Documents]) -> str:
     """The SHA-256 of texts and where each ends."""
     digest = hashlib.sha256()
-    for texts in batches:
+    for batch in batches:
+        texts = batch if isinstance(batch, list) else batch.texts()
         digest.update(np.fromiter(map(len, texts), dtype="<u8", count=len(texts)).tobytes())
         joined = texts[0] if len(texts) == 1 else "".join(texts)
         for start in range(0, len(joined), _PIECE_CHARACTERS):

@@ -1,27 +1,69 @@
-"""Batches of an iterable of str, so that each call into the core carries several megabytes."""
+"""Batches of texts in memory, so that each call into the core carries several megabytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from pairloom import _core
 from pairloom._internal.arguments import check_str
 
-__all__ = ["BATCH_CHARACTERS", "batches_of"]
+__all__ = ["BATCH_CHARACTERS", "TEXT_OVERHEAD", "batches_of", "is_arrow"]
 
 BATCH_CHARACTERS = 4 << 20
+TEXT_OVERHEAD = 16
+"""Added to the length of each text, so that a batch also ends after many empty texts."""
 
 
-def batches_of(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of texts of about BATCH_CHARACTERS characters together."""
+def is_arrow(value: Any) -> bool:
+    """Whether `value` has the interface of an Arrow column: of pyarrow, polars, pandas, DuckDB and others."""
+    return not isinstance(value, type) and (hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"))
+
+
+def batches_of(texts: Any, characters: int = BATCH_CHARACTERS) -> Iterator[list[str] | _core.Documents]:
+    """Lists of texts of about so many characters together, and Arrow columns as documents.
+
+    texts: an iterable of str, of lists of str and of Arrow columns of text, or one such column. Raises TypeError for
+    anything else, CorpusError for a null.
+    """
+    if is_arrow(texts):
+        try:
+            yield from _documents_of(texts)
+        except ImportError:
+            # pandas without pyarrow.
+            yield from _batches_of(texts, characters)
+        return
+    yield from _batches_of(texts, characters)
+
+
+def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _core.Documents]:
     batch: list[str] = []
     size = 0
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            check_str(f"texts[{index}]", text)
-        batch.append(text)
-        size += len(text) + 16
-        if size >= BATCH_CHARACTERS:
+    for index, item in enumerate(texts):
+        if isinstance(item, str):
+            batch.append(item)
+            size += len(item) + TEXT_OVERHEAD
+        elif isinstance(item, (list, tuple)):
+            for place, text in enumerate(item):
+                if not isinstance(text, str):
+                    check_str(f"texts[{index}][{place}]", text)
+                batch.append(text)
+                size += len(text) + TEXT_OVERHEAD
+        elif is_arrow(item):
+            if batch:
+                yield batch
+                batch, size = [], 0
+            yield from _documents_of(item)
+        else:
+            check_str(f"texts[{index}]", item)
+        if size >= characters:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _documents_of(column: Any) -> Iterator[_core.Documents]:
+    # A chunk at a time, so that not the whole text is copied at once.
+    for chunk in getattr(column, "chunks", None) or [column]:
+        yield _core.Documents.from_arrow(chunk, skip=False)[0]

@@ -34,7 +34,7 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import is_for_corpus
-from pairloom.corpus.text_batches import batches_of
+from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.count_sum import CountSum, parquet_files, parquet_tables
 from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
@@ -77,7 +77,7 @@ class PretokenCounts:
     @classmethod
     def from_texts(
         cls,
-        texts: Iterable[str] | Corpus,
+        texts: Iterable[Any] | Corpus,
         pattern: Pattern = "gpt2",
         *,
         special_tokens: Sequence[str] = (),
@@ -88,7 +88,8 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
 
-        A data set of the `datasets` library or a `Corpus` is taken as well, without making a str of each document.
+        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So are a
+        data set of the `datasets` library and a `Corpus`. Of these and of Arrow no str is made of each document.
 
         Raises TypeError for a bare str, UnicodeEncodeError for lone surrogates, MemoryError when `max_memory`
         (bytes) would be exceeded.
@@ -103,12 +104,16 @@ class PretokenCounts:
                 progress=progress,
                 max_memory=max_memory,
             )
-        check_texts("texts", texts)
+        if not is_arrow(texts):
+            check_texts("texts", texts)
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, "strict", threads, max_memory, report)
             for batch in batches_of(texts):
-                counter.count_texts(batch)
+                if isinstance(batch, list):
+                    counter.count_texts(batch)
+                else:
+                    counter.count_block(batch)
             return cls(counter.finish(), metadata)._warned()
 
     @classmethod

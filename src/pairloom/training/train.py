@@ -19,6 +19,7 @@ from pairloom._internal.arguments import check_max_memory, check_paths, check_te
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import fingerprint
+from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
@@ -45,7 +46,7 @@ class Run(TypedDict, total=False):
     checkpoint: PathLike | None
 
 
-def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
+def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
     """Trains on a str (one document) or an iterable of str (each a document)."""
     config.n_merges(vocab_size)
     if isinstance(corpus, str):
@@ -53,7 +54,8 @@ def train_on_texts(corpus: str | Iterable[str], vocab_size: int, config: Trainin
         corpus = [corpus]
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
-    check_texts("corpus", corpus)
+    if not is_arrow(corpus):
+        check_texts("corpus", corpus)
     if run.get("checkpoint") is None:
         return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
     identity, texts = fingerprint.of_texts(corpus)

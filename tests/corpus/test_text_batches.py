@@ -1,0 +1,86 @@
+"""Batches in place of texts: lists of str and Arrow columns count and train as their texts do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
+from pairloom.corpus import corpus, text_batches
+from tests.corpus.files import DOCUMENTS
+from tests.shards.reading import documents_of
+
+
+def _batch_iterator(size: int = 7) -> Iterator[list[str]]:
+    """As HuggingFace's documentation of train_new_from_iterator has it."""
+    for start in range(0, len(DOCUMENTS), size):
+        yield DOCUMENTS[start : start + size]
+
+
+def _arrow(kind: str) -> Any:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    array = pyarrow.array(DOCUMENTS)
+    if kind == "array":
+        return array
+    chunked = pyarrow.chunked_array([array[:10], array[10:10], array[10:]])
+    if kind == "chunked":
+        return chunked
+    if kind == "column":
+        return pyarrow.table({"text": chunked})["text"]
+    if kind == "polars":
+        return pytest.importorskip("polars").Series(DOCUMENTS)
+    if kind == "pandas":
+        return pytest.importorskip("pandas").Series(DOCUMENTS)
+    # Only the interface, which cannot be iterated.
+    return type("Column", (), {"__arrow_c_stream__": lambda self, schema=None: chunked.__arrow_c_stream__(schema)})()
+
+
+SHAPES: dict[str, Callable[[], Any]] = {
+    "lists": lambda: list(_batch_iterator()),
+    "iterator of lists": _batch_iterator,
+    "tuples and texts": lambda: [DOCUMENTS[0], tuple(DOCUMENTS[1:9]), [], *DOCUMENTS[9:]],
+    "lists and columns": lambda: iter([DOCUMENTS[0], _arrow("array")[1:9], DOCUMENTS[9:11], _arrow("array")[11:]]),
+    **{kind: partial(_arrow, kind) for kind in ("array", "chunked", "column", "polars", "pandas", "stream")},
+}
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+@pytest.mark.parametrize("characters", [40, 4 << 20])
+def test_batches_count_and_train_as_their_texts(
+    shape: str, characters: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_batches._batches_of, "__defaults__", None)
+    monkeypatch.setattr(text_batches.batches_of, "__defaults__", (characters,))
+    monkeypatch.setattr(corpus, "PIECE_BYTES", characters)
+    make = SHAPES[shape]
+    assert PretokenCounts.from_texts(make()) == PretokenCounts.from_texts(DOCUMENTS)
+    wanted = Tokenizer.train(DOCUMENTS, 300)
+    assert Tokenizer.train(make(), 300) == wanted
+    assert list(Corpus.of_texts(make())) == DOCUMENTS
+    tokenize_files(wanted, Corpus.of_texts(make()), tmp_path / "shards")
+    assert documents_of(tmp_path / "shards") == wanted.encode_batch(DOCUMENTS)
+    # A checkpoint compares the first texts without losing any.
+    for _ in range(2):
+        assert Tokenizer.train(make(), 300, checkpoint=tmp_path / "checkpoint") == wanted
+
+
+def test_what_is_no_text_in_a_batch_is_named() -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    for texts, message in (
+        (["a", ["b", 3]], r"texts\[1\]\[1\] must be a str, not int"),
+        (["a", ["b", ["c"]]], r"texts\[1\]\[1\] must be a str, not list"),
+        (["a", b"b"], r"texts\[1\] must be a str, not bytes"),
+        (["a", {"text": "b"}], r"texts\[1\] must be a str, not dict"),
+    ):
+        for take in (PretokenCounts.from_texts, lambda texts: list(Corpus.of_texts(texts))):
+            with pytest.raises(TypeError, match=message):
+                take(texts)
+    with pytest.raises(CorpusError, match="null"):
+        Tokenizer.train([pyarrow.array(["a", None])], 257)
+    for column in (pyarrow.array([1, 2]), pyarrow.table({"id": [1], "text": ["a"]})):
+        with pytest.raises((TypeError, ValueError)):
+            Tokenizer.train(column, 257)
