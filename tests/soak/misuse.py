@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import decimal
 import fractions
+import inspect
 import io
 import itertools
 import math
@@ -272,7 +273,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "input_format": None,
     }
     ids = tokenizer.encode(_TEXT)
-    columns = {field: getattr(model, field) for field in Model.__dataclass_fields__}
+    columns = {field: getattr(model, field) for field in inspect.signature(Model).parameters}
     made_by_hand = {"vocab": tokenizer.vocab, "merges": tokenizer.merges, "special_tokens": ["<|endoftext|>"]}
 
     def shards(**arguments: Any) -> Any:

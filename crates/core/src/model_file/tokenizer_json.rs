@@ -301,7 +301,7 @@ impl Vocabulary {
             if !is_literal || is_merged && !is_same {
                 return Ok(None);
             }
-            if !is_merged && !(is_same && literal.chars().count() == 1) {
+            if !(is_merged || is_same && literal.chars().count() == 1) {
                 dropped.try_push(*id, WHAT)?;
             }
         }
