@@ -7,7 +7,7 @@ encoder built from it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,6 +42,7 @@ from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.post_processing import PostProcessor, post_processor_of
 from pairloom.training.config import TrainingConfig
+from pairloom.training.extend import config_for, extend_model, n_new_merges
 from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
 from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
 
@@ -225,6 +226,85 @@ class Tokenizer:
         check_counts(counts, config)
         model = train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory)
         return cls.from_model(model, config)
+
+    def extend(
+        self,
+        corpus: str | Iterable[str],
+        vocab_size: int,
+        pattern: Pattern | None = None,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """The tokenizer that training gives when it continues from this one's merges, on a str or an iterable of str.
+
+        The corpus is split by `pattern` (None: this tokenizer's own), the merges are applied in order, and training
+        goes on to `vocab_size`. The new tokenizer splits by that pattern; one that crosses words makes superwords.
+        Special tokens after the merges move up. Trained here, it continues under its own config; a loaded one needs
+        `profile`. `fields` are those of `TrainingConfig` (tie_break, min_frequency, max_token_bytes, ...).
+
+        Raises ValueError for a smaller vocab_size, and for a tokenizer that is not 256 bytes and merges in id order;
+        MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        if isinstance(corpus, str):
+            corpus = [corpus]
+        if isinstance(corpus, os.PathLike):
+            raise TypeError("corpus is a path; use extend_files to train on the file")
+        check_texts("corpus", corpus)
+        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        config = config_for(self._model, self._config, pattern, profile, fields)
+        return self._extended(lambda **options: PretokenCounts.from_texts(corpus, **options), vocab_size, config, run)
+
+    def extend_files(
+        self,
+        paths: PathLike | Iterable[PathLike],
+        vocab_size: int,
+        pattern: Pattern | None = None,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
+        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        config = config_for(self._model, self._config, pattern, profile, fields)
+
+        def count(**options: Any) -> PretokenCounts:
+            return PretokenCounts.from_files(paths, input_errors=config.input_errors, **options)
+
+        return self._extended(count, vocab_size, config, run)
+
+    def extend_from_counts(
+        self,
+        counts: PretokenCounts,
+        vocab_size: int,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Tokenizer:
+        """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
+        if not isinstance(counts, PretokenCounts):
+            raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
+        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        config = config_for(self._model, self._config, counts.metadata.pattern, profile, fields)
+        return self._extended(lambda **_: counts, vocab_size, config, run)
+
+    def _extended(
+        self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, run: dict[str, Any]
+    ) -> Tokenizer:
+        # Fails before the corpus is read.
+        n_new_merges(self._model, vocab_size, config)
+        cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
+        model = extend_model(self._model, self._core, count(**cut, **run), vocab_size, config, **run)
+        return Tokenizer.from_model(model, config)
 
     # Files ------------------------------------------------------------------------------------------------------
 

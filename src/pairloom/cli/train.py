@@ -18,7 +18,9 @@ from pairloom.cli.corpus_options import (
 )
 from pairloom.cli.merge_counts import load_merged
 from pairloom.formats import WRITABLE, check_expressible, check_target
-from pairloom.training.train import lay_out
+from pairloom.patterns import pattern_text
+from pairloom.training.extend import config_for, n_new_merges
+from pairloom.training.train import check_counts, lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
 
@@ -29,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
         "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
+    )
+    parser.add_argument(
+        "--extend",
+        metavar="MODEL",
+        help="continue training from the merges of this tokenizer; --pattern may be another (its own if not given),"
+        " --profile says how it was trained",
     )
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
     add_corpus_options(parser, required=False)
@@ -43,17 +51,26 @@ def run(args: argparse.Namespace) -> None:
     """Trains, saves, and prints one JSON line."""
     if (args.input is None) == (args.counts is None):
         args.wrong_usage("give either --input or --counts")
+    if args.extend is not None and args.special is not None:
+        args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
     fields = pretoken_fields(args)
     if args.min_frequency is not None:
         fields["min_frequency"] = args.min_frequency
     if args.max_token_bytes is not None:
         fields["max_token_bytes"] = args.max_token_bytes
-    config = TrainingConfig.from_profile(args.profile, **fields)
-    config.n_merges(args.vocab_size)
     # Fails before training if the result could not be saved: the path is taken, or the format cannot express such a
-    # tokenizer (checked on one without merges).
+    # tokenizer (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
-    check_expressible(lay_out((), config), args.output, args.format)
+    start = None
+    if args.extend is None:
+        config = TrainingConfig.from_profile(args.profile, **fields)
+        config.n_merges(args.vocab_size)
+        check_expressible(lay_out((), config), args.output, args.format)
+    else:
+        start = Tokenizer.load(args.extend)
+        config = config_for(start.model, None, fields.pop("pattern", None), args.profile, fields)
+        n_new_merges(start.model, args.vocab_size, config)
+        check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()
     progress = args.console.progress
     if args.counts is not None:
@@ -61,15 +78,13 @@ def run(args: argparse.Namespace) -> None:
     else:
         corpus = corpus_of(args, config.input_errors)
         counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
-    tokenizer = Tokenizer.train_from_counts(
-        counts,
-        args.vocab_size,
-        args.profile,
-        threads=args.threads,
-        progress=progress,
-        max_memory=args.max_memory,
-        **fields,
-    )
+    run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
+    if start is None:
+        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, args.profile, **run, **fields)
+    else:
+        if args.pattern is not None:
+            check_counts(counts, config)
+        tokenizer = start.extend_from_counts(counts, args.vocab_size, args.profile, **run, **fields)
     tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
     report = {
         "corpus_bytes": counts.n_bytes,

@@ -9,6 +9,8 @@ Read in the order of the road that text takes:
     encoder.py      text -> ids -> text      encoding and decoding by theirs
     offsets.py      ids -> spans             where each token lies in its text
     post_processor.py   ids -> ids      what stands around a text on request
+    dropout.py      text -> ids, some merges left out at random
+    extend.py       model, counts -> model   training that continues from a model's merges
     incremental.py  the same merges, without counting everything again after each one
 
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster

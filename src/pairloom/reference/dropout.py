@@ -5,7 +5,8 @@ Before each merge the possible ones are tried in order, the lowest rank first, t
 skipped with the probability `dropout`, and the first that is not skipped is made. Where all are skipped the pretoken is
 done. The paper draws for all possible merges and makes the best of those that are left: the same distribution.
 
-Random numbers are SplitMix64's (Steele, Lea and Flood 2014), seeded once for a text: integers, the same on every machine.
+Random numbers are those of SplitMix64 (Steele, Lea and Flood 2014), seeded once for a text: integers, the same on every
+machine.
 """
 
 from collections.abc import Collection, Iterator

@@ -27,7 +27,7 @@ from pairloom.patterns import pattern_text
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 
-__all__ = ["check_counts", "lay_out", "train_model", "train_on_files", "train_on_texts"]
+__all__ = ["check_counts", "lay_out", "shortage_text", "train_model", "train_on_files", "train_on_texts"]
 
 PathLike = str | os.PathLike[str]
 
@@ -153,7 +153,7 @@ def train_model(
         )
     if len(pairs) < n_merges:
         actual = vocab_size - n_merges + len(pairs)
-        reason = _shortage(counts, config, shortage)
+        reason = shortage_text(counts, config, shortage)
         warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
     n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
     if vocab_size <= _MOST_UINT16 < n_vocab:
@@ -170,7 +170,7 @@ def _byte_order(config: TrainingConfig) -> bytes:
     return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
 
 
-def _shortage(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
+def shortage_text(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
     """Why fewer merges were learned than requested, and the remedy."""
     if shortage is None:
         return f"an id is at most {LARGEST_ID}"

@@ -1,0 +1,44 @@
+"""pairloom train --extend."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pairloom import Tokenizer
+from tests.cli.commands import run
+
+TEXT = "by the way, it is by the way\nin the end, by the sea\n" * 3
+LINES = r"[^\n]*\n+|[^\n]+"
+
+
+def test_train_extend_continues_from_the_model(tmp_path: Path) -> None:
+    corpus, first, second = tmp_path / "a.txt", tmp_path / "first", tmp_path / "second"
+    corpus.write_text(TEXT)
+    start = Tokenizer.train(TEXT, 270)
+    start.save(first)
+    given: list[str | Path | int] = ["--input", corpus, "--vocab-size", 285, "--output", second]
+    done = run("train", "--extend", first, *given, "--pattern", LINES)
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["actual_mergeable_vocab_size"] == 285
+    assert Tokenizer.load(second) == start.extend(TEXT, 285, LINES)
+    # Without a pattern it is the model's own; counts do as well as a corpus.
+    done = run("train", "--extend", first, *given, "--force")
+    assert done.status == 0, done.err
+    assert Tokenizer.load(second) == Tokenizer.train(TEXT, 285)
+    assert run("count", "--input", corpus, "--output", tmp_path / "counts", "--pattern", LINES).status == 0
+    counted: list[str | Path | int] = ["--counts", tmp_path / "counts", *given[2:], "--force"]
+    done = run("train", "--extend", first, *counted)
+    assert done.status == 0, done.err
+    assert Tokenizer.load(second) == start.extend(TEXT, 285, LINES)
+    done = run("train", "--extend", first, *counted, "--pattern", "cl100k")
+    assert done.status == 1 and "pattern" in done.err
+
+
+def test_train_extend_refuses_what_it_cannot_do_before_reading_the_corpus(tmp_path: Path) -> None:
+    model, given = tmp_path / "model", ["--input", tmp_path / "none", "--output", tmp_path / "new"]
+    Tokenizer.train(TEXT, 270).save(model)
+    done = run("train", "--extend", model, *given, "--vocab-size", 300, "--special", "<s>")
+    assert done.status == 2 and "--special" in done.err
+    done = run("train", "--extend", model, *given, "--vocab-size", 260)
+    assert done.status == 1 and "truncate_vocab" in done.err
