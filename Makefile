@@ -86,7 +86,7 @@ parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of 
 
 engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
 	$(BIN)/python -m pip install --quiet --group engines
-	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py
+	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py tests/corpus/test_ranges.py
 
 torch: $(VENV)/installed ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch

@@ -27,7 +27,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "make .venv/tools",
     ),
     (
-        "(ray|pyspark|java|moto|s3fs) is not installed",
+        "(ray|pyspark|java|moto|s3fs|aiohttp) is not installed",
         "engines, and a store of objects, of some hundred MB",
         "make engines",
     ),

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Literal, cast, get_args
 from pairloom._internal.arguments import check_choice
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import COMPRESSIONS
+from pairloom.corpus.remote import open_remote
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
 
@@ -79,7 +80,7 @@ class Source:
         if self.name == STDIN:
             yield open_stdin(stop)
         elif self.is_remote:
-            with _fsspec().open(self.name, "rb") as file:
+            with open_remote(self.name, self.n_bytes, stop) as file:
                 yield cast(BinaryIO, file)
         elif is_stream(self.name):
             descriptor = open_stream(self.name)
@@ -175,7 +176,9 @@ def _expanded(url: str) -> tuple[Any, list[str]]:
         if not paths:
             raise CorpusError(f"{url}: the glob matches no file")
         return files, paths
-    if files.isdir(path):
+    # To see whether it is a folder, HTTP reads all of a file.
+    is_file = "http" in files.protocol and _by_suffix(path)[0] is not None
+    if not is_file and files.isdir(path):
         paths = sorted(name for name in files.find(path) if _by_suffix(name)[0] is not None)
         if not paths:
             raise CorpusError(f"{url}: the folder holds no file with a suffix of a corpus; pass a glob")

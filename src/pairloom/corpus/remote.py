@@ -1,0 +1,174 @@
+"""Files of stores that are read by ranges (S3, Google Cloud, Azure, HTTP, Hugging Face), ahead and again after a break.
+
+A range is asked for by its place in the file, so a connection that breaks is asked again for the same bytes: none is
+lost and none comes twice. While a range is used the next one is fetched; ranges grow as long as reading goes straight
+on, so that a few bytes at the end of a Parquet file do not cost megabytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from pairloom._internal.background_io import ReadAhead
+from pairloom._internal.optional_deps import import_optional
+
+__all__ = ["RangesFile", "open_remote"]
+
+_FIRST_BYTES: Final = 256 << 10
+_MOST_BYTES: Final = 8 << 20
+_TRIES: Final = 6
+_FIRST_WAIT_SECONDS: Final = 0.25
+# What another try cannot mend.
+_FINAL = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ImportError,
+    MemoryError,
+    NotImplementedError,
+    TypeError,
+    AttributeError,
+)
+_RETRIED_STATUS: Final = {408, 425, 429}
+
+
+class _NoRanges(Exception):
+    """The store gives whole files only."""
+
+
+def open_remote(url: str, n_bytes: int | None, stop: threading.Event) -> Any:
+    """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges."""
+    fsspec: Any = import_optional("fsspec", "reading URLs")
+    files, path = fsspec.core.url_to_fs(url)
+    protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
+    if n_bytes and (getattr(files, "async_impl", False) or "hf" in protocols):
+        # Compressed on the way, a range would have another length.
+        options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
+        file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, url, stop)
+        with contextlib.suppress(_NoRanges):
+            file.begin()
+            return file
+    return fsspec.open(url, "rb").open()
+
+
+class RangesFile(io.RawIOBase):
+    """A file of `n_bytes` bytes of which `fetch(start, end)` gives ranges.
+
+    Raises OSError (EIO) with the URL and the place once a range has failed six times, over eight seconds.
+    """
+
+    def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, url: str, stop: threading.Event) -> None:
+        self._fetch, self._n_bytes, self._url, self._stop = fetch, n_bytes, url, stop
+        self._position = self._start = 0
+        self._held = b""
+        self._ahead: ReadAhead[bytes] | None = None
+        self._ranges: Iterator[bytes] = iter(())
+
+    def begin(self) -> None:
+        """Fetches the first range."""
+        self._held = self._range(0, min(_FIRST_BYTES, self._n_bytes))
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def tell(self) -> int:
+        """The place of the next byte."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to a place; nothing is fetched."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._n_bytes}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills `buffer` with what follows, less only at the end of the file."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next `size` bytes, fewer only at the end of the file."""
+        left = max(self._n_bytes - self._position, 0)
+        size = left if size is None or size < 0 else min(size, left)
+        parts = []
+        while size:
+            offset = self._position - self._start
+            if not 0 <= offset < len(self._held):
+                self._load(size)
+                offset = 0
+            part = self._held[offset : offset + size]
+            parts.append(part)
+            self._position += len(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        """Ends the thread; a range that is being fetched is not waited for."""
+        self._end_ahead()
+        self._held = b""
+        super().close()
+
+    def _load(self, wanted: int) -> None:
+        """Holds the range at the position; once reading goes straight on, those after it are fetched meanwhile."""
+        start = self._position
+        is_straight = start == self._start + len(self._held) and start > 0
+        if not is_straight:
+            self._end_ahead()
+            self._held = self._range(start, min(start + max(_FIRST_BYTES, min(wanted, _MOST_BYTES)), self._n_bytes))
+        else:
+            if self._ahead is None:
+                self._ahead = ReadAhead(self._following(start))
+                self._ranges = self._ahead.__enter__()
+            self._held = next(self._ranges)
+        self._start = start
+
+    def _following(self, start: int) -> Iterator[bytes]:
+        size = _FIRST_BYTES
+        while start < self._n_bytes:
+            size = min(2 * size, _MOST_BYTES)
+            yield self._range(start, min(start + size, self._n_bytes))
+            start += size
+
+    def _end_ahead(self) -> None:
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            ahead.__exit__(None, None, None)
+
+    def _range(self, start: int, end: int) -> bytes:
+        """The bytes from `start` to `end`, asked for again while the connection breaks."""
+        wait = _FIRST_WAIT_SECONDS
+        for left in reversed(range(_TRIES)):
+            try:
+                data = self._fetch(start, end)
+                if len(data) == end - start:
+                    return data
+                if len(data) == self._n_bytes:
+                    raise _NoRanges
+                problem: Exception | str = f"{len(data)} bytes came instead of {end - start}"
+                cause = None
+            except (_NoRanges, *_FINAL):
+                raise
+            except Exception as error:
+                status = getattr(error, "status", None)
+                if isinstance(status, int) and 400 <= status < 500 and status not in _RETRIED_STATUS:
+                    raise
+                problem = cause = error
+            if not left:
+                break
+            if self._stop.wait(wait):
+                break
+            wait *= 2
+        message = f"the connection broke {_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
+        raise OSError(errno.EIO, message, self._url) from cause

@@ -1,0 +1,212 @@
+"""Files read by ranges: the same bytes whatever breaks, none twice, and an error in words where nothing helps."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import io
+import random
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, PretokenCounts
+from pairloom.corpus import remote
+from pairloom.corpus.remote import RangesFile
+from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
+
+DATA = bytes(random.Random(1).randrange(256) for _ in range(30_000))
+
+
+@pytest.fixture(autouse=True)
+def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_FIRST_BYTES", 64)
+    monkeypatch.setattr(remote, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.0001)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_reads_and_seeks_give_the_bytes_of_the_file_whatever_breaks(seed: int) -> None:
+    rng = random.Random(seed)
+    data = DATA[: rng.choice([1, 63, 64, 65, 5000, 30_000])]
+    share = rng.choice([0.0, 0.3])
+    failures = 0
+
+    def fetch(start: int, end: int) -> bytes:
+        nonlocal failures
+        assert 0 <= start < end <= len(data)
+        failures = (failures + 1) % 6
+        if not failures:
+            return data[start:end]
+        if rng.random() < share:
+            raise rng.choice([ConnectionResetError("reset"), TimeoutError("slow"), ValueError("of a library")])
+        # A connection may also end without an error.
+        return data[start:end] if rng.random() >= share else data[start : rng.randrange(start, end)]
+
+    with RangesFile(fetch, len(data), "s3://a/b", threading.Event()) as file:
+        plain = io.BytesIO(data)
+        for _ in range(60):
+            if rng.random() < 0.4:
+                place, whence = rng.choice(
+                    [(rng.randrange(len(data) + 9), 0), (rng.randrange(9), 1), (-rng.randrange(9), 2)]
+                )
+                assert file.seek(place, whence) == plain.seek(max(place, -len(data)) if whence == 2 else place, whence)
+            size = rng.choice([0, 1, 8, 64, 500, 7000, -1])
+            assert file.tell() == plain.tell() and file.read(size) == plain.read(size)
+
+
+def test_what_is_read_straight_on_is_fetched_once_in_growing_ranges_and_a_jump_fetches_little() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def fetch(start: int, end: int) -> bytes:
+        asked.append((start, end))
+        return DATA[start:end]
+
+    with RangesFile(fetch, len(DATA), "s3://a/b", threading.Event()) as file:
+        while file.read(100):
+            pass
+    assert sorted(asked) == asked and [start for start, _ in asked[1:]] == [end for _, end in asked[:-1]]
+    sizes = [end - start for start, end in asked]
+    assert sizes[:4] == [100, 128, 256, 512] and max(sizes) == 1000 and sum(sizes) == len(DATA)
+    asked.clear()
+    with RangesFile(fetch, len(DATA), "s3://a/b", threading.Event()) as file:
+        file.seek(-8, 2)
+        file.read(8)
+        file.seek(100)
+        file.read(8)
+    assert asked == [(len(DATA) - 8, len(DATA)), (100, 164)]
+
+
+def test_what_nothing_mends_is_an_error_with_the_place() -> None:
+    tries = []
+
+    def broken(start: int, end: int) -> bytes:
+        tries.append(start)
+        raise ConnectionResetError("reset by peer")
+
+    with pytest.raises(OSError, match=r"the connection broke 6 times at byte 0: reset by peer; run again.*s3://a/b"):
+        RangesFile(broken, 100, "s3://a/b", threading.Event()).read(1)
+    assert len(tries) == 6
+
+    def missing(start: int, end: int) -> bytes:
+        tries.append(start)
+        raise FileNotFoundError("gone")
+
+    with pytest.raises(FileNotFoundError, match="gone"):
+        RangesFile(missing, 100, "s3://a/b", threading.Event()).read(1)
+    assert len(tries) == 7
+    # Whoever stops waits no longer.
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(OSError, match="broke"):
+        RangesFile(broken, 100, "s3://a/b", stop).read(1)
+    assert len(tries) == 8
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    """Gives the files of a folder by ranges; a share of its answers breaks off in the middle."""
+
+    folder: Path
+    share = 0.0
+    has_ranges = True
+    n_broken = in_row = 0
+    random = random.Random(3)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = self.server.folder / self.path.strip("/")
+        if not path.is_file():
+            self.send_error(404)
+            return
+        data = path.read_bytes()
+        n_bytes = len(data)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if wanted and self.server.has_ranges:
+            start, last = int(wanted[1]), min(int(wanted[2]), n_bytes - 1)
+            data = data[start : last + 1]
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{last}/{n_bytes}")
+        else:
+            self.send_response(200)
+        if self.server.has_ranges:
+            self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        # Never so often in a row that reading gives up, unless all of them break.
+        is_broken = self.server.random.random() < self.server.share and (
+            self.server.share == 1 or self.server.in_row < 4
+        )
+        self.server.in_row = self.server.in_row + 1 if is_broken else 0
+        if self.command == "GET" and is_broken:
+            self.server.n_broken += 1
+            data = data[: len(data) // 2]
+            self.close_connection = True
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[_Server]:
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.folder = tmp_path
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_connection_that_breaks_loses_and_doubles_nothing(server: _Server) -> None:
+    (server.folder / "a").write_bytes(DATA)
+    server.share = 0.3
+    url = f"http://127.0.0.1:{server.server_port}/a"
+
+    def fetch(start: int, end: int) -> bytes:
+        request = urllib.request.Request(url, headers={"Range": f"bytes={start}-{end - 1}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            data: bytes = answer.read()
+            return data
+
+    with RangesFile(fetch, len(DATA), url, threading.Event()) as file:
+        assert b"".join(iter(lambda: file.read(777), b"")) == DATA
+    assert server.n_broken > 3
+
+
+@pytest.mark.parametrize("has_ranges", [True, False])
+def test_corpora_are_read_over_http(server: _Server, has_ranges: bool) -> None:
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+    documents = DOCUMENTS * 5
+    (server.folder / "a.jsonl").write_text(json_lines(documents))
+    (server.folder / "a.jsonl.gz").write_bytes(gzip.compress(json_lines(documents).encode()))
+    write_parquet(server.folder / "a.parquet", documents, row_group_size=50)
+    server.has_ranges, server.share = has_ranges, 0.3 if has_ranges else 0.0
+    names = ["a.jsonl", "a.jsonl.gz", "a.parquet"]
+    for name in names if has_ranges else names[:2]:
+        corpus = Corpus(f"http://127.0.0.1:{server.server_port}/{name}")
+        assert list(corpus) == documents
+        assert PretokenCounts.from_corpus(corpus) == PretokenCounts.from_texts(documents)
+    assert (server.n_broken > 0) == has_ranges
+    with pytest.raises(FileNotFoundError):
+        list(Corpus(f"http://127.0.0.1:{server.server_port}/none.jsonl"))
+    if has_ranges:
+        server.share = 1.0
+        with pytest.raises(OSError, match="the connection broke 6 times at byte 0"):
+            list(Corpus(f"http://127.0.0.1:{server.server_port}/a.jsonl"))
