@@ -52,7 +52,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 2_002
+FULL = 26 * 79
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
@@ -152,7 +152,7 @@ Call = Callable[[Inputs], object]
 def _calls() -> dict[str, Call]:
     """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
     import pairloom
-    from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, open_shards
+    from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, open_shards, pack_shards
     from pairloom.analysis.compare import compare, side_of
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stats import compression_by_size, corpus_stats, text_stats
@@ -223,6 +223,10 @@ def _calls() -> dict[str, Call]:
         with ShardJob(output(inputs, "job"), inputs.tokenizer, shard_tokens=500_000) as job:
             job.commit([job.task.write([inputs.texts, inputs.column], number) for number in range(2)])
         return output(inputs, "job")
+
+    def packed(inputs: Inputs) -> object:
+        pack_shards(inputs.shards, output(inputs, "packed"), seq_len=64, seed=1)
+        return output(inputs, "packed")
 
     def read_back(inputs: Inputs) -> object:
         shards = open_shards(inputs.shards)
@@ -332,6 +336,8 @@ def _calls() -> dict[str, Call]:
         "Corpus, .parquet": read("parquet"),
         "Corpus, .arrow": read("arrow"),
         "open_shards": read_back,
+        "pack_shards": packed,
+        "Tokenizer.encode, dropout": lambda x: x.tokenizer.encode(x.text, dropout=0.1, seed=1),
         "ShardJob": jobbed,
         "tokenize_files": tokenized("path", "npy"),
         "tokenize_files, 16 threads": tokenized("path", "npy", threads=16),

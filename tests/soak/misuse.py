@@ -45,7 +45,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 324 * 144
+FULL = 336 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -379,7 +379,9 @@ def calls(folder: Path) -> dict[str, Call]:
             Tokenizer.from_huggingface, source=tokenizer.to_huggingface(), allow_missing_bytes=False
         ),
         "Tokenizer.from_model": made(Tokenizer.from_model, model=model, config=None, name=None),
-        "Tokenizer.encode": made(tokenizer.encode, text=_TEXT, pair=None, add_special_tokens=False, **specials),
+        "Tokenizer.encode": made(
+            tokenizer.encode, text=_TEXT, pair=None, add_special_tokens=False, dropout=0.1, seed=1, **specials
+        ),
         "Tokenizer.encode_ordinary": made(tokenizer.encode_ordinary, text=_TEXT),
         "Tokenizer.encode_ordinary_batch": made(tokenizer.encode_ordinary_batch, texts=[_TEXT], threads=1),
         "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT], threads=1, **specials),
@@ -447,6 +449,19 @@ def calls(folder: Path) -> dict[str, Call]:
         "PretokenCounts.pruned": made(counts.pruned, min_count=2),
         "CountBuilder": made(CountBuilder, threads=1, max_memory=None, **counted),
         "CountBuilder.add": made(built, texts=[_TEXT], column=column, counts=counts),
+        "pack_shards": made(
+            pairloom.pack_shards,
+            shards=inputs.shards,
+            output="packed",
+            seq_len=8,
+            seed=1,
+            shuffle="document",
+            rank=0,
+            world_size=1,
+            format=None,
+            shard_tokens=100,
+            overwrite=True,
+        ),
         "open_shards": made(pairloom.open_shards, folder=inputs.shards, incomplete=False),
         "ShardJob": made(
             written,
