@@ -5,12 +5,18 @@ Cost: two passes over the ids, and for text that is not ASCII two over its bytes
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Spans = npt.NDArray[np.int64]
+else:
+    from pairloom._internal.lazy import numpy as np
+
 
 __all__ = ["byte_spans", "char_spans", "starts_of_tokens"]
-
-Spans = npt.NDArray[np.int64]
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

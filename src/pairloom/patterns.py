@@ -13,14 +13,14 @@ files that the other models are published with.
 import json
 import re
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, overload
 
 from pairloom._internal.arguments import shown
 
 _NAMED: Final[list[tuple[str, str, list[list[str]]]]] = json.loads(
-    resources.files("pairloom").joinpath("named_patterns.json").read_bytes()
+    Path(__file__).with_name("named_patterns.json").read_bytes()
 )
 
 

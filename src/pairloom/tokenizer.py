@@ -11,9 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from pairloom import _core, formats
 from pairloom._internal.arguments import (
     check_bool,
@@ -26,28 +23,52 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom._internal.arrow import as_array
-from pairloom._internal.background_io import ReadAhead
-from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus
-from pairloom.corpus.streams import is_stream
-from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
-from pairloom.dropin.tiktoken_encoding import Encoding
-from pairloom.dropout import encode as encode_with_dropout
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
-from pairloom.offsets import byte_spans, char_spans, starts_of_tokens
 from pairloom.patterns import pattern_name, pattern_text
-from pairloom.post_processing import PostProcessor, post_processor_of
-from pairloom.training.config import TrainingConfig
-from pairloom.training.extend import config_for, extend_model, n_new_merges
-from pairloom.training.train import check_counts, train_model, train_on_files, train_on_texts
-from pairloom.vocabulary import from_bytes, missing_bytes_text, truncated, with_special_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pairloom import dropout as dropouts
+    from pairloom import offsets as token_offsets
+    from pairloom import post_processing, vocabulary
+    from pairloom._internal import arrow, background_io
+    from pairloom._internal import progress as progress_reports
+    from pairloom._internal.progress import Progress
+    from pairloom.corpus import corpus as corpora
+    from pairloom.corpus import streams
+    from pairloom.counts import pretoken_counts
+    from pairloom.counts.pretoken_counts import PretokenCounts
+    from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
+    from pairloom.post_processing import PostProcessor
+    from pairloom.training import config as configs
+    from pairloom.training import extend as extending
+    from pairloom.training import train as training
+    from pairloom.training.config import TrainingConfig
     from pairloom.view.view import View
+else:
+    from pairloom._internal.lazy import LazyModule
+    from pairloom._internal.lazy import numpy as np
+
+    # Encoding a text by a file of pairloom's own needs none of these.
+    arrow = LazyModule("pairloom._internal.arrow")
+    background_io = LazyModule("pairloom._internal.background_io")
+    configs = LazyModule("pairloom.training.config")
+    corpora = LazyModule("pairloom.corpus.corpus")
+    dropouts = LazyModule("pairloom.dropout")
+    extending = LazyModule("pairloom.training.extend")
+    huggingface_tokenizer = LazyModule("pairloom.dropin.huggingface_tokenizer")
+    post_processing = LazyModule("pairloom.post_processing")
+    pretoken_counts = LazyModule("pairloom.counts.pretoken_counts")
+    progress_reports = LazyModule("pairloom._internal.progress")
+    streams = LazyModule("pairloom.corpus.streams")
+    tiktoken_encoding = LazyModule("pairloom.dropin.tiktoken_encoding")
+    token_offsets = LazyModule("pairloom.offsets")
+    training = LazyModule("pairloom.training.train")
+    vocabulary = LazyModule("pairloom.vocabulary")
 
 __all__ = ["Tokenizer", "check_tokenizer"]
 
@@ -85,8 +106,8 @@ class Tokenizer:
         allow_missing_bytes: bool = False,
     ) -> None:
         check_bool("allow_missing_bytes", allow_missing_bytes)
-        model = from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
-        if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
+        model = vocabulary.from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
+        if not allow_missing_bytes and (text := vocabulary.missing_bytes_text(model)) is not None:
             warn(
                 f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
                 " allow_missing_bytes=True if that is meant"
@@ -156,8 +177,8 @@ class Tokenizer:
         be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
         for one that is in use.
         """
-        config = TrainingConfig.from_profile(profile, **fields)
-        model = train_on_texts(
+        config = configs.TrainingConfig.from_profile(profile, **fields)
+        model = training.train_on_texts(
             corpus,
             vocab_size,
             config,
@@ -191,8 +212,8 @@ class Tokenizer:
         small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
         another training, or whose files have changed, FileExistsError for one that is in use.
         """
-        config = TrainingConfig.from_profile(profile, **fields)
-        model = train_on_files(
+        config = configs.TrainingConfig.from_profile(profile, **fields)
+        model = training.train_on_files(
             paths,
             vocab_size,
             config,
@@ -220,11 +241,13 @@ class Tokenizer:
         The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
         another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be exceeded.
         """
-        if not isinstance(counts, PretokenCounts):
+        if not isinstance(counts, pretoken_counts.PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
-        config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
-        check_counts(counts, config)
-        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory)
+        config = configs.TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
+        training.check_counts(counts, config)
+        model = training.train_model(
+            counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory
+        )
         return cls.from_model(model, config)
 
     def extend(
@@ -255,8 +278,10 @@ class Tokenizer:
             raise TypeError("corpus is a path; use extend_files to train on the file")
         check_texts("corpus", corpus)
         run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        config = config_for(self._model, self._config, pattern, profile, fields)
-        return self._extended(lambda **options: PretokenCounts.from_texts(corpus, **options), vocab_size, config, run)
+        config = extending.config_for(self._model, self._config, pattern, profile, fields)
+        return self._extended(
+            lambda **options: pretoken_counts.PretokenCounts.from_texts(corpus, **options), vocab_size, config, run
+        )
 
     def extend_files(
         self,
@@ -272,10 +297,10 @@ class Tokenizer:
     ) -> Tokenizer:
         """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
         run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        config = config_for(self._model, self._config, pattern, profile, fields)
+        config = extending.config_for(self._model, self._config, pattern, profile, fields)
 
         def count(**options: Any) -> PretokenCounts:
-            return PretokenCounts.from_files(paths, input_errors=config.input_errors, **options)
+            return pretoken_counts.PretokenCounts.from_files(paths, input_errors=config.input_errors, **options)
 
         return self._extended(count, vocab_size, config, run)
 
@@ -291,19 +316,19 @@ class Tokenizer:
         **fields: Any,
     ) -> Tokenizer:
         """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
-        if not isinstance(counts, PretokenCounts):
+        if not isinstance(counts, pretoken_counts.PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        config = config_for(self._model, self._config, counts.metadata.pattern, profile, fields)
+        config = extending.config_for(self._model, self._config, counts.metadata.pattern, profile, fields)
         return self._extended(lambda **_: counts, vocab_size, config, run)
 
     def _extended(
         self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, run: dict[str, Any]
     ) -> Tokenizer:
         # Fails before the corpus is read.
-        n_new_merges(self._model, vocab_size, config)
+        extending.n_new_merges(self._model, vocab_size, config)
         cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-        model = extend_model(self._model, self._core, count(**cut, **run), vocab_size, config, **run)
+        model = extending.extend_model(self._model, self._core, count(**cut, **run), vocab_size, config, **run)
         return Tokenizer.from_model(model, config)
 
     # Files ------------------------------------------------------------------------------------------------------
@@ -441,12 +466,12 @@ class Tokenizer:
             warn(f"a tiktoken.Encoding does not say that HuggingFace does not call {shown(plain)} special")
         return formats.tiktoken.to_tiktoken(self._model, name)
 
-    def as_tiktoken(self, name: str = "pairloom") -> Encoding:
+    def as_tiktoken(self, name: str = "pairloom") -> tiktoken_encoding.Encoding:
         """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
 
         Special tokens in a text are errors there by default: `encode(text, allowed_special="all")` recognises them.
         """
-        return Encoding(check_str("name", name), self)
+        return tiktoken_encoding.Encoding(check_str("name", name), self)
 
     @classmethod
     def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
@@ -468,12 +493,12 @@ class Tokenizer:
         self._warn_of_decode_errors("a tokenizers.Tokenizer")
         return formats.huggingface.to_huggingface(self._model)
 
-    def as_huggingface(self) -> HuggingFaceTokenizer:
+    def as_huggingface(self) -> huggingface_tokenizer.HuggingFaceTokenizer:
         """An object that behaves as tokenizers.Tokenizer for encoding and decoding and runs on this tokenizer.
 
         The library is not needed. Raises FormatError for a post-processor that cannot be run.
         """
-        return HuggingFaceTokenizer(self)
+        return huggingface_tokenizer.HuggingFaceTokenizer(self)
 
     def _warn_of_decode_errors(self, what: str) -> None:
         if self.decode_errors != "replace":
@@ -509,12 +534,12 @@ class Tokenizer:
             elif pair is not None:
                 raise ValueError("dropout takes one text; encode the pair apart")
             else:
-                ids = encode_with_dropout(self._core, text, policy, dropout, seed)
+                ids = dropouts.encode(self._core, text, policy, dropout, seed)
             second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
             if not add_special_tokens:
                 return ids + (second or [])
             if self._post_processor is None:
-                self._post_processor = post_processor_of(self._model.post_processor)
+                self._post_processor = post_processing.post_processor_of(self._model.post_processor)
             return self._post_processor.surrounded(ids, second)
         if allowed_special == "all" and not disallowed_special:
             return self._core.encode(text)
@@ -577,8 +602,8 @@ class Tokenizer:
         check_choice("unit", unit, ("char", "byte"))
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         self._check_unchanged(text, ids)
-        spans = byte_spans(self._lengths_of(ids))
-        return ids, char_spans(text, spans) if unit == "char" else spans
+        spans = token_offsets.byte_spans(self._lengths_of(ids))
+        return ids, token_offsets.char_spans(text, spans) if unit == "char" else spans
 
     def encode_batch_with_offsets(
         self,
@@ -602,8 +627,8 @@ class Tokenizer:
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             self._check_unchanged(text, ids[start:end])
-            spans = byte_spans(lengths[start:end])
-            parts.append(char_spans(text, spans) if unit == "char" else spans)
+            spans = token_offsets.byte_spans(lengths[start:end])
+            parts.append(token_offsets.char_spans(text, spans) if unit == "char" else spans)
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 
     def _check_unchanged(self, text: str, ids: Any) -> None:
@@ -639,7 +664,7 @@ class Tokenizer:
         bytes that are not UTF-8.
         """
         policy = self._policy(allowed_special, disallowed_special)
-        return as_array(
+        return arrow.as_array(
             _core.encode_arrow(self._core, texts, type=type, threads=resolve_threads(threads), specials=policy)
         )
 
@@ -676,8 +701,8 @@ class Tokenizer:
         """
         check_choice("specials", specials, SPECIALS)
         file = check_path("path", path)
-        with reporter(progress) as report:
-            if is_stream(file):
+        with progress_reports.reporter(progress) as report:
+            if streams.is_stream(file):
                 return self._encode_stream(file, resolve_threads(threads), report, specials)
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
@@ -685,7 +710,7 @@ class Tokenizer:
         """The ids of the text from a pipe, read in Python so that waiting can be interrupted."""
         encoder = self.block_encoder(specials=specials, threads=threads)
         parts = [np.zeros(0, self.id_dtype)]
-        with ReadAhead(Corpus.of_stream(path).read()) as blocks:
+        with background_io.ReadAhead(corpora.Corpus.of_stream(path).read()) as blocks:
             for block in blocks:
                 ids, _, _ = encoder.push(block.documents, name=path)
                 parts.append(ids.copy())
@@ -731,7 +756,9 @@ class Tokenizer:
         texts, the result and the errors are as in `encode_arrow`.
         """
         policy = self._policy(allowed_special, disallowed_special)
-        return as_array(_core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy))
+        return arrow.as_array(
+            _core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy)
+        )
 
     def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """The policy for special tokens: which are recognised and which raise; None is the default."""
@@ -810,7 +837,7 @@ class Tokenizer:
             check_several("ids", "int", ids)
             ids = list(ids)
         blob = self._core.decode_bytes(ids)
-        return blob.decode(), starts_of_tokens(blob, self._lengths_of(ids)).tolist()
+        return blob.decode(), token_offsets.starts_of_tokens(blob, self._lengths_of(ids)).tolist()
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
@@ -821,7 +848,7 @@ class Tokenizer:
         """
         if errors is not None:
             check_choice("errors", errors, ("strict", "replace", "ignore"))
-        return as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
+        return arrow.as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
 
     def decode_stream(self) -> _core.DecodeStream:
         """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.
@@ -1031,11 +1058,13 @@ class Tokenizer:
         ValueError if it is missing then, when vocab_size is below the base vocabulary, or the tokenizer was not trained
         by merges.
         """
-        return Tokenizer.from_model(truncated(self._model, vocab_size, self._config, specials_counted), self._config)
+        return Tokenizer.from_model(
+            vocabulary.truncated(self._model, vocab_size, self._config, specials_counted), self._config
+        )
 
     def add_special_tokens(self, special_tokens: Specials) -> Tokenizer:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
-        return Tokenizer.from_model(with_special_tokens(self._model, special_tokens), self._config)
+        return Tokenizer.from_model(vocabulary.with_special_tokens(self._model, special_tokens), self._config)
 
     def with_cache_bytes(self, cache_bytes: int) -> Tokenizer:
         """The same tokenizer, keeping at most `cache_bytes` of pretokens that it has met, for all its threads.

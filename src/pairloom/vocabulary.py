@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from pairloom._internal.lazy import numpy as np
 
 if TYPE_CHECKING:
     from pairloom.training.config import TrainingConfig

@@ -6,8 +6,8 @@ from callers and may be hostile: a `__len__` may lie, a `__repr__` may raise.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import sys
 from collections.abc import Iterable, KeysView, Sequence, Set
 from typing import Any
 
@@ -182,5 +182,7 @@ def resolve_threads(threads: Any) -> int:
     """
     check_int("threads", threads, least=0)
     if threads == 0:
-        return 1 if multiprocessing.parent_process() is not None else 0
+        # A worker process has it; importing it here would only take time.
+        process = sys.modules.get("multiprocessing.process")
+        return 1 if process is not None and process.parent_process() is not None else 0
     return min(int(threads), max(_THREADS_AT_LEAST, 4 * (os.cpu_count() or 1)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -106,7 +105,7 @@ def _exists(path: Path) -> FileExistsError:
 
 def _temporary_name(path: Path) -> Path:
     """A name beside `path`, so that renaming never copies; too random to be taken."""
-    return path.with_name(f".{path.name[:60]}.{secrets.token_hex(8)}")
+    return path.with_name(f".{path.name[:60]}.{os.urandom(8).hex()}")
 
 
 def sync_directory(path: Path) -> None:

@@ -65,14 +65,14 @@ class _CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, or of one: importing the others takes longer than to encode a text."""
     parser = argparse.ArgumentParser(
         prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"pairloom {__version__} ({cpu_tier()})")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
-    for name in COMMANDS:
+    for name in (only,) if only in COMMANDS else COMMANDS:
         module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
         module.add_arguments(command)
@@ -85,7 +85,8 @@ def parser() -> argparse.ArgumentParser:
 def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
     """Parses the command line and runs one command; returns the exit status."""
     _open_closed_streams()
-    args = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    args = parser(given[0] if given else None).parse_args(given)
     args.console = Console(quiet=getattr(args, "quiet", False), log_json=getattr(args, "log_json", False))
     say = args.console.say
     try:

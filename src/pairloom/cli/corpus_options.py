@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pairloom.cli.console import whole_number
-from pairloom.corpus import Corpus
-from pairloom.corpus.sources import InputFormat
 from pairloom.tokenizer import SPECIALS
-from pairloom.training.config import PROFILES, TrainingConfig
+
+if TYPE_CHECKING:
+    from pairloom.corpus import Corpus
+    from pairloom.training.config import TrainingConfig
 
 __all__ = [
     "add_corpus_options",
@@ -26,6 +27,8 @@ _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
 def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Adds the options of a corpus, which `corpus_of` reads."""
+    from pairloom.corpus.sources import InputFormat
+
     group = parser.add_argument_group("corpus")
     group.add_argument(
         "--input",
@@ -73,6 +76,8 @@ def add_specials_option(parser: argparse.ArgumentParser, default: str = "recogni
 
 def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corpus:
     """The corpus that the options describe."""
+    from pairloom.corpus import Corpus
+
     separator = "\n" if args.lines else args.separator
     if separator is not None and not args.lines:
         separator = re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], separator)
@@ -91,6 +96,8 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
 
 def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of splitting into pretokens, which `pretoken_fields` reads."""
+    from pairloom.training.config import PROFILES
+
     parser.add_argument("--profile", choices=list(PROFILES), default="bpetite", help="convention (%(default)s)")
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")

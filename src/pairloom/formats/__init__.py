@@ -10,16 +10,30 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pairloom._internal.arguments import check_bool, check_path, shown
 from pairloom._internal.atomic import check_file, check_free, write_file, write_folder
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
+from pairloom.formats import native
 from pairloom.formats.shared.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
 from pairloom.patterns import pattern_name, pattern_text
-from pairloom.vocabulary import missing_bytes_text
+
+if TYPE_CHECKING:
+    from pairloom.formats import gpt2, huggingface, objects, pretrained, ranks, tekken, tiktoken
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    # A file of pairloom's own needs none of these.
+    gpt2 = LazyModule("pairloom.formats.gpt2")
+    huggingface = LazyModule("pairloom.formats.huggingface")
+    objects = LazyModule("pairloom.formats.objects")
+    pretrained = LazyModule("pairloom.formats.pretrained")
+    ranks = LazyModule("pairloom.formats.ranks")
+    tekken = LazyModule("pairloom.formats.tekken")
+    tiktoken = LazyModule("pairloom.formats.tiktoken")
 
 __all__ = [
     "INCOMPLETE",
@@ -82,7 +96,7 @@ def load(
     if pattern is not None:
         pattern = pattern_text(pattern)
     file = Path(check_path("path", path))
-    companions, folder, incomplete = pretrained.Companions(), str(file), False
+    companions, folder, incomplete = None, str(file), False
     if file.is_dir():
         companions = pretrained.read(file)
         if format != "gpt2":
@@ -109,13 +123,16 @@ def load(
             else:
                 model = {"huggingface": huggingface.read, "tekken": tekken.read}[format](data, str(file))
     check_bytes(model, str(file), allow_missing_bytes)
-    return pretrained.apply(model, companions, folder, incomplete=incomplete)
+    return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
 
 
 def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
     """Raises FormatError where the vocabulary of `name` lacks bytes, unless that is allowed."""
     check_bool("allow_missing_bytes", allow_missing_bytes)
-    if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
+    if not allow_missing_bytes and model.missing_bytes():
+        from pairloom.vocabulary import missing_bytes_text
+
+        text = missing_bytes_text(model)
         raise FormatError(
             f"{name}: {text}; text that holds one cannot be encoded (MissingByteError). To load it all the same, pass"
             " allow_missing_bytes=True"
@@ -254,6 +271,8 @@ def format_of(path: Path) -> str:
 
 def _format_of_data(data: bytes, path: Path) -> str:
     head = data[:_HEAD_BYTES]
+    if native.is_as_saved(head):
+        return "pairloom"
     for name, module in _SNIFFERS:
         if module.sniff(head, path):
             return name

@@ -12,9 +12,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
@@ -27,6 +24,12 @@ from pairloom.formats.shared.pre_tokenizer import read_splitters, write_splitter
 from pairloom.formats.shared.special_entries import with_special_tokens
 from pairloom.formats.shared.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from pairloom._internal.lazy import numpy as np
 
 if TYPE_CHECKING:
     import tokenizers

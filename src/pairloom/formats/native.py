@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from pairloom import _core
-from pairloom.formats import schema1, schema2
 from pairloom.formats.shared.json_text import model_of
 from pairloom.model import Model
 
@@ -18,6 +17,11 @@ __all__ = ["read", "sniff", "write"]
 def sniff(head: bytes, path: Path) -> bool:
     """Whether a file may be a native one: a JSON object (the other formats in JSON are asked first)."""
     return head.lstrip(b" \t\r\n").startswith(b"{")
+
+
+def is_as_saved(head: bytes) -> bool:
+    """Whether a file begins as `write` makes it: then it is no file of another format."""
+    return head.startswith((b'{"decode_errors":"', b'{"mergeable_vocab_size":'))
 
 
 def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Model:
@@ -33,4 +37,7 @@ def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Mode
 
 def write(model: Model) -> bytes:
     """The canonical file."""
+    # Reading needs neither.
+    from pairloom.formats import schema1, schema2
+
     return schema1.write(model) if schema1.expresses(model) else schema2.write(model)

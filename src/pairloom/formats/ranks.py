@@ -9,14 +9,18 @@ Such a vocabulary becomes a Model with rule "pairs" in every format, so that equ
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from pairloom import _core
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import model_of, shown, take_id
 from pairloom.model import LARGEST_ID, Model, Pattern
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from pairloom._internal.lazy import numpy as np
 
 __all__ = ["one_form", "pairs", "read", "unreachable", "write"]
 

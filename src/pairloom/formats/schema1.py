@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import json
 from itertools import chain
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pairloom.model import Model
 from pairloom.patterns import GPT2
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from pairloom._internal.lazy import numpy as np
 
 __all__ = ["KEYS", "SPECIAL", "expresses", "write"]
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from pairloom._core import UNICODE_VERSION
 from pairloom.model import Model
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ids = npt.NDArray[np.integer[Any]]
+else:
+    from pairloom._internal.lazy import numpy as np
+
 __all__ = ["KEYS", "LONGEST_DERIVED", "OPTIONAL_KEYS", "UNICODE_VERSION", "write"]
 
-Ids = npt.NDArray[np.integer[Any]]
 KEYS = frozenset(
     (
         "decode_errors",

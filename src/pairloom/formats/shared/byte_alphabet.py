@@ -6,9 +6,15 @@ U+0120. Source: openai/gpt-2, `bytes_to_unicode`.
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from pairloom._internal.lazy import numpy as np
+
 
 __all__ = ["ALPHABET", "from_alphabet", "to_alphabet"]
 
@@ -21,8 +27,14 @@ ALPHABET: Final = "".join(chr(byte) if byte in _SHOWN else chr(256 + _HIDDEN.ind
 _TO_CHARACTER: Final = dict(enumerate(ALPHABET))
 
 _NO_BYTE: Final = 256
-_BYTE_OF: Final = np.full(1 << 16, _NO_BYTE, dtype=np.uint16)
-_BYTE_OF[[ord(character) for character in ALPHABET]] = np.arange(256)
+
+
+@cache
+def _byte_of() -> npt.NDArray[np.uint16]:
+    """The byte of each character below U+10000."""
+    table = np.full(1 << 16, _NO_BYTE, dtype=np.uint16)
+    table[[ord(character) for character in ALPHABET]] = np.arange(256)
+    return table
 
 
 def to_alphabet(token: bytes) -> str:
@@ -45,5 +57,5 @@ def from_alphabet(text: str) -> bytes | None:
     Meant for whole vocabularies in one string: a table over UTF-16 takes a tenth of the time of str.translate.
     """
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
-    found = _BYTE_OF[units]
+    found = _byte_of()[units]
     return None if (found == _NO_BYTE).any() else found.astype(np.uint8).tobytes()

@@ -7,19 +7,22 @@ tokens; only a vocabulary that fails a check is searched entry by entry, to name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import ALPHABET, from_alphabet
 from pairloom.formats.shared.json_text import is_text, shown, take_id
 from pairloom.model import LARGEST_ID
 
-__all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Rows = npt.NDArray[np.uint32]
+    Rows = npt.NDArray[np.uint32]
+else:
+    from pairloom._internal.lazy import numpy as np
+
+__all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
 
 
 def check_entries(entries: Any, where: str) -> dict[str, int]:

@@ -1,0 +1,49 @@
+"""What importing pairloom and a short command load: no NumPy, and nothing that they do not use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer
+
+# Each takes milliseconds to import.
+HEAVY = {"numpy", "asyncio", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile", "pairloom.corpus.corpus"}
+
+
+def loaded(code: str) -> set[str]:
+    command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    Tokenizer.train("ab ab ab", 258).save(path)
+    return path
+
+
+def test_importing_the_tokenizer_loads_nothing_heavy() -> None:
+    found = loaded("from pairloom import Tokenizer, TrainingConfig")
+    assert "pairloom.tokenizer" in found
+    assert not found & HEAVY
+
+
+def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
+    code = (
+        f"from pairloom import Tokenizer; t = Tokenizer.load({str(model)!r}); assert t.decode(t.encode('ab')) == 'ab'"
+    )
+    assert not loaded(code) & (HEAVY | {"pairloom.formats.huggingface", "pairloom.training.train"})
+    # The arrays load it.
+    assert "numpy" in loaded(code + "; t.encode_to_numpy('ab')")
+
+
+def test_the_command_encode_loads_nothing_heavy_and_no_other_command(model: Path) -> None:
+    code = f"from pairloom.cli import main; main(['encode', '--model', {str(model)!r}, '--text', 'ab ab'])"
+    found = loaded(code)
+    assert "pairloom.cli.encode" in found
+    assert not found & (HEAVY | {"pairloom.cli.train", "pairloom.cli.tokenize"})
