@@ -1,0 +1,148 @@
+"""Workers and drivers of engines killed amid 50,000 documents, and run again: none is lost, none comes twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import open_shards
+from pairloom._internal.folder_lock import locked_folder
+from tests.cases import ROOT
+from tests.engines import kill_driver
+from tests.engines.kill_driver import N_BEFORE_A_KILL, N_DOCUMENTS, N_PARTS, TOKENIZER, n_attempts, texts_of
+
+pytestmark = pytest.mark.slow
+
+_MODULES = {"dask": "distributed", "ray": "ray", "spark": "pyspark", "datatrove": "datatrove"}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path_factory.mktemp("parts")
+    for part in range(N_PARTS):
+        parquet.write_table(pyarrow.table({"text": texts_of(part)}), folder / f"{part:02}.parquet")
+    return folder
+
+
+def _started(engine: str, *arguments: Path) -> subprocess.Popen[bytes]:
+    if importlib.util.find_spec(_MODULES[engine]) is None:
+        pytest.skip(f"{_MODULES[engine]} is not installed")
+    if engine == "spark" and shutil.which("java") is None:
+        pytest.skip("java is not installed")
+    command = [sys.executable, "-m", kill_driver.__name__, engine, *map(str, arguments)]
+    environment = {**os.environ, "RAY_DEDUP_LOGS": "0", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _finished(process: subprocess.Popen[bytes]) -> None:
+    _, messages = process.communicate(timeout=240)
+    assert process.returncode == 0, messages.decode()[-3000:]
+
+
+def _wait_until(is_true: Any, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(24_000):
+        if is_true():
+            return
+        if process.poll() is not None:
+            raise AssertionError(
+                f"the driver ended before it could be killed: {process.communicate()[1].decode()[-2000:]}"
+            )
+        time.sleep(0.005)
+    raise TimeoutError
+
+
+def _is_unlocked(folder: Path) -> bool:
+    try:
+        with locked_folder(folder):
+            return True
+    except FileExistsError:
+        return False
+
+
+def _check(folder: Path) -> None:
+    found = Counter(tuple(ids.tolist()) for ids in open_shards(folder))
+    expected = Counter(map(tuple, TOKENIZER.encode_batch([text for part in range(N_PARTS) for text in texts_of(part)])))
+    assert found.total() == N_DOCUMENTS and found == expected
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
+def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(engine: str, parts: Path, tmp_path: Path) -> None:
+    _finished(_started(engine, parts, tmp_path / "shards", tmp_path / "killed"))
+    assert (tmp_path / "killed").exists()
+    _check(tmp_path / "shards")
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
+def test_a_driver_that_is_killed_and_run_again_neither_loses_nor_doubles_documents(
+    engine: str, parts: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shards"
+    for n_begun in (1, N_BEFORE_A_KILL, 4 * N_BEFORE_A_KILL):
+        process = _started(engine, parts, folder)
+        _wait_until(lambda n=n_begun: n_attempts(folder) >= n, process)
+        _end(process)
+        assert not (folder / "manifest.json").exists()
+        # Workers die after their driver.
+        for _ in range(2000):
+            if _is_unlocked(folder):
+                break
+            time.sleep(0.01)
+    _finished(_started(engine, parts, folder))
+    _check(folder)
+
+
+def test_datatrove_run_again_after_kills_writes_what_an_undisturbed_run_writes(parts: Path, tmp_path: Path) -> None:
+    def written(folder: Path) -> dict[str, bytes]:
+        # What is called metadata holds the path of the tokenizer.
+        paths = (path for path in (folder / "out").iterdir() if path.suffix != ".metadata")
+        return {path.name: path.read_bytes() for path in paths}
+
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    _finished(_started("datatrove", parts, tmp_path / "whole" / "out"))
+    # A worker dies, and its executor waits for ever.
+    killed, output = tmp_path / "was", tmp_path / "killed" / "out"
+    process = _started("datatrove", parts, output, killed)
+    _wait_until(killed.exists, process)
+    time.sleep(2)
+    _end(process)
+    # Then the driver.
+    process = _started("datatrove", parts, output)
+    n_before = len(list(output.iterdir()))
+    _wait_until(lambda: len(list(output.iterdir())) > n_before, process)
+    _end(process)
+    _finished(_started("datatrove", parts, output))
+    assert written(tmp_path / "killed") == written(tmp_path / "whole")
+    n_documents = sum(len(data) // 8 for name, data in written(tmp_path / "killed").items() if name.endswith(".index"))
+    ids = np.concatenate(
+        [
+            np.frombuffer(data, "<u2")
+            for name, data in sorted(written(tmp_path / "killed").items())
+            if name.endswith(".ds")
+        ]
+    )
+    # Readers of datatrove leave empty documents out.
+    texts = [text for part in range(N_PARTS) for text in texts_of(part) if text]
+    assert n_documents == len(texts)
+    assert ids.tolist() == [token for ids in TOKENIZER.encode_batch(texts) for token in ids]
