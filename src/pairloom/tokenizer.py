@@ -245,6 +245,7 @@ class Tokenizer:
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         config = configs.TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
         training.check_counts(counts, config)
+        counts, config = training.prune(counts, config)
         model = training.train_model(
             counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory
         )
@@ -328,7 +329,8 @@ class Tokenizer:
         # Fails before the corpus is read.
         extending.n_new_merges(self._model, vocab_size, config)
         cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-        model = extending.extend_model(self._model, self._core, count(**cut, **run), vocab_size, config, **run)
+        counts, config = training.prune(count(**cut, **run), config)
+        model = extending.extend_model(self._model, self._core, counts, vocab_size, config, **run)
         return Tokenizer.from_model(model, config)
 
     # Files ------------------------------------------------------------------------------------------------------

@@ -215,3 +215,27 @@ def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path)
         Tokenizer.train_from_counts(counts, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
     with pytest.raises(ValueError, match="min_count"):
         counts.pruned(0)
+
+
+def test_a_model_of_pruned_counts_says_so_in_its_config(counts: PretokenCounts, tmp_path: Path) -> None:
+    texts = ["ab ab ab cd cd ef"] * 3 + ["gh ij"]
+    whole = PretokenCounts.from_texts(texts)
+    fields: dict[str, Any] = {"special_tokens": []}
+    with pytest.warns(UserWarning, match="occur less than 4 times were left out"):
+        pruned = Tokenizer.train_from_counts(whole.pruned(4), 258, **fields)
+    assert pruned.config is not None and pruned.config.min_count == 4
+    for same in (
+        Tokenizer.train_from_counts(whole, 258, min_count=4, **fields),
+        Tokenizer.train(texts, 258, min_count=4, **fields),
+        Tokenizer.train(texts, 258, min_count=4, checkpoint=tmp_path / "checkpoint", **fields),
+    ):
+        assert same == pruned and same.config is not None and same.config.min_count == 4
+    plain = Tokenizer.train(texts, 262, **fields)
+    assert plain.config is not None and plain.config.min_count == 1
+    assert Tokenizer.train(texts, 262, min_count=2, **fields) != plain
+    # Extending goes on as training began, and does not forget what was left out.
+    more = pruned.extend(texts, 260)
+    assert more.config is not None and more.config.min_count == 4
+    assert more == Tokenizer.train(texts, 260, min_count=4, **fields)
+    with pytest.raises(ValueError, match="min_count must be at least 1"):
+        Tokenizer.train(texts, 258, min_count=0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -27,7 +28,7 @@ from pairloom.patterns import pattern_text
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 
-__all__ = ["check_counts", "lay_out", "shortage_text", "train_model", "train_on_files", "train_on_texts"]
+__all__ = ["check_counts", "lay_out", "prune", "shortage_text", "train_model", "train_on_files", "train_on_texts"]
 
 PathLike = str | os.PathLike[str]
 
@@ -117,14 +118,22 @@ def _train(
     }
     learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory)
     if checkpoint is None:
-        return learn(count(**options), vocab_size, config)
+        return learn(prune(count(**options), config)[0], vocab_size, config)
     with open_checkpoint(checkpoint, config, corpus) as kept:
         counts = kept.counts()
         if counts is None:
             counts = count(**options)
             kept.keep_counts(counts)
         check_counts(counts, config)
-        return learn(counts, vocab_size, config)
+        return learn(prune(counts, config)[0], vocab_size, config)
+
+
+def prune(counts: PretokenCounts, config: TrainingConfig) -> tuple[PretokenCounts, TrainingConfig]:
+    """(counts without what `config` leaves out, the configuration with what is left out of them, also before)."""
+    least = max(config.min_count, counts.metadata.min_count)
+    if least > counts.metadata.min_count:
+        counts = counts.pruned(least)
+    return counts, replace(config, min_count=least)
 
 
 def train_model(
