@@ -220,6 +220,16 @@ def train(
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
     """
 
+def train_first_seen(
+    pretokens: dict[bytes, int],
+    *,
+    n_merges: int,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    report: _Report,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """As `train`, under minbpe's tie rule; the pretokens come in the order in which the corpus first holds them."""
+
 def extend(
     counts: PretokenCounts,
     encoder: Encoder,

@@ -74,7 +74,7 @@ mod _core {
     #[pymodule_export]
     use super::pretokens::{is_scanned, is_total, pretokenize};
     #[pymodule_export]
-    use super::train::{extend, train};
+    use super::train::{extend, train, train_first_seen};
 
     /// The name of the instruction set that the hot loops use: "avx512", "avx2" or "portable".
     #[pyfunction]

@@ -1,11 +1,14 @@
 //! Bindings of `pairloom_core::train`.
 
 use numpy::PyArray2;
+use pairloom_core::memory::TryReserve;
 use pairloom_core::train::{
-    Base, MergeOptions, TieBreak, Trained as TrainedMerges, extend as extend_merges, train as train_merges,
+    Base, MergeOptions, TieBreak, Trained as TrainedMerges, WeightedPretokens, extend as extend_merges,
+    train as train_merges, train_first_seen as train_in_order,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::rows;
 use crate::counts::PretokenCounts;
@@ -91,6 +94,41 @@ pub fn extend<'py>(
         extend_merges(&base, pretokens, &options, monitor)
     })?;
     arrays_of(py, trained)
+}
+
+/// Learns merges under minbpe's tie rule; `pretokens` in the order in which the corpus first holds them.
+#[pyfunction]
+#[pyo3(signature = (pretokens, *, n_merges, min_frequency, max_token_bytes, report))]
+pub fn train_first_seen<'py>(
+    py: Python<'py>,
+    pretokens: &Bound<'py, PyDict>,
+    n_merges: usize,
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    report: Option<Py<PyAny>>,
+) -> PyResult<Trained<'py>> {
+    let (mut bytes, mut ends, mut counts) =
+        (Vec::new(), vec_for(pretokens.len())?, vec_for(pretokens.len())?);
+    for (pretoken, count) in pretokens.iter() {
+        let pretoken = pretoken.cast_into::<PyBytes>()?;
+        bytes.try_extend(pretoken.as_bytes(), "pretokens").map_err(|error| exception(py, error))?;
+        ends.push(bytes.len() as u64);
+        counts.push(count.extract::<u64>()?);
+    }
+    let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
+    let mut byte_order = [0; 256];
+    byte_order.iter_mut().zip(0..=255).for_each(|(index, byte)| *index = byte);
+    let options = MergeOptions {
+        n_merges,
+        tie_break: TieBreak::IdsLeast,
+        byte_order,
+        min_frequency,
+        max_token_bytes,
+        max_memory: None,
+        threads: 1,
+    };
+    let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
+    arrays_of(py, PyMonitor::run(py, report.as_ref(), work)?)
 }
 
 fn tie_break_named(name: &str) -> PyResult<TieBreak> {

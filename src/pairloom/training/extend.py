@@ -15,6 +15,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import N_BYTES, TrainingConfig
+from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, shortage_text
 
 __all__ = ["config_for", "extend_model", "n_new_merges"]
@@ -90,6 +91,7 @@ def extend_model(
     max_memory: int | None = None,
 ) -> Model:
     """The model with the merges that training would learn next from `counts`; `core` encodes by the model."""
+    check_rule(config)
     check_counts(counts, config)
     n_new = n_new_merges(model, vocab_size, config)
     first = _first_id(model, config)
@@ -107,7 +109,7 @@ def extend_model(
         )
     n_learned = len(pairs)
     if n_learned < n_new:
-        reason = shortage_text(counts, config, shortage)
+        reason = shortage_text(counts.n_bytes, config, shortage)
         warn(
             f"the vocabulary has {vocab_size - n_new + n_learned} tokens, not the {vocab_size} that were asked for:"
             f" {reason}"

@@ -25,6 +25,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_text
+from pairloom.training import first_seen
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 
@@ -57,6 +58,8 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
     if not is_arrow(corpus):
         check_texts("corpus", corpus)
+    if config.tie_break == first_seen.FIRST_SEEN:
+        return _in_order(corpus, vocab_size, config, run)
     if run.get("checkpoint") is None:
         return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
     identity, texts = fingerprint.of_texts(corpus)
@@ -69,6 +72,8 @@ def train_on_files(
     """Trains on files, each a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
     files = check_paths(paths)
+    if config.tie_break == first_seen.FIRST_SEEN:
+        return _in_order(first_seen.documents_of_files(files, config), vocab_size, config, run)
 
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
@@ -146,6 +151,7 @@ def train_model(
     max_memory: int | None = None,
 ) -> Model:
     """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
+    first_seen.check_rule(config)
     n_merges = config.n_merges(vocab_size)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     with reporter(progress) as report:
@@ -160,9 +166,31 @@ def train_model(
             report=report,
             max_memory=check_max_memory(max_memory),
         )
+    return _finished(pairs, shortage, counts.n_bytes, vocab_size, config)
+
+
+def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
+    """Trains under tie_break="first_seen"."""
+    first_seen.check_run(run)
+    n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
+    counts = first_seen.ordered_counts(documents, config)
+    n_merges = min(config.n_merges(vocab_size), n_most)
+    pairs, shortage = first_seen.learn(counts, n_merges, config, run.get("progress"))
+    return _finished(pairs, shortage, len(counts), vocab_size, config)
+
+
+def _finished(
+    pairs: npt.NDArray[np.uint32],
+    shortage: tuple[bool, bool] | None,
+    n_bytes: int,
+    vocab_size: int,
+    config: TrainingConfig,
+) -> Model:
+    """The Model of learned merges; warns if its size differs from vocab_size."""
+    n_merges = config.n_merges(vocab_size)
     if len(pairs) < n_merges:
         actual = vocab_size - n_merges + len(pairs)
-        reason = shortage_text(counts, config, shortage)
+        reason = shortage_text(n_bytes, config, shortage)
         warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
     n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
     if vocab_size <= _MOST_UINT16 < n_vocab:
@@ -179,11 +207,11 @@ def _byte_order(config: TrainingConfig) -> bytes:
     return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
 
 
-def shortage_text(counts: PretokenCounts, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
+def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
     """Why fewer merges were learned than requested, and the remedy."""
     if shortage is None:
         return f"an id is at most {LARGEST_ID}"
-    if not counts.n_bytes:
+    if not n_bytes:
         return "there is no text to learn from"
     has_rare, has_long = shortage
     reasons = []

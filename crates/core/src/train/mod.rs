@@ -8,6 +8,7 @@ mod atomic_array;
 mod byte_pairs;
 mod count_pairs;
 mod extend;
+mod first_seen;
 pub mod naive;
 mod options;
 mod pair_index;
@@ -31,6 +32,7 @@ use trainer::Trainer;
 use workers::WorkerPool;
 
 pub use extend::{Base, WeightedIds, extend};
+pub use first_seen::train_first_seen;
 use options::Input;
 pub use options::{Merge, MergeOptions, Shortage, TieBreak, Trained, WeightedPretokens};
 
