@@ -19,6 +19,7 @@ from protocol import (
     latency,
     peak_bytes,
     repeated,
+    repeated_on_processor,
     serve,
     timed,
     write_tokens,
@@ -121,6 +122,16 @@ def load(job: Job) -> Result:
     return {"times": times, "n_vocab": tokenizer.n_vocab}
 
 
+def load_file(job: Job) -> Result:
+    """Another library's file to a tokenizer."""
+    pattern, specials = job.get("pattern"), job.get("special_tokens")
+    return {
+        "times": repeated_on_processor(
+            lambda: Tokenizer.load(job["file"], pattern=pattern, special_tokens=specials), job["repeats"]
+        )
+    }
+
+
 def lengths(job: Job) -> Result:
     """Beginnings of one text to arrays, each five times with a fresh tokenizer: the least processor time of each."""
     text = Path(job["path"]).read_text()
@@ -213,6 +224,7 @@ if __name__ == "__main__":
             "latency": latencies,
             "decode": decode,
             "load": load,
+            "load_file": load_file,
             "lengths": lengths,
             "iterable": iterable,
             "file_memory": file_memory,

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import tiktoken
-from protocol import Job, Result, documents, documents_digest, ids_digest, latency, peak_bytes, repeated, serve
+from protocol import (
+    Job,
+    Result,
+    documents,
+    documents_digest,
+    ids_digest,
+    latency,
+    peak_bytes,
+    repeated,
+    repeated_on_processor,
+    serve,
+)
 
 
 def ranks_of(job: Job) -> dict[bytes, int]:
@@ -54,5 +65,12 @@ def load(job: Job) -> Result:
     return {"times": times, "n_vocab": encoding.n_vocab}
 
 
+def load_file(job: Job) -> Result:
+    """A .tiktoken file to an Encoding, by tiktoken's own reader."""
+    from tiktoken.load import load_tiktoken_bpe
+
+    return {"times": repeated_on_processor(lambda: encoding_of(job, load_tiktoken_bpe(job["file"])), job["repeats"])}
+
+
 if __name__ == "__main__":
-    serve({"encode_batch": encode_batch, "latency": latencies, "decode": decode, "load": load})
+    serve({"encode_batch": encode_batch, "latency": latencies, "decode": decode, "load": load, "load_file": load_file})

@@ -14,6 +14,7 @@ from protocol import (
     latency,
     peak_bytes,
     repeated,
+    repeated_on_processor,
     serve,
     timed,
     write_tokens,
@@ -98,5 +99,12 @@ def script(job: Job) -> Result:
     return {"seconds": seconds, "digest": ids_digest(ids), "peak_bytes": peak_bytes()}
 
 
+def load_file(job: Job) -> Result:
+    """A tokenizer.json to a tokenizer."""
+    return {"times": repeated_on_processor(lambda: Tokenizer.from_file(job["file"]), job["repeats"])}
+
+
 if __name__ == "__main__":
-    serve({"train": train, "encode_batch": encode_batch, "latency": latencies, "script": script})
+    serve(
+        {"train": train, "encode_batch": encode_batch, "latency": latencies, "script": script, "load_file": load_file}
+    )

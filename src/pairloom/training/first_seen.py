@@ -1,7 +1,8 @@
 """Training with tie_break="first_seen", the rule of minbpe: of equally frequent pairs the first one in the corpus.
 
 The order of the corpus is needed, which counts do not keep, so documents are read and split one after the other on one
-thread; learning takes one thread too. Together that is seven to eight times the processor time of the other rules. `crates/core/src/train/first_seen.rs` says how.
+thread; learning takes one thread too. Together that is seven to eight times the processor time of the other rules.
+`crates/core/src/train/first_seen.rs` says how.
 """
 
 from __future__ import annotations
