@@ -270,7 +270,9 @@ def decode_arrow(encoder: Encoder, list_of_ids: Any, *, errors: str | None) -> A
 class SpecialPolicy:
     """Which special tokens are recognised (literal, id) and which literals raise SpecialTokenError."""
 
-    def __init__(self, *, allowed: list[tuple[str, int]], disallowed: list[str]) -> None: ...
+    def __init__(
+        self, *, allowed: list[tuple[str, int]], disallowed: list[str], rules: list[tuple[str, str]] = ...
+    ) -> None: ...
 
 @final
 class Encoder:
@@ -287,6 +289,7 @@ class Encoder:
         pattern: _Pattern,
         decode_errors: str,
         normalizer: tuple[str, ...] = (),
+        special_rules: list[tuple[str, str]] = ...,
         cache_bytes: int | None = None,
     ) -> None: ...
     def encode(self, text: str, specials: SpecialPolicy | None = None) -> list[int]: ...

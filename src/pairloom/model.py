@@ -27,12 +27,16 @@ Pattern = str | tuple[str, ...]
 NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "prefix_space")
 """The steps that a normaliser can have."""
 
+SPECIAL_RULES = ("lstrip", "normalized", "ordinary", "rstrip", "single_word")
+"""The rules that a special token can have."""
+
 LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 __all__ = [
     "LARGEST_ID",
     "NORMALIZERS",
+    "SPECIAL_RULES",
     "DecodeErrors",
     "MergeRule",
     "Model",
@@ -67,6 +71,8 @@ class Model:
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
     "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none. Empty: text stays as it
     is.
+    special_rules: (literal, rule) of special tokens that do not count wherever they stand, ascending; the rules are
+    SPECIAL_RULES, and `reference.special_rules` defines them.
 
     Raises TypeError for columns of another type or shape, ValueError for a promise that is broken.
     """
@@ -79,6 +85,7 @@ class Model:
         "pattern",
         "plain_specials",
         "post_processor",
+        "special_rules",
         "special_tokens",
         "tokenizer_config",
     )
@@ -92,6 +99,7 @@ class Model:
     post_processor: str | None
     tokenizer_config: str | None
     normalizer: tuple[str, ...]
+    special_rules: tuple[tuple[str, str], ...]
 
     def __init__(
         self,
@@ -108,6 +116,7 @@ class Model:
         post_processor: str | None = None,
         tokenizer_config: str | None = None,
         normalizer: tuple[str, ...] = (),
+        special_rules: Iterable[tuple[str, str]] = (),
     ) -> None:
         token_ids = _column("token_ids", token_ids, np.uint32, 1)
         token_ends = _column("token_ends", token_ends, np.uint64, 1)
@@ -121,7 +130,7 @@ class Model:
             token_ids=token_ids, token_bytes=token_bytes, token_ends=token_ends, merges=merges, ranks=rule == "ranks"
         )
         fields = (ignore_merges, special_tokens, pattern, decode_errors, plain_specials, post_processor)
-        self._hold(columns, *fields, tokenizer_config, normalizer)
+        self._hold(columns, *fields, tokenizer_config, normalizer, special_rules)
 
     def _hold(
         self,
@@ -134,6 +143,7 @@ class Model:
         post_processor: str | None = None,
         tokenizer_config: str | None = None,
         normalizer: tuple[str, ...] = (),
+        special_rules: Iterable[tuple[str, str]] = (),
     ) -> None:
         check_choice("decode_errors", decode_errors, get_args(DecodeErrors))
         check_bool("ignore_merges", ignore_merges)
@@ -158,6 +168,7 @@ class Model:
             "post_processor": post_processor,
             "tokenizer_config": tokenizer_config,
             "normalizer": checked_normalizer(normalizer),
+            "special_rules": _checked_rules(special_rules, special_tokens),
         }
         columns.check_special_tokens(list(special_tokens.items()))
         for name, value in fields.items():
@@ -229,6 +240,7 @@ class Model:
         post_processor: str | None = None,
         tokenizer_config: str | None = None,
         normalizer: Sequence[str] = (),
+        special_rules: Iterable[tuple[str, str]] = (),
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
         if not isinstance(tokens, Mapping):
@@ -255,6 +267,7 @@ class Model:
             post_processor=post_processor,
             tokenizer_config=tokenizer_config,
             normalizer=checked_normalizer(normalizer),
+            special_rules=special_rules,
         )
 
     def missing_bytes(self) -> list[int]:
@@ -320,6 +333,17 @@ def checked_normalizer(steps: Any) -> tuple[str, ...]:
     if len(steps) > len(NORMALIZERS):
         raise ValueError(f"normalizer has {len(steps)} steps; at most {len(NORMALIZERS)} are allowed")
     return tuple(steps)
+
+
+def _checked_rules(rules: Any, special_tokens: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
+    """The rules in order, each once; ValueError for one that is unknown or of no special token."""
+    for rule in rules:
+        if not isinstance(rule, tuple) or len(rule) != 2:
+            raise TypeError(f"special_rules must hold pairs (literal, rule), not {shown(rule)}")
+        check_choice("the rule of a special token", rule[1], SPECIAL_RULES)
+        if rule[0] not in special_tokens:
+            raise ValueError(f"special_rules holds {shown(rule[0])}, which is no special token")
+    return tuple(sorted(set(rules)))
 
 
 def config_of(model: Model) -> dict[str, Any]:

@@ -128,6 +128,7 @@ class Tokenizer:
             pattern=model.pattern,
             decode_errors=model.decode_errors,
             normalizer=model.normalizer,
+            special_rules=list(model.special_rules),
             cache_bytes=cache_bytes,
         )
 
@@ -479,8 +480,9 @@ class Tokenizer:
     def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Tokenizer:
         """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
 
-        The path is that of a tokenizer.json or of a folder with one. Raises OSError, FormatError for what cannot be
-        expressed, for encode_special_tokens=True, and where bytes are no tokens.
+        The path is that of a tokenizer.json or of a folder with one. With encode_special_tokens=True the special tokens
+        of the object are plain text unless `allowed_special` names them. Raises OSError, FormatError for what cannot be
+        expressed, and where bytes are no tokens.
         """
         model = formats.huggingface.from_huggingface(source)
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
@@ -635,7 +637,14 @@ class Tokenizer:
 
     def _check_unchanged(self, text: str, ids: Any) -> None:
         """Raises ValueError where the normaliser has changed the text, so that tokens do not lie in it."""
-        if self._model.normalizer and self._core.decode_bytes(ids) != text.encode():
+        if not self._model.normalizer and not self._strips():
+            return
+        if self._core.decode_bytes(ids) != text.encode():
+            if not self._model.normalizer:
+                raise ValueError(
+                    f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
+                    " place in it; take them for plain text: allowed_special=()"
+                )
             raise ValueError(
                 f"the normalizer {self.normalizer!r} changes the text {shown(text)}, so its tokens have no place in it;"
                 " normalise it first, or use with_normalizer(None)"
@@ -778,6 +787,8 @@ class Tokenizer:
             policy = _core.SpecialPolicy(
                 allowed=[(token, i) for token, i in specials.items() if token in may],
                 disallowed=sorted(must_not),
+                # What a caller names is recognised, though it stays text otherwise.
+                rules=[rule for rule in self._model.special_rules if key[0] is None or rule[1] != "ordinary"],
             )
             if len(self._policies) >= _MOST_POLICIES:
                 self._policies.clear()
@@ -912,8 +923,25 @@ class Tokenizer:
 
     @property
     def is_lossless(self) -> bool:
-        """Whether decode(encode(x)) == x for every text: no normaliser, and a token for each of the 256 bytes."""
-        return not self._model.normalizer and not self._model.missing_bytes()
+        """Whether decode(encode(x)) == x for every text: no normaliser, a token for each of the 256 bytes, and no
+        special token that takes white space along."""
+        return not self._model.normalizer and not self._model.missing_bytes() and not self._strips()
+
+    @property
+    def special_rules(self) -> dict[str, tuple[str, ...]]:
+        """Literal -> the rules of a special token that does not count wherever it stands.
+
+        "lstrip", "rstrip": it takes the white space before or behind it along, which decoding does not give back.
+        "single_word": only where no word character is next to it. "normalized": only in what is left after the others.
+        "ordinary": it stays text unless `allowed_special` names it. Files of HuggingFace have such tokens.
+        """
+        rules: dict[str, tuple[str, ...]] = {}
+        for literal, rule in self._model.special_rules:
+            rules[literal] = (*rules.get(literal, ()), rule)
+        return rules
+
+    def _strips(self) -> bool:
+        return any(rule in ("lstrip", "rstrip") for _, rule in self._model.special_rules)
 
     def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Tokenizer:
         """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
@@ -1132,7 +1160,8 @@ class Tokenizer:
     def __repr__(self) -> str:
         pattern = pattern_name(self.pattern) or self.pattern
         normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
-        specials = f"special_tokens={self.special_tokens!r}"
+        rules = f", special_rules={self.special_rules!r}" if self._model.special_rules else ""
+        specials = f"special_tokens={self.special_tokens!r}{rules}"
         return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, {specials}{normalizer})"
 
     def __copy__(self) -> Tokenizer:

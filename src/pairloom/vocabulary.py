@@ -173,6 +173,7 @@ def truncated(
         post_processor=model.post_processor,
         tokenizer_config=model.tokenizer_config,
         normalizer=model.normalizer,
+        special_rules=model.special_rules,
     )
 
 

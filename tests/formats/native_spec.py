@@ -14,7 +14,7 @@ from typing import Any, cast
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.formats import schema1, schema2
 from pairloom.formats.shared.json_text import parse, shown, take, take_id
-from pairloom.model import LARGEST_ID, DecodeErrors, MergeRule, Model, Pattern
+from pairloom.model import LARGEST_ID, SPECIAL_RULES, DecodeErrors, MergeRule, Model, Pattern
 from pairloom.patterns import GPT2
 
 __all__ = ["read"]
@@ -173,8 +173,20 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         plain_specials=added,
         post_processor=_json_text(file, "post_processor", name),
         tokenizer_config=_json_text(file, "tokenizer_config", name),
+        special_rules=_rules(take(file, "special_rules", list, name), specials, name)
+        if "special_rules" in file
+        else (),
         normalizer=tuple(take(file, "normalizer", list, name)) if "normalizer" in file else (),
     )
+
+
+def _rules(texts: list[Any], specials: dict[str, int], name: str) -> list[tuple[str, str]]:
+    literals, rules = texts[::2], texts[1::2]
+    if len(texts) % 2 or not all(type(text) is str for text in texts):
+        raise FormatError(f"{name}: special_rules holds {len(texts)} values; it takes two texts for each rule")
+    if not (set(literals) <= specials.keys() and set(rules) <= set(SPECIAL_RULES)):
+        raise FormatError(f"{name}: special_rules holds an unknown rule, or the rule of a literal that is unknown")
+    return list(zip(literals, rules, strict=True))
 
 
 def _json_text(file: dict[str, Any], key: str, name: str) -> str | None:

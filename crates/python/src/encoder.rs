@@ -42,14 +42,32 @@ pub struct SpecialPolicy {
 #[pymethods]
 impl SpecialPolicy {
     #[new]
-    #[pyo3(signature = (*, allowed, disallowed))]
-    fn new(py: Python<'_>, allowed: Vec<(String, u32)>, disallowed: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (*, allowed, disallowed, rules = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        allowed: Vec<(String, u32)>,
+        disallowed: Vec<String>,
+        mut rules: Vec<(String, String)>,
+    ) -> PyResult<Self> {
         let disallowed = disallowed.into_iter().map(|token| (token, 0)).collect();
+        let allowed = with_rules_of(allowed, &rules).map_err(|error| exception(py, error))?;
+        // What is disallowed is an error also where it would stay text.
+        rules.retain(|(_, rule)| rule != "ordinary");
         Ok(SpecialPolicy {
-            allowed: SpecialTokens::new(allowed).map_err(|error| exception(py, error))?,
-            disallowed: SpecialTokens::new(disallowed).map_err(|error| exception(py, error))?,
+            allowed,
+            disallowed: with_rules_of(disallowed, &rules).map_err(|error| exception(py, error))?,
         })
     }
+}
+
+/// Special tokens with those of the rules that are theirs.
+fn with_rules_of(
+    tokens: Vec<(String, u32)>,
+    rules: &[(String, String)],
+) -> pairloom_core::Result<SpecialTokens> {
+    let is_theirs = |rule: &&(String, String)| tokens.iter().any(|(token, _)| *token == rule.0);
+    let theirs: Vec<_> = rules.iter().filter(is_theirs).cloned().collect();
+    SpecialTokens::with_rules(tokens, &theirs)
 }
 
 pub(crate) fn policy(given: Option<&SpecialPolicy>) -> Policy<'_> {
@@ -156,7 +174,8 @@ impl Encoder {
 impl Encoder {
     #[new]
     #[pyo3(signature = (
-        *, columns, ignore_merges, special_tokens, pattern, decode_errors, normalizer = Vec::new(), cache_bytes = None
+        *, columns, ignore_merges, special_tokens, pattern, decode_errors, normalizer = Vec::new(),
+        special_rules = Vec::new(), cache_bytes = None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -167,6 +186,7 @@ impl Encoder {
         pattern: Pattern,
         decode_errors: &str,
         normalizer: Vec<String>,
+        special_rules: Vec<(String, String)>,
         cache_bytes: Option<usize>,
     ) -> PyResult<Self> {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
@@ -187,7 +207,7 @@ impl Encoder {
                 let merges = copied(columns.merges, "merges")?;
                 Vocabulary::from_merges(tokens, merges, ignore_merges)?
             };
-            let specials = SpecialTokens::new(specials)?;
+            let specials = SpecialTokens::with_rules(specials, &special_rules)?;
             let decoder = Arc::new(Decoder::new(&vocabulary, &specials)?);
             let vocabulary = Arc::new(vocabulary);
             let encoder = Arc::new(encoder::Encoder::new(vocabulary, pretokenizer, specials, options)?);

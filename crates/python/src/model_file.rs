@@ -47,6 +47,7 @@ pub fn read_model<'py>(
     columns.set_item("post_processor", read.post_processor)?;
     columns.set_item("tokenizer_config", read.tokenizer_config)?;
     columns.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
+    columns.set_item("special_rules", PyTuple::new(py, read.special_rules)?)?;
     Ok(columns)
 }
 

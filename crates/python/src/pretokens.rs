@@ -3,10 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 
-use pairloom_core::Error;
 use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::Pretokenizer;
-use pairloom_core::pretokens::normalizer::{STEPS, Step};
+use pairloom_core::pretokens::normalizer::{self, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -54,14 +53,9 @@ pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(py.detach(|| pretokenizer.is_total()))
 }
 
-/// The steps of a normaliser by name; [`Error::Invalid`] for an unknown one.
+/// The steps of a normaliser by name; ValueError for an unknown one.
 pub fn steps_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<Step>> {
-    let named = |name: &String| STEPS.iter().find(|(known, _)| known == name).map(|&(_, step)| step);
-    names
-        .iter()
-        .map(|name| named(name).ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known"))))
-        .collect::<Result<_, _>>()
-        .map_err(|error| exception(py, error))
+    normalizer::steps_named(names).map_err(|error| exception(py, error))
 }
 
 /// Splits `text` into pretokens.

@@ -21,7 +21,7 @@ use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy};
 use pairloom_core::model_file::{self, PatternText};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{Pretokenizer, named_patterns};
+use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
@@ -47,7 +47,7 @@ impl Tokenizer {
         tokens: Tokens,
         merges: Option<Vec<[u32; 3]>>,
         ignore_merges: bool,
-        specials: Vec<(String, u32)>,
+        specials: SpecialTokens,
         pretokenizer: Pretokenizer,
     ) -> Result<Tokenizer> {
         let kept = merges.clone().unwrap_or_default();
@@ -55,7 +55,6 @@ impl Tokenizer {
             Some(merges) => Vocabulary::from_merges(tokens, merges, ignore_merges)?,
             None => Vocabulary::from_ranks(tokens)?,
         };
-        let specials = SpecialTokens::new(specials)?;
         let decoder = Decoder::new(&vocabulary, &specials)?;
         let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
         let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
@@ -71,7 +70,9 @@ impl Tokenizer {
         };
         let tokens = Tokens::from_columns(&model.token_ids, &model.token_bytes, &model.token_ends)?;
         let merges = (!model.ranks).then(|| model.merges.as_chunks().0.to_vec());
-        Tokenizer::new(tokens, merges, model.ignore_merges, model.special_tokens, pretokenizer)
+        let pretokenizer = pretokenizer.with_normalizer(normalizer::steps_named(&model.normalizer)?);
+        let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
+        Tokenizer::new(tokens, merges, model.ignore_merges, specials, pretokenizer)
     }
 
     /// The tokenizer of columns that a page read from a file of another format.
@@ -84,7 +85,13 @@ impl Tokenizer {
         }
         let tokens = Tokens::from_columns(columns.ids, columns.bytes, &ends)?;
         let merges = (!columns.is_ranks).then(|| columns.merges.as_chunks().0.to_vec());
-        Tokenizer::new(tokens, merges, columns.ignore_merges, Vec::new(), pretokenizer_of(pattern)?)
+        Tokenizer::new(
+            tokens,
+            merges,
+            columns.ignore_merges,
+            SpecialTokens::none(),
+            pretokenizer_of(pattern)?,
+        )
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
@@ -123,7 +130,7 @@ impl Tokenizer {
         for (id, bytes) in all.iter().enumerate() {
             tokens.push(id as u32, bytes)?;
         }
-        Tokenizer::new(tokens, Some(rows), false, Vec::new(), pretokenizer_of(pattern)?)
+        Tokenizer::new(tokens, Some(rows), false, SpecialTokens::none(), pretokenizer_of(pattern)?)
     }
 }
 

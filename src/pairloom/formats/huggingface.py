@@ -60,22 +60,22 @@ def sniff(head: bytes, path: Path) -> bool:
     )
 
 
-def read(data: bytes, name: str = "tokenizer.json") -> Model:
-    """The Model of the file; messages call it `name`."""
+def read(data: bytes, name: str = "tokenizer.json", *, are_ordinary: bool = False) -> Model:
+    """The Model of the file; messages call it `name`. are_ordinary: its special tokens stay text (`special_rules`)."""
     # Fast path: the core reads the vocabulary and the merges of a file as it should be. Any other is read here, which
     # names what is wrong with it.
     taken = _core.TokenizerJson.read(data)
     if taken is not None:
         vocabulary, rest = taken
-        model = _read(rest, name, vocabulary)
+        model = _read(rest, name, vocabulary, are_ordinary)
         if model is not None:
             return model
-    model = _read(data, name, None)
+    model = _read(data, name, None, are_ordinary)
     assert model is not None
     return model
 
 
-def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None) -> Model | None:
+def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None, are_ordinary: bool = False) -> Model | None:
     """The Model of a file, or of one whose vocabulary and merges the core has read; None where the core leaves it."""
     file = parse(data, name)
     if type(file) is not dict:
@@ -92,7 +92,8 @@ def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None) -> Mod
     vocab = {} if vocabulary else check_entries(take(bpe, "vocab", dict, where), where)
     pattern, prefix = read_splitters(file.get("pre_tokenizer"), name)
     forms = read_normalizer(file.get("normalizer"), name)
-    specials, plain = read_added_tokens(file.get("added_tokens") or [], name, forms)
+    added = read_added_tokens(file.get("added_tokens") or [], name, forms, are_ordinary=are_ordinary)
+    specials = added.ids
     ignore_merges = bpe.get("ignore_merges", False)
     if type(ignore_merges) is not bool:
         raise FormatError(f"{where}: ignore_merges must be true or false, not {shown(ignore_merges)}")
@@ -112,8 +113,9 @@ def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None) -> Mod
             special_tokens=specials,
             pattern=pattern,
             decode_errors="replace",
-            plain_specials=plain,
+            plain_specials=added.plain,
             post_processor=post_processor,
+            special_rules=added.rules,
             normalizer=(*forms, "prefix_space") if prefix else forms,
         )
     return ranks.one_form(model)
@@ -171,7 +173,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
-    added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of)
+    added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
     vocab = with_special_tokens(text_of, entries, _WHAT)
     file = {
         "version": "1.0",
@@ -212,7 +214,16 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
         import tokenizers
     except ImportError as error:
         raise ImportError("this needs tokenizers: pip install pairloom[huggingface]") from error
-    return tokenizers.Tokenizer.from_str(write(model).decode())
+    rules = tuple(rule for rule in model.special_rules if rule[1] != "ordinary")
+    made = tokenizers.Tokenizer.from_str(write(model.replaced(special_rules=rules)).decode())
+    ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}
+    if ordinary:
+        if ordinary != model.special_tokens.keys() - model.plain_specials:
+            raise FormatError(
+                "a tokenizers.Tokenizer takes all of its special tokens for text or none; save as 'pairloom'"
+            )
+        made.encode_special_tokens = True
+    return made
 
 
 def from_huggingface(source: Any) -> Model:
@@ -232,11 +243,7 @@ def from_huggingface(source: Any) -> Model:
         raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")
     name = f"the {type(source).__name__}"
     # transformers sets the one by the other whenever it encodes.
-    for holder, flag in ((backend, "encode_special_tokens"), (source, "split_special_tokens")):
-        if getattr(holder, flag, False) is True:
-            raise FormatError(
-                f"{name} has {flag}=True: it takes special tokens in a text for plain text, which a pairloom tokenizer"
-                " says at each call. Set it to False, and call encode_ordinary(text) or"
-                " encode(text, allowed_special=())"
-            )
-    return pretrained.apply(read(backend.to_str().encode(), name), pretrained.settings_of(source), name)
+    flags = ((backend, "encode_special_tokens"), (source, "split_special_tokens"))
+    are_ordinary = any(getattr(holder, flag, False) is True for holder, flag in flags)
+    model = read(backend.to_str().encode(), name, are_ordinary=are_ordinary)
+    return pretrained.apply(model, pretrained.settings_of(source), name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom.errors import FormatError
-from pairloom.formats.shared.added_tokens import read_added_tokens
+from pairloom.formats.shared.added_tokens import AddedTokens, read_added_tokens
 from pairloom.formats.shared.json_text import parse, shown, take_id
 from pairloom.model import Model, canonical_json, config_of, literal_of
 from pairloom.vocabulary import with_special_tokens
@@ -78,7 +78,7 @@ def settings_of(tokenizer: Any) -> Companions:
 
 def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
     """The special tokens that the files list, for a vocabulary that does not say which they are."""
-    return _listed(config, name)[0] or _named(config)
+    return _listed(config, name).ids or _named(config)
 
 
 def apply(model: Model, config: Companions, name: str, *, incomplete: bool = False) -> Model:
@@ -88,7 +88,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     """
     if not config:
         return model
-    ids, plain = _listed(config, name)
+    listed = _listed(config, name)
+    ids, plain, rules = listed.ids, listed.plain, listed.rules
     for literal, token_id in ids.items():
         if model.special_tokens.get(literal, token_id) != token_id:
             raise FormatError(
@@ -96,11 +97,14 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 f" {model.special_tokens[literal]}; do the files belong together?"
             )
     if incomplete:
-        model = model.replaced(plain_specials=plain)
+        known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
+        model = model.replaced(plain_specials=plain, special_rules=known)
     try:
         if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:
             model = with_special_tokens(model, added)
-            model = model.replaced(plain_specials=model.plain_specials | (plain & added.keys()))
+            rules = (*model.special_rules, *(rule for rule in rules if rule[0] in added))
+            plain = model.plain_specials | (plain & added.keys())
+            model = model.replaced(plain_specials=plain, special_rules=rules)
         if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
             model = with_special_tokens(model, lacking)
         kept = {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
@@ -120,8 +124,8 @@ def write(model: Model) -> dict[str, bytes]:
     return files
 
 
-def _listed(config: Companions, name: str) -> tuple[dict[str, int], frozenset[str]]:
-    """The tokens of added_tokens_decoder with their ids, and those that are not called special."""
+def _listed(config: Companions, name: str) -> AddedTokens:
+    """The tokens of added_tokens_decoder."""
     decoder = config.get("added_tokens_decoder") or {}
     where = f"{name}: {CONFIG_NAME}"
     if type(decoder) is not dict:

@@ -39,6 +39,7 @@ def expresses(model: Model) -> bool:
         and model.post_processor is None
         and model.tokenizer_config is None
         and not model.normalizer
+        and not model.special_rules
         and model.pattern == GPT2
         and model.special_tokens == {SPECIAL: n}
         and np.array_equal(model.token_ids, np.arange(n))

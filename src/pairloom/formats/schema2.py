@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pairloom._core import UNICODE_VERSION
@@ -42,7 +43,7 @@ KEYS = frozenset(
         "whole_first",
     )
 )
-OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "tokenizer_config"))
+OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tokenizer_config"))
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
 
@@ -70,7 +71,7 @@ def write(model: Model) -> bytes:
     }
     for key in sorted(OPTIONAL_KEYS):
         if value := getattr(model, key):
-            file[key] = value
+            file[key] = list(chain(*value)) if key == "special_rules" else value
     return json.dumps(file, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import Literal
 
-from pairloom.reference.documents import split_on_special_tokens
 from pairloom.reference.encoder import normalize, refuse
 from pairloom.reference.pretokens import pretokenize
+from pairloom.reference.special_rules import split_by_rules
 from pairloom.reference.vocabulary import Model
 
 _MASK = 2**64 - 1
@@ -55,12 +55,13 @@ def encode_with_dropout(
     """
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
-    refuse(text, model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special)
+    refuse(text, model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special, model)
     draws = random_numbers(seed)
     ids: list[int] = []
-    for piece in split_on_special_tokens(text, specials):
-        if piece in specials:
-            ids.append(specials[piece])
+    rules = [rule for rule in model.special_rules if allowed_special == "all" or rule[1] != "ordinary"]
+    for piece, literal in split_by_rules(text, specials, rules):
+        if literal is not None:
+            ids.append(specials[literal])
         else:
             for pretoken in pretokenize(normalize(piece, model.normalizer), model.pattern):
                 ids += merge_with_dropout(pretoken, model, dropout, draws)

@@ -1,8 +1,8 @@
 """Encoding and decoding by their definitions.
 
-Special tokens are split off first, the longest match left to right. The text between them is normalised, if the model
-asks for it, and split into pretokens, and each pretoken is merged separately: the pair of lowest rank first, the
-leftmost of equals.
+Special tokens are split off first by their rules, the longest match left to right. The text between them is normalised,
+if the model asks for it, and split into pretokens, and each pretoken is merged separately: the pair of lowest rank
+first, the leftmost of equals.
 Cost of a pretoken: quadratic in its length.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Literal, cast
 
-from pairloom.reference.documents import split_on_special_tokens
 from pairloom.reference.pretokens import pretokenize
+from pairloom.reference.special_rules import split_by_rules
 from pairloom.reference.vocabulary import Model
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
@@ -37,11 +37,13 @@ def encode(
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
     disallowed = model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special
-    refuse(text, disallowed)
+    refuse(text, disallowed, model)
     ids: list[int] = []
-    for piece in split_on_special_tokens(text, specials):
-        if piece in specials:
-            ids.append(specials[piece])
+    # A token that the caller names is recognised, whatever is said of the others.
+    rules = [rule for rule in model.special_rules if allowed_special == "all" or rule[1] != "ordinary"]
+    for piece, literal in split_by_rules(text, specials, rules):
+        if literal is not None:
+            ids.append(specials[literal])
         else:
             for pretoken in pretokenize(normalize(piece, model.normalizer), model.pattern):
                 ids += encode_pretoken(pretoken, model)
@@ -64,16 +66,16 @@ def normalize(text: str, steps: Iterable[str]) -> str:
     return text
 
 
-def refuse(text: str, disallowed: Collection[str]) -> None:
+def refuse(text: str, disallowed: Collection[str], model: Model) -> None:
     """Raises ValueError where the text holds any of these special tokens."""
-    offset = 0
-    for piece in split_on_special_tokens(text, disallowed):
-        if piece in disallowed:
+    rules = [rule for rule in model.special_rules if rule[1] != "ordinary"]
+    for index, (_, literal) in enumerate(pieces := split_by_rules(text, disallowed, rules)):
+        if literal is not None:
+            offset = len("".join(piece for piece, _ in pieces[:index]).encode())
             raise ValueError(
-                f"the text holds the disallowed special token {piece!r} at byte {offset};"
+                f"the text holds the disallowed special token {literal!r} at byte {offset};"
                 " allow it, or drop it from disallowed_special to take it for plain text"
             )
-        offset += len(piece.encode())
 
 
 def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:

@@ -39,6 +39,7 @@ class Model:
     special_tokens: dict[str, int]
     pattern: str | tuple[str, ...] = "gpt2"
     normalizer: tuple[str, ...] = ()
+    special_rules: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:

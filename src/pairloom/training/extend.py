@@ -139,6 +139,7 @@ def extend_model(
         post_processor=model.post_processor,
         tokenizer_config=model.tokenizer_config,
         normalizer=model.normalizer,
+        special_rules=model.special_rules,
     )
 
 

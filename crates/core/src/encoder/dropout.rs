@@ -14,6 +14,7 @@ use super::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 use crate::monitor::{Monitor, report_progress};
+use crate::special::Finder;
 use crate::vocabulary::{NONE, Vocabulary};
 
 /// What is allocated, in the message of [`Error::OutOfMemory`].
@@ -54,9 +55,10 @@ impl Encoder {
         specials.check(0, text)?;
         let mut on_progress = report_progress(monitor, text.len());
         let recognised = self.recognised(specials);
+        let mut finder = recognised.map(|specials| Finder::new(specials, text));
         let mut at = 0;
         loop {
-            let found = recognised.and_then(|specials| Some((specials, specials.find(text.as_bytes(), at)?)));
+            let found = recognised.zip(finder.as_mut().and_then(Iterator::next));
             let end = found.map_or(text.len(), |(_, found)| found.start);
             let document = &*self.pretokenizer().normalized(&text[at..end])?;
             let mut start = 0;

@@ -55,8 +55,8 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<I>> {
-        let division =
-            Division { part_bytes: PART_BYTES, is_memoryless: self.shared.pretokenizer.is_memoryless() };
+        let is_memoryless = self.shared.pretokenizer.is_memoryless() && !self.shared.specials.has_rules();
+        let division = Division { part_bytes: PART_BYTES, is_memoryless };
         self.encode_parts(path, specials, threads, division, monitor)
     }
 

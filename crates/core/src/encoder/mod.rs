@@ -34,7 +34,7 @@ use crate::pages;
 use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::Pretokenizer;
 use crate::pretokens::key::KeyHasher;
-use crate::special::SpecialTokens;
+use crate::special::{Finder, SpecialTokens};
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
@@ -87,7 +87,7 @@ impl SpecialPolicy<'_> {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => Ok(()),
             SpecialPolicy::Counted(counts) => counts.count(number, text),
-            SpecialPolicy::Some { disallowed, .. } => match disallowed.find(text.as_bytes(), 0) {
+            SpecialPolicy::Some { disallowed, .. } => match Finder::new(disallowed, text).next() {
                 Some(found) => {
                     let token = disallowed.tokens()[found.index].0.clone();
                     Err(Error::DisallowedSpecial { token, offset: found.start })

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::special::SpecialTokens;
+use crate::special::{Finder, SpecialTokens};
 
 /// What the literal of a special token in a file, a stream or a corpus becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,9 +51,7 @@ impl<'a> LiteralCounts<'a> {
     /// Counts the literals in the text of this number.
     pub(super) fn count(&self, number: usize, text: &str) -> Result<()> {
         let mut counts: Vec<LiteralCount> = Vec::new();
-        let mut from = 0;
-        while let Some(found) = self.specials.find(text.as_bytes(), from) {
-            from = found.end;
+        for found in Finder::new(self.specials, text) {
             match counts.iter_mut().find(|count| count.token == found.index) {
                 Some(count) => count.n += 1,
                 None => {

@@ -8,7 +8,7 @@ use super::special_literals::Specials;
 use crate::error::{Error, Result};
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
-use crate::special::SpecialTokens;
+use crate::special::{Finder, SpecialTokens};
 
 /// In a longer document, `on_progress` is called before each scan.
 const LONG_BYTES: usize = 1 << 20;
@@ -57,7 +57,7 @@ impl Worker {
     ) -> Result<()> {
         let mut at = 0;
         if let Some(specials) = specials {
-            while let Some(found) = specials.find(text.as_bytes(), at) {
+            for found in Finder::new(specials, text) {
                 self.encode_document(shared, &text[at..found.start], output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
@@ -123,10 +123,14 @@ impl Worker {
             1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
         };
+        if !is_last && specials.is_some_and(SpecialTokens::has_rules) {
+            return Ok(0);
+        }
+        let mut finder = specials.map(|specials| Finder::new(specials, text));
         let mut done = 0;
         loop {
             let found = specials
-                .and_then(|specials| Some((specials, specials.find(text.as_bytes(), done)?)))
+                .and_then(|specials| Some((specials, finder.as_mut()?.next()?)))
                 .filter(|(_, found)| found.start < visible);
             let end = found.map_or(visible, |(_, found)| found.start);
             let is_whole = found.is_some() || is_last;

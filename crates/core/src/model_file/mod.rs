@@ -67,6 +67,8 @@ pub struct ModelColumns {
     pub tokenizer_config: Option<String>,
     /// The steps that change a text before it is split, by name.
     pub normalizer: Vec<String>,
+    /// Rules of special tokens, each a literal and a name: see [`crate::special`].
+    pub special_rules: Vec<(String, String)>,
 }
 
 impl ModelColumns {

@@ -84,6 +84,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         post_processor: None,
         tokenizer_config: None,
         normalizer: Vec::new(),
+        special_rules: Vec::new(),
     })
 }
 

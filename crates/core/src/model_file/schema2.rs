@@ -26,7 +26,7 @@ const KEYS: [&str; 13] = [
     "unicode_version",
     "whole_first",
 ];
-const OPTIONAL: [&str; 3] = ["normalizer", "post_processor", "tokenizer_config"];
+const OPTIONAL: [&str; 4] = ["normalizer", "post_processor", "special_rules", "tokenizer_config"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 const MAX_DERIVED_BYTES: usize = 256;
@@ -50,6 +50,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
     let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
     let version = file.value("schema_version", |json| json.integer())?;
+    let special_rules = file.optional("special_rules", pairs)?.unwrap_or_default();
     let special_tokens = file.value("special_tokens", read_specials)?;
     let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
     let token_runs = file.value("token_ids", numbers)?;
@@ -117,6 +118,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
         post_processor,
         tokenizer_config,
         normalizer,
+        special_rules,
     })
 }
 
@@ -147,6 +149,18 @@ fn texts(json: &mut Json<'_>) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     json.list(|json, _| texts.try_push(json.string()?.into_owned(), "texts"))?;
     Ok(texts)
+}
+
+/// Reads a list of texts as pairs.
+fn pairs(json: &mut Json<'_>) -> Result<Vec<(String, String)>> {
+    let texts = texts(json)?;
+    let (pairs, rest) = texts.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(Error::Model(format!("holds {} texts; it takes two for each rule", texts.len())));
+    }
+    let mut found = Vec::with_room(pairs.len(), "rules of special tokens")?;
+    found.extend(pairs.iter().cloned().map(|[literal, rule]| (literal, rule)));
+    Ok(found)
 }
 
 /// Checks that `plain` are special tokens, ascending.

@@ -36,6 +36,15 @@ pub const STEPS: [(&str, Step); 5] = [
     ("prefix_space", Step::PrefixSpace),
 ];
 
+/// The steps of these names; [`Error::Invalid`] for an unknown one.
+pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
+    let named = |name: &String| STEPS.iter().find(|(known, _)| known == name).map(|&(_, step)| step);
+    names
+        .iter()
+        .map(|name| named(name).ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known"))))
+        .collect()
+}
+
 /// Bytes that are checked at once.
 const CHUNK: usize = 32;
 /// A longer document is normalised while room for the buffers of the crate is held.

@@ -105,9 +105,13 @@ impl SafeCuts {
         self.specials.longest()
     }
 
+    fn is_divisible(&self) -> bool {
+        self.pretokenizer.is_memoryless() && !(self.specials_split && self.specials.has_rules())
+    }
+
     /// The last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
     pub fn near(&self, text: &str, wanted: usize) -> Option<Cut> {
-        if !self.pretokenizer.is_memoryless() {
+        if !self.is_divisible() {
             return None;
         }
         // A special token that starts at the cut must be visible in full.
@@ -120,7 +124,7 @@ impl SafeCuts {
     /// The last cut by scanning, of a text that begins where a pretoken begins and continues after what is given.
     /// `None` if all of it must be kept together. Scans the whole text after its last special token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
-        if !self.pretokenizer.is_memoryless() {
+        if !self.is_divisible() {
             return Ok(None);
         }
         let longest = self.specials.longest().max(1);

@@ -8,7 +8,8 @@ model with another one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from pairloom import _core
 from pairloom.errors import FormatError
@@ -16,15 +17,30 @@ from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import check_keys, shown, take, take_id
 from pairloom.formats.shared.normalizer import is_unchanged
 
-__all__ = ["check_assigned", "read_added_tokens", "write_added_tokens"]
+__all__ = ["AddedTokens", "check_assigned", "read_added_tokens", "write_added_tokens"]
 
 _KEYS = frozenset(("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"))
 
 
-def read_added_tokens(entries: Any, name: str, forms: tuple[str, ...] = ()) -> tuple[dict[str, int], frozenset[str]]:
-    """The literals and ids of `added_tokens`, and which literals are not called special.
+_FLAGS: Final = ("lstrip", "rstrip", "single_word")
 
-    forms: the Unicode forms of the file's normaliser. Refuses flags that change where a literal is recognised.
+
+@dataclass(frozen=True)
+class AddedTokens:
+    """ids: literal -> id. plain: the literals that are not called special. rules: `Model.special_rules`."""
+
+    ids: dict[str, int]
+    plain: frozenset[str]
+    rules: tuple[tuple[str, str], ...]
+
+
+def read_added_tokens(
+    entries: Any, name: str, forms: tuple[str, ...] = (), *, are_ordinary: bool = False
+) -> AddedTokens:
+    """The tokens of `added_tokens`.
+
+    forms: the Unicode forms of the file's normaliser. are_ordinary: special ones stay text. Refuses tokens that are
+    found in the normalised text only.
     """
     if type(entries) is not list:
         raise FormatError(f"{name}: added_tokens must be a list, not {shown(entries)}")
@@ -32,6 +48,7 @@ def read_added_tokens(entries: Any, name: str, forms: tuple[str, ...] = ()) -> t
     text_of: dict[int, str] = {}
     normalized: dict[bool, list[str]] = {True: [], False: []}
     plain: list[str] = []
+    rules: list[tuple[str, str]] = []
     for index, entry in enumerate(entries):
         where = f"{name}: added_tokens[{index}]"
         if type(entry) is not dict:
@@ -39,19 +56,15 @@ def read_added_tokens(entries: Any, name: str, forms: tuple[str, ...] = ()) -> t
         check_keys(entry, _KEYS, where)
         literal = take(entry, "content", str, where)
         token_id = take_id(take(entry, "id", int, where), where)
-        for flag in ("single_word", "lstrip", "rstrip"):
-            if entry.get(flag, False) is not False:
-                raise FormatError(
-                    f"{where}: {shown(literal)} has {flag} set; pairloom recognises a special token wherever its text"
-                    " stands, and it alone"
-                )
         if not literal or literal in ids or token_id in text_of:
             raise FormatError(f"{where}: {shown(literal)} with id {token_id} is empty or stands before it already")
         ids[literal] = token_id
         text_of[token_id] = literal
         special = take(entry, "special", bool, where)
+        flags = [flag for flag in _FLAGS if entry.get(flag) is True]
+        rules += [(literal, flag) for flag in flags]
         is_normalized = entry.get("normalized", not special) is True
-        if is_normalized and not is_unchanged(literal, forms):
+        if is_normalized and forms and (flags or not is_unchanged(literal, forms)):
             raise FormatError(
                 f"{where}: {shown(literal)} is normalized: it is found in the text after {', '.join(forms)}, where"
                 " pairloom looks for it before; set normalized to false if that is meant"
@@ -59,22 +72,19 @@ def read_added_tokens(entries: Any, name: str, forms: tuple[str, ...] = ()) -> t
         normalized[is_normalized].append(literal)
         if not special:
             plain.append(literal)
-    _check_one_pass(normalized[False], normalized[True], name)
-    return ids, frozenset(plain)
-
-
-def _check_one_pass(first: list[str], second: list[str], name: str) -> None:
-    """The library looks for all literals of `first` before those of `second`; pairloom for all in one pass.
-
-    The two differ where one of `second` holds one of `first` or ends in the beginning of one: then the former begins
-    earlier in the text, or is the longer, and yet the latter is found.
-    """
-    found = _core.find_overlap(first, second)
-    if found is not None:
-        raise FormatError(
-            f"{name}: added token {shown(second[found])} is normalized and overlaps one that is not; which one is found"
-            " then depends on more than place and length: give both the same flag"
-        )
+        elif are_ordinary:
+            rules.append((literal, "ordinary"))
+    if any(rule == "rstrip" for _, rule in rules):
+        for literal, rule in rules:
+            if rule == "lstrip" and literal[0].isspace():
+                raise FormatError(
+                    f"{name}: added token {shown(literal)} begins with white space, and another takes that along"
+                    " (rstrip): where the two meet tokenizers loses its place; unset one of the two flags"
+                )
+    # Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
+    if normalized[False] and (rules or _core.find_overlap(normalized[False], normalized[True]) is not None):
+        rules += [(literal, "normalized") for literal in normalized[True]]
+    return AddedTokens(ids, frozenset(plain), tuple(sorted(rules)))
 
 
 def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], n_entries: int, name: str) -> None:
@@ -100,7 +110,10 @@ def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int], n_entries: 
 
 
 def write_added_tokens(
-    specials: Mapping[str, int], plain: Collection[str], text_of: Mapping[int, str]
+    specials: Mapping[str, int],
+    plain: Collection[str],
+    text_of: Mapping[int, str],
+    rules: Collection[tuple[str, str]] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids."""
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
@@ -115,9 +128,19 @@ def write_added_tokens(
                     f"a tokenizer.json cannot express the special token {shown(literal)} with id {token_id}: in its"
                     f" vocabulary that string is the token {shown(token)}; save as 'pairloom'"
                 )
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    ordinary = next((literal for literal, rule in rules if rule == "ordinary"), None)
+    if ordinary is not None:
+        raise FormatError(
+            f"a tokenizer.json cannot say that special token {shown(ordinary)} stays text: save as 'pairloom', or set"
+            " encode_special_tokens after to_huggingface"
+        )
     added = [
-        {"id": token_id, "content": literal, **flags, "special": literal not in plain}
+        {
+            "id": token_id,
+            "content": literal,
+            **{flag: (literal, flag) in rules for flag in ("single_word", "lstrip", "rstrip", "normalized")},
+            "special": literal not in plain,
+        }
         for literal, token_id in ordered.items()
     ]
     return added, entries

@@ -14,8 +14,9 @@ __all__ = ["is_unchanged", "read_normalizer", "write_normalizer"]
 
 _FORMS = {"NFC": "nfc", "NFD": "nfd", "NFKC": "nfkc", "NFKD": "nfkd"}
 _NAMES = {form: name for name, form in _FORMS.items()}
-# Of ASCII, NFC joins marks to letters and to "<=>", and makes ";", "`" and "K" of other characters.
-_INERT = frozenset(map(chr, range(128))) - frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz<=>;`")
+# Of ASCII, NFC makes ";", "`" and "K" of other characters, and joins marks that follow to letters and to "<=>".
+_INERT = frozenset(map(chr, range(128))) - frozenset("K;`")
+_JOINED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz<=>")
 _MOST_NESTED = 8
 
 
@@ -52,4 +53,5 @@ def write_normalizer(steps: tuple[str, ...]) -> Any:
 
 def is_unchanged(literal: str, forms: tuple[str, ...]) -> bool:
     """Whether the forms neither make nor unmake an occurrence of the literal, whatever the text."""
-    return not forms or (set(forms) <= {"nfc", "nfd"} and _INERT.issuperset(literal))
+    is_inert = _INERT.issuperset(literal) and literal[-1] not in _JOINED
+    return not forms or (set(forms) <= {"nfc", "nfd"} and is_inert)

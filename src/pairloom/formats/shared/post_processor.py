@@ -43,11 +43,19 @@ def adds_ids(post_processor: str | None) -> bool:
 
 
 def check_none(model: Model, what: str) -> None:
-    """Raises FormatError where the model has a normaliser, or a post-processor that adds ids: `what` has neither."""
+    """Raises FormatError where the model has what `what` has not: a normaliser, rules of special tokens, or a
+    post-processor that adds ids.
+    """
     if model.normalizer:
         raise FormatError(
             f"{what} cannot hold the normalizer {', '.join(model.normalizer)}; save as 'huggingface' or 'pairloom', or"
             " drop it first: tokenizer.with_normalizer(None)"
+        )
+    if model.special_rules:
+        literal, rule = model.special_rules[0]
+        raise FormatError(
+            f"{what} cannot say that special token {shown(literal)} has the rule {rule!r}; save as 'huggingface' or"
+            " 'pairloom'"
         )
     if adds_ids(model.post_processor):
         raise FormatError(

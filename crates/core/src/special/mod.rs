@@ -1,14 +1,20 @@
 //! Special tokens: literals that are one id each, never split and never part of a merge.
 //!
 //! One Aho-Corasick automaton finds them, leftmost-longest. The same matcher splits a corpus into documents and finds
-//! special tokens while encoding, so the two cannot disagree.
+//! special tokens while encoding, so the two cannot disagree. Some have rules (`rules.rs`): [`Finder`] finds those that count.
+
+mod matcher;
+mod rules;
 
 use std::hash::BuildHasher;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use aho_corasick::AhoCorasick;
 use hashbrown::{DefaultHashBuilder, HashSet};
 
 use crate::error::{Error, Result};
+pub use matcher::SpecialMatch;
+use matcher::matcher;
+use rules::Rules;
 
 /// A set of literals with their ids, matched left to right, the longest first.
 #[derive(Clone, Debug)]
@@ -19,17 +25,8 @@ pub struct SpecialTokens {
     longest: usize,
     /// The largest id + 1.
     n_ids: usize,
-}
-
-/// One special token found in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpecialMatch {
-    /// Offset in bytes of its first byte.
-    pub start: usize,
-    /// Offset in bytes just past it.
-    pub end: usize,
-    /// Which of [`SpecialTokens::tokens`] it is.
-    pub index: usize,
+    /// What distinguishes them from literals that always count.
+    rules: Option<Box<Rules>>,
 }
 
 impl SpecialTokens {
@@ -51,12 +48,26 @@ impl SpecialTokens {
         let matcher = if tokens.is_empty() { None } else { Some(matcher(&tokens)?) };
         let longest = tokens.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
         let n_ids = tokens.iter().map(|&(_, id)| id as usize + 1).max().unwrap_or(0);
-        Ok(SpecialTokens { tokens, matcher, longest, n_ids })
+        Ok(SpecialTokens { tokens, matcher, longest, n_ids, rules: None })
+    }
+
+    /// The same with rules, each a literal and the name of a rule: see `rules.rs`.
+    pub fn with_rules(tokens: Vec<(String, u32)>, rules: &[(String, String)]) -> Result<Self> {
+        let mut specials = Self::new(tokens)?;
+        if !rules.is_empty() {
+            specials.rules = Some(Box::new(Rules::new(&specials.tokens, rules)?));
+        }
+        Ok(specials)
+    }
+
+    /// Whether only the whole text says which literals count: some have rules.
+    pub fn has_rules(&self) -> bool {
+        self.rules.is_some()
     }
 
     /// No special tokens at all.
     pub fn none() -> Self {
-        SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0 }
+        SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0, rules: None }
     }
 
     /// The literals and their ids, in the order of [`SpecialTokens::new`].
@@ -79,7 +90,7 @@ impl SpecialTokens {
         self.n_ids
     }
 
-    /// The first special token in `text` at or after `from`.
+    /// The first literal in `text` at or after `from`; rules are not considered.
     pub fn find(&self, text: &[u8], from: usize) -> Option<SpecialMatch> {
         let found = self.matcher.as_ref()?.find(&text[from..])?;
         Some(SpecialMatch {
@@ -112,23 +123,61 @@ impl SpecialTokens {
     }
 }
 
-/// The automaton for leftmost-longest matching.
-fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
-    /// The limit of (bytes of all literals) x (bytes of the longest) for a DFA. It is the fastest automaton, but
-    /// building a state follows as many failure links as the state is deep.
-    const MAX_DFA_STEPS: usize = 1 << 20;
-    let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
-    let n_bytes: usize = literals().map(<[u8]>::len).sum();
-    let longest = literals().map(<[u8]>::len).max().unwrap_or(0);
-    let build =
-        |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
-    let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
-        true => build(None),
-        // The contiguous NFA is faster but limited in its number of states.
-        false => build(Some(AhoCorasickKind::ContiguousNFA))
-            .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
-    };
-    built.map_err(|error| Error::Invalid(format!("special tokens: {error}")))
+/// Finds the special tokens of a text one after the other.
+pub struct Finder<'a> {
+    specials: &'a SpecialTokens,
+    text: &'a str,
+    /// Where the last one ended.
+    done: usize,
+    /// Where the search of each pass goes on, and the next special token of the first pass once it is known.
+    from: [usize; 2],
+    next: Option<Option<SpecialMatch>>,
+    /// Where the last special token of the first pass ended.
+    segment: usize,
+}
+
+impl<'a> Finder<'a> {
+    /// From the beginning of a whole text on.
+    #[inline]
+    pub fn new(specials: &'a SpecialTokens, text: &'a str) -> Self {
+        Finder { specials, text, done: 0, from: [0, 0], next: None, segment: 0 }
+    }
+
+    #[inline]
+    fn next_special(&mut self) -> Option<SpecialMatch> {
+        let found = match self.specials.rules.as_deref() {
+            None => self.specials.find(self.text.as_bytes(), self.done)?,
+            Some(rules) => self.next_by_rules(rules)?,
+        };
+        self.done = found.end;
+        Some(found)
+    }
+
+    #[cold]
+    fn next_by_rules(&mut self, rules: &Rules) -> Option<SpecialMatch> {
+        let text = self.text;
+        let early = match self.next {
+            Some(known) => known,
+            None => rules.find(0, text, 0..text.len(), &mut self.from[0], self.segment),
+        };
+        self.next = Some(early);
+        let end = early.map_or(text.len(), |found| found.start);
+        if let Some(found) = rules.find(1, text, self.segment..end, &mut self.from[1], self.done) {
+            return Some(found);
+        }
+        let found = early?;
+        (self.next, self.segment, self.from[1]) = (None, found.end, found.end);
+        Some(found)
+    }
+}
+
+impl Iterator for Finder<'_> {
+    type Item = SpecialMatch;
+
+    #[inline]
+    fn next(&mut self) -> Option<SpecialMatch> {
+        self.next_special()
+    }
 }
 
 /// The index of the first literal of `second` that contains one of `first`, or that has a proper suffix which is a
@@ -179,6 +228,8 @@ fn times(a: u64, b: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use aho_corasick::AhoCorasickKind;
+
     use super::*;
 
     #[test]
@@ -225,5 +276,48 @@ mod tests {
     fn new_with_empty_or_repeated_literals_fails() {
         assert!(SpecialTokens::new(vec![(String::new(), 1)]).is_err());
         assert!(SpecialTokens::new(vec![("a".into(), 1), ("a".into(), 2)]).is_err());
+    }
+
+    fn found(tokens: &[&str], rules: &[(&str, &str)], text: &str) -> Vec<(usize, usize, usize)> {
+        let tokens = tokens.iter().zip(0..).map(|(token, id)| (token.to_string(), id)).collect();
+        let rules =
+            rules.iter().map(|&(token, rule)| (token.to_owned(), rule.to_owned())).collect::<Vec<_>>();
+        let specials = SpecialTokens::with_rules(tokens, &rules).unwrap();
+        Finder::new(&specials, text).map(|found| (found.start, found.end, found.index)).collect()
+    }
+
+    #[test]
+    fn white_space_is_taken_along_but_not_twice() {
+        assert_eq!(found(&["<m>"], &[("<m>", "lstrip")], "a \n<m> <m> b"), [(1, 6, 0), (6, 10, 0)]);
+        let both = [("<m>", "lstrip"), ("<m>", "rstrip")];
+        assert_eq!(found(&["<m>"], &both, "\u{3000}<m> <m>\tb"), [(0, 7, 0), (7, 11, 0)]);
+        assert_eq!(found(&["<m>", " x"], &[("<m>", "rstrip")], "<m>  xy"), [(0, 5, 0), (5, 6, 1)]);
+        assert_eq!(found(&["<m>", " "], &[("<m>", "rstrip")], "<m>  "), [(0, 5, 0), (5, 4, 1), (4, 5, 1)]);
+    }
+
+    #[test]
+    fn single_words_have_no_word_character_beside_them() {
+        let rules = [("ab", "single_word")];
+        assert_eq!(found(&["ab"], &rules, "ab abc éab .ab_ ab.ab"), [(0, 2, 0), (17, 19, 0), (20, 22, 0)]);
+        // What stays text hides what overlaps it.
+        assert_eq!(found(&["ab", "bc"], &rules, "abc"), []);
+        assert_eq!(found(&["ab", "bc"], &[("ab", "ordinary")], "abcbc"), [(3, 5, 1)]);
+    }
+
+    #[test]
+    fn normalized_tokens_are_looked_for_between_the_others() {
+        let tokens = ["<s>", "a<", "b"];
+        let rules = [("a<", "normalized"), ("b", "normalized"), ("b", "single_word"), ("a<", "lstrip")];
+        assert_eq!(found(&tokens, &rules, "a<s>b a<b"), [(1, 4, 0), (4, 5, 2), (5, 8, 1), (8, 9, 2)]);
+        assert_eq!(found(&tokens, &[("<s>", "normalized")], "a<s>"), [(0, 2, 1)]);
+        assert_eq!(found(&tokens, &[("b", "normalized")], "<s>b<s>"), [(0, 3, 0), (3, 4, 2), (4, 7, 0)]);
+    }
+
+    #[test]
+    fn unknown_rules_and_literals_are_errors() {
+        for (literal, rule) in [("a", "strip"), ("b", "lstrip")] {
+            let named = [(literal.to_owned(), rule.to_owned())];
+            assert!(SpecialTokens::with_rules(vec![("a".into(), 1)], &named).is_err());
+        }
     }
 }

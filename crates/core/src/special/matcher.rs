@@ -1,0 +1,35 @@
+//! The automaton that finds literals, leftmost-longest.
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+
+use crate::error::{Error, Result};
+
+/// One special token found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpecialMatch {
+    /// Offset in bytes of its first byte.
+    pub start: usize,
+    /// Offset in bytes just past it.
+    pub end: usize,
+    /// Which of [`SpecialTokens::tokens`] it is.
+    pub index: usize,
+}
+
+/// The automaton for leftmost-longest matching.
+pub(super) fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
+    /// The limit of (bytes of all literals) x (bytes of the longest) for a DFA. It is the fastest automaton, but
+    /// building a state follows as many failure links as the state is deep.
+    const MAX_DFA_STEPS: usize = 1 << 20;
+    let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
+    let n_bytes: usize = literals().map(<[u8]>::len).sum();
+    let longest = literals().map(<[u8]>::len).max().unwrap_or(0);
+    let build =
+        |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
+    let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
+        true => build(None),
+        // The contiguous NFA is faster but limited in its number of states.
+        false => build(Some(AhoCorasickKind::ContiguousNFA))
+            .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
+    };
+    built.map_err(|error| Error::Invalid(format!("special tokens: {error}")))
+}

@@ -1,0 +1,64 @@
+"""Special tokens with rules: where a literal counts, and what it takes along, as in HuggingFace's library.
+
+A rule is a pair (literal, name):
+
+    lstrip, rstrip   the literal takes the white space before or behind it along
+    normalized       it is looked for in what is left after all literals without this rule
+    ordinary         it stays text
+    single_word      it counts only where no word character is next to it; else it stays text
+
+A literal that stays text hides others that overlap it.
+"""
+
+from collections.abc import Collection
+
+import regex
+
+Rules = Collection[tuple[str, str]]
+
+_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]"
+
+
+def split_by_rules(text: str, special_tokens: Collection[str], rules: Rules) -> list[tuple[str, str | None]]:
+    """Cuts a text into pieces: ("", literal) for a special token that counts, (text, None) for what is between.
+
+    >>> split_by_rules("a <m>b", ["<m>"], [("<m>", "lstrip")])
+    [('a', None), ('', '<m>'), ('b', None)]
+    """
+    late = {literal for literal, rule in rules if rule == "normalized"}
+    pieces: list[tuple[str, str | None]] = [(text, None)]
+    for literals in ([t for t in special_tokens if t not in late], [t for t in special_tokens if t in late]):
+        pieces = [
+            part
+            for piece, literal in pieces
+            for part in (_split(piece, literals, rules) if literal is None else [(piece, literal)])
+        ]
+    return pieces
+
+
+def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str, str | None]]:
+    if not literals:
+        return [(text, None)] if text else []
+    pieces: list[tuple[str, str | None]] = []
+    end = 0
+    longest_first = sorted(literals, key=len, reverse=True)
+    for match in regex.finditer("|".join(map(regex.escape, longest_first)), text):
+        literal = match.group()
+        has = {rule for of, rule in rules if of == literal}
+        beside_word = regex.search(f"{_WORD}\\Z", text[: match.start()]) or regex.match(_WORD, text[match.end() :])
+        # White space that was taken along may hold this literal or its beginning: then it is one all the same, and the
+        # text goes on behind it.
+        is_inside = match.start() < end
+        if "ordinary" in has or ("single_word" in has and beside_word) or ("lstrip" in has and is_inside):
+            continue
+        before = text[end : max(end, match.start())]
+        pieces += [(before.rstrip(_SPACES) if "lstrip" in has else before, None), ("", literal)]
+        end = match.end()
+        if "rstrip" in has:
+            end += len(text[end:]) - len(text[end:].lstrip(_SPACES))
+    pieces.append((text[end:], None))
+    return [(piece, literal) for piece, literal in pieces if piece or literal]
+
+
+# White_Space: Python's str.strip() takes four separators of ASCII for spaces, too.
+_SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))

@@ -1,0 +1,190 @@
+"""Special tokens with rules: every road recognises them alike, as the reference and HuggingFace's library do."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import warnings
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+
+from pairloom import FormatError, SpecialTokenError, Tokenizer, tokenize_files
+from pairloom.formats import native
+from pairloom.model import SPECIAL_RULES, Model
+from pairloom.reference import encoder as reference
+from pairloom.reference.vocabulary import Model as Oracle
+from tests.formats.models import trained
+from tests.formats.native_spec import read as read_by_specification
+
+MERGES = [(97, 98), (32, 97), (97, 97), (32, 32)]
+SPECIALS = {"<m>": 260, "word": 261, "<": 262, "rd ": 263, "<s>": 264}
+RULES: list[tuple[tuple[str, str], ...]] = [
+    (("<m>", "lstrip"),),
+    (("<m>", "lstrip"), ("<m>", "rstrip"), ("<s>", "rstrip")),
+    (("word", "single_word"),),
+    (("<", "normalized"), ("word", "normalized"), ("word", "single_word"), ("word", "lstrip")),
+    (("<s>", "ordinary"), ("word", "ordinary")),
+    tuple((literal, rule) for literal in ("<m>", "word") for rule in SPECIAL_RULES),
+]
+CHARACTERS = [*"ab_.é \n", "  ", "\u3000", *SPECIALS, "<m> ", " word "]
+
+
+def texts(seed: int, n: int = 150) -> list[str]:
+    rng = random.Random(seed)
+    return ["", *("".join(rng.choices(CHARACTERS, k=rng.randrange(1, 30))) for _ in range(n))]
+
+
+def model_of(rules: tuple[tuple[str, str], ...]) -> Model:
+    return trained(MERGES, special_tokens=SPECIALS, decode_errors="replace").replaced(special_rules=rules)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_every_road_gives_the_ids_of_the_reference(rules: tuple[tuple[str, str], ...], tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_model(model_of(rules))
+    plain = Oracle.of_bytes(MERGES)
+    oracle = Oracle(plain.vocab, plain.merges, SPECIALS, special_rules=rules)
+    found = texts(1)
+    wanted = [reference.encode(text, oracle) for text in found]
+    ordinary = [reference.encode(text, oracle, allowed_special=()) for text in found]
+    some = [reference.encode(text, oracle, allowed_special={"word", "<s>"}) for text in found]
+    assert [tokenizer.encode(text) for text in found] == wanted
+    assert [tokenizer.encode_ordinary(text) for text in found] == ordinary
+    assert [tokenizer.encode(text, allowed_special={"word", "<s>"}) for text in found] == some
+    assert tokenizer.encode_batch(found, threads=2) == wanted
+    assert tokenizer.encode_batch_to_numpy(found)[0].tolist() == list(chain(*wanted))
+    assert tokenizer.count_tokens_batch(found).tolist() == list(map(len, wanted))
+    assert [tokenizer.as_huggingface().encode(text).ids for text in found] == wanted
+    for text, ids in zip(found, wanted, strict=True):
+        for size in (1, 3, 1000):
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            assert list(tokenizer.encode_iterable(pieces)) == ids
+    path = tmp_path / "text"
+    whole = "".join(found) * 3
+    path.write_text(whole, newline="")
+    assert tokenizer.encode_file(path, threads=2).tolist() == reference.encode(whole, oracle)
+    assert tokenizer.encode_file(path, specials="ordinary").tolist() == tokenizer.encode_ordinary(whole)
+    records = tmp_path / "records.jsonl"
+    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tokenize_files(tokenizer, [records], tmp_path / "shards", specials="recognise")
+    shards = sorted((tmp_path / "shards").glob("shard-*[0-9].npy"))
+    assert np.concatenate([np.load(shard) for shard in shards]).tolist() == list(chain(*wanted))
+    for text in found:
+        try:
+            reference.encode(text, oracle, disallowed_special={"word"})
+        except ValueError as error:
+            with pytest.raises(SpecialTokenError, match="word"):
+                tokenizer.encode(text, disallowed_special={"word"})
+            assert "'word'" in str(error)
+        else:
+            tokenizer.encode(text, disallowed_special={"word"})
+
+
+def test_a_long_text_is_looked_at_as_a_whole(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_model(model_of(RULES[2]))
+    text = ("the cat ate a word. swords " * 9000 + " " * 5000 + "words") * 8
+    path = tmp_path / "long"
+    path.write_text(text)
+    ids = tokenizer.encode(text)
+    assert tokenizer.encode_file(path).tolist() == ids and ids.count(261) == 72_000
+    pieces = [text[at : at + 65_537] for at in range(0, len(text), 65_537)]
+    assert list(tokenizer.encode_iterable(pieces)) == ids
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_rules_are_a_part_of_the_tokenizer(rules: tuple[tuple[str, str], ...], tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_model(model_of(rules))
+    plain = Tokenizer.from_model(model_of(()))
+    assert tokenizer != plain and plain.special_rules == {} and "special_rules" not in repr(plain)
+    assert {(literal, rule) for literal, each in tokenizer.special_rules.items() for rule in each} == set(rules)
+    assert repr(tokenizer.special_rules) in repr(tokenizer)
+    assert tokenizer.is_lossless == (not {"lstrip", "rstrip"} & {rule for _, rule in rules})
+    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+    tokenizer.save(tmp_path / "model.json")
+    assert Tokenizer.load(tmp_path / "model.json") == tokenizer
+    assert read_by_specification(native.write(tokenizer.model), "model") == tokenizer.model
+    for format in ("tiktoken", "gpt2"):
+        with pytest.raises(FormatError, match="has the rule"):
+            tokenizer.save(tmp_path / "other", format=format)
+    with pytest.raises(FormatError, match="has the rule"):
+        tokenizer.to_tiktoken()
+    assert tokenizer.add_special_tokens(["<new>"]).special_rules == tokenizer.special_rules
+
+
+def test_unknown_rules_are_refused_also_in_a_file() -> None:
+    for rules, error in (((("<m>", "strip"),), ValueError), ((("<x>", "lstrip"),), ValueError), (("ab",), TypeError)):
+        with pytest.raises(error, match="rule"):
+            model_of(rules)  # type: ignore[arg-type]
+    file = json.loads(native.write(model_of(RULES[0])))
+    wrong: Any
+    for wrong in (["<m>"], ["<m>", "strip"], ["<x>", "lstrip"], ["<m>", 1], {}):
+        for read in (native.read, read_by_specification):
+            with pytest.raises(FormatError):
+                read(json.dumps({**file, "special_rules": wrong}).encode(), "model")
+
+
+def test_offsets_where_white_space_is_taken_along_are_refused() -> None:
+    tokenizer = Tokenizer.from_model(model_of(RULES[0]))
+    assert tokenizer.encode_with_offsets("a<m>b")[1].tolist() == [[0, 1], [1, 4], [4, 5]]
+    with pytest.raises(ValueError, match="take white space of 'a <m>b' along"):
+        tokenizer.encode_with_offsets("a <m>b")
+
+
+def huggingface_of(entries: list[dict[str, Any]]) -> tokenizers.Tokenizer:
+    model = trained(MERGES, special_tokens={}, decode_errors="replace")
+    file = json.loads(Tokenizer.from_model(model).to_huggingface().to_str())
+    return tokenizers.Tokenizer.from_str(json.dumps({**file, "added_tokens": entries}))
+
+
+def entry(content: str, token_id: int, special: bool = True, **flags: bool) -> dict[str, Any]:
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": not special}
+    return {"id": token_id, "content": content, "special": special, **plain, **flags}
+
+
+def test_encode_special_tokens_of_an_object_is_honoured_and_given_back(tmp_path: Path) -> None:
+    theirs = huggingface_of([entry("<s>", 260), entry("word", 261, special=False), entry("s>wo", 262)])
+    theirs.encode_special_tokens = True
+    ours = Tokenizer.from_huggingface(theirs)
+    again = ours.to_huggingface()
+    assert again.encode_special_tokens
+    for text in (*texts(4), "<s>word", "s>word", "<s> words"):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == ids and again.encode(text).ids == ids, text
+    assert ours.encode("<s>", allowed_special={"<s>"}) == [260] and ours.decode([260]) == "<s>"
+    assert Tokenizer.from_huggingface(again) == ours
+    with pytest.raises(FormatError, match="stays text: save as 'pairloom'"):
+        ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    transformers = pytest.importorskip("transformers", reason="wraps the tokenizer with transformers")
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=huggingface_of([entry("<s>", 260)]))
+    wrapped.split_special_tokens = True
+    assert Tokenizer.from_huggingface(wrapped).encode("<s>") == wrapped.encode("<s>", add_special_tokens=False)
+
+
+def test_a_token_that_begins_in_what_another_took_along_is_found() -> None:
+    entries = [entry("<m>", 260, rstrip=True), entry(" <s>", 261), entry("  ", 262), entry(" ", 263)]
+    theirs = huggingface_of(entries)
+    ours = Tokenizer.from_huggingface(theirs)
+    for text in ("<m> <s>", "<m>   <s> a", "<m>     a", "<m>  <m>   <s>", "<m>\n ab<m> ab  ab"):
+        assert ours.encode(text) == theirs.encode(text).ids, text
+    with pytest.raises(FormatError, match="' ab' begins with white space, and another takes that along"):
+        Tokenizer.from_huggingface(huggingface_of([*entries, entry(" ab", 264, lstrip=True)]))
+
+
+def test_the_mask_of_roberta_takes_the_space_before_it_along(tmp_path: Path) -> None:
+    theirs = huggingface_of([entry("<s>", 260), entry("<mask>", 261, lstrip=True)])
+    ours = Tokenizer.from_huggingface(theirs)
+    assert ours.special_rules == {"<mask>": ("lstrip",)} and not ours.is_lossless
+    ours.save_pretrained(tmp_path)
+    transformers = pytest.importorskip("transformers", reason="loads the folder with transformers")
+    loaded = transformers.PreTrainedTokenizerFast.from_pretrained(str(tmp_path))
+    for text in ("a <mask> b", " <mask>", "<s><mask><mask> \n<mask>"):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == ids == loaded.encode(text, add_special_tokens=False)
+    assert Tokenizer.load(tmp_path).encode("a <mask>") == [97, 261]
