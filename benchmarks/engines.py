@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def _spark(task: str, folder: str, model: Tokenizer, out: str) -> None:
     session.stop()
 
 
-def _datatrove(task: str, folder: str, model: Tokenizer, out: str) -> None:
+def _datatrove(task: str, folder: str, model: Tokenizer, out: str, counts_documents: bool = False) -> None:
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.readers import ParquetReader
 
@@ -101,12 +102,14 @@ def _datatrove(task: str, folder: str, model: Tokenizer, out: str) -> None:
 
     file = f"{out}.json"
     model.save(file)
-    step = (
-        engine.PretokenCounter(out) if task == "count" else engine.PairloomTokenizer(out, file, shuffle_documents=False)
-    )
-    LocalPipelineExecutor(
-        pipeline=[ParquetReader(folder), step], tasks=_N_FILES, workers=2, logging_dir=out + "-log"
-    ).run()
+    steps: list[Any]
+    if task == "tokenize":
+        steps = [ParquetReader(folder), engine.PairloomTokenizer(out, file, shuffle_documents=False)]
+    elif counts_documents:
+        steps = [ParquetReader(folder), engine.PretokenCounter(out)]
+    else:
+        steps = [engine.PretokenCounter(out, input_folder=folder)]
+    LocalPipelineExecutor(pipeline=steps, tasks=_N_FILES, workers=2, logging_dir=out + "-log").run()
 
 
 ENGINES: dict[str, Callable[[str, str, Tokenizer, str], None]] = {
@@ -114,6 +117,7 @@ ENGINES: dict[str, Callable[[str, str, Tokenizer, str], None]] = {
     "2 threads": _threads,
     "dask": _dask,
     "datatrove": _datatrove,
+    "datatrove documents": partial(_datatrove, counts_documents=True),
     "ray": _ray,
     "spark": _spark,
 }
@@ -194,7 +198,7 @@ def main() -> None:
         model = folder / "model.json"
         text = Path(given.texts[0]).read_bytes()[:5_000_000].decode("utf-8", "ignore")
         Tokenizer.train(text, 32_000).save(model)
-        print(f"{'engine':10} {'task':9} {'start s':>8} {'s per further GB':>17}")
+        print(f"{'engine':19} {'task':9} {'start s':>8} {'s per further GB':>17}")
         for engine in given.only:
             for task in ("count", "tokenize"):
                 seconds = {
@@ -205,7 +209,7 @@ def main() -> None:
                 }
                 slope = (seconds["large"] - seconds["small"]) / (2 * given.megabytes) * 1000
                 start = seconds["small"] - slope * given.megabytes / 1000
-                print(f"{engine:10} {task:9} {start:8.1f} {slope:17.1f}", flush=True)
+                print(f"{engine:19} {task:9} {start:8.1f} {slope:17.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ MERGES = Tokenizer.train_from_counts(COUNTS, 280).merges
 
 def write_parts(folder: Path, n_parts: int) -> list[str]:
     """The texts as JSON lines in `n_parts` files."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for part in range(n_parts):
         start, stop = part * len(TEXTS) // n_parts, (part + 1) * len(TEXTS) // n_parts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import PretokenCounts
+from pairloom import CorpusError, PretokenCounts
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 engine = pytest.importorskip("pairloom.engines.datatrove", exc_type=ImportError, reason="datatrove is not installed")
@@ -38,6 +38,28 @@ def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, tasks: int) 
     assert same_counts(counts)
     # Readers of datatrove leave empty documents out.
     assert counts.n_bytes == COUNTS.n_bytes
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 9])
+def test_counts_of_files_are_those_of_one_process(tmp_path: Path, tasks: int) -> None:
+    write_parts(tmp_path / "parts" / "deeper", 7)
+    (tmp_path / "parts" / "deeper" / "0.jsonl").rename(tmp_path / "parts" / "0.jsonl")
+    counter = engine.PretokenCounter(str(tmp_path / "counts"), "cl100k", input_folder=str(tmp_path / "parts"))
+    _run(tmp_path, [counter], tasks)
+    assert len(list((tmp_path / "counts").glob("*.parquet"))) == tasks
+    _run(tmp_path / "merge", [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
+    counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
+    assert same_counts(counts) and counts.n_documents == COUNTS.n_documents
+    # Options of reading; a bad record is the error of its line.
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.jsonl").write_text('{"body": "ab"}\n{"body": 3}\n')
+    bad = str(tmp_path / "bad")
+    with pytest.raises(CorpusError, match=r"a\.jsonl: line 2"):
+        list(engine.PretokenCounter(bad, input_folder=bad, reading={"text_field": "body"}).run())
+    with pytest.raises(ValueError, match="reading is for files"):
+        engine.PretokenCounter(bad, reading={"text_field": "body"})
+    with pytest.raises(ValueError, match="the counter is the first step"):
+        list(engine.PretokenCounter(bad, input_folder=bad).run(["a document"]))
 
 
 @pytest.mark.parametrize(

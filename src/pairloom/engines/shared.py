@@ -7,7 +7,7 @@ from typing import Any
 from pairloom._internal.arguments import check_choice
 from pairloom.errors import CorpusError
 
-__all__ = ["column_of", "specials_options"]
+__all__ = ["column_of", "job_options", "specials_options"]
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "recognise": {},
@@ -28,3 +28,14 @@ def column_of(table: Any, text_field: str) -> Any:
     if text_field not in names:
         raise CorpusError(f"no column {text_field!r}; the columns are {names}; name one with text_field")
     return table.column(text_field)
+
+
+def job_options(texts: dict[str, str]) -> dict[str, Any]:
+    """Options of `ShardJob` out of the strings that an engine hands on."""
+    options: dict[str, Any] = dict(texts)
+    if "shard_tokens" in options:
+        options["shard_tokens"] = int(options["shard_tokens"])
+    for name in ("eot", "bos"):
+        if options.get(name) in ("true", "false"):
+            options[name] = options[name] == "true"
+    return options

@@ -14,7 +14,7 @@ from pairloom._internal.arguments import check_str
 from pairloom._internal.optional_deps import import_optional
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.engines.shared import column_of, specials_options
+from pairloom.engines.shared import column_of, job_options, specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.tokenizer import Tokenizer, check_tokenizer
@@ -119,12 +119,7 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
             raise ValueError(
                 f"no column {options['text_field']!r}; the columns are {schema.names}; name it by text_field"
             )
-        if "shard_tokens" in options:
-            options["shard_tokens"] = int(options["shard_tokens"])
-        for name in ("eot", "bos"):
-            if options.get(name) in ("true", "false"):
-                options[name] = options[name] == "true"
-        return _ShardWriter(ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **options))
+        return _ShardWriter(ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **job_options(options)))
 
 
 class _Written(_Message):  # type: ignore[misc]

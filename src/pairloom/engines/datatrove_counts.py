@@ -1,0 +1,112 @@
+"""datatrove: the steps that count pretokens and add counts; `pairloom.engines.datatrove` exports them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus import Corpus
+from pairloom.counts.builder import CountBuilder
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.model import Pattern
+
+__all__ = ["CountsMerger", "PretokenCounter"]
+
+_PURPOSE = "pairloom.engines.datatrove"
+_Step: Any = import_optional("datatrove.pipeline.base", _PURPOSE).PipelineStep
+_io = import_optional("datatrove.io", _PURPOSE)
+_batching = import_optional("datatrove.utils.batching", _PURPOSE)
+
+
+class PretokenCounter(_Step):  # type: ignore[misc]
+    """Counts the pretokens of the documents that pass through, into `{rank:05d}.parquet` of `output_folder`.
+
+    input_folder: count its files instead, each rank its share, as the first step; the cheaper road, on which no object
+    is made of a document. reading: options of `Corpus` for these (text_field, skip_bad, ...).
+    options: special_tokens, corpus_specials, max_memory. One thread a rank unless `threads` says.
+    """
+
+    name = "🔢 Pretoken counter"
+    type = "🔢 - TOKENIZER"
+
+    def __init__(
+        self,
+        output_folder: Any,
+        pattern: Pattern = "gpt2",
+        *,
+        input_folder: Any = None,
+        reading: dict[str, Any] | None = None,
+        batch_size: int = 1000,
+        threads: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if reading is not None and input_folder is None:
+            raise ValueError("reading is for files; pass input_folder, or leave reading out")
+        self.output_folder = _io.get_datafolder(output_folder)
+        self.input_folder = None if input_folder is None else _io.get_datafolder(input_folder)
+        self._reading = reading or {}
+        self._pattern, self._batch_size, self._options = pattern, batch_size, {"threads": threads, **options}
+        CountBuilder(pattern, **self._options)
+
+    def run(self, data: Iterable[Any] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
+        """Yields the documents; the counts are written after the last one."""
+        builder = CountBuilder(self._pattern, **self._options)
+        if self.input_folder is not None:
+            if data:
+                raise ValueError("with input_folder the counter is the first step; leave the reader out")
+            names = self.input_folder.get_shard(rank, world_size, recursive=True)
+            if names:
+                corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
+                with self.track_time(unit="task"):
+                    builder.add_counts(PretokenCounts.from_corpus(corpus, self._pattern, **self._options))
+        for batch in _batching.batched(data or (), self._batch_size):
+            with self.track_time(unit="batch"):
+                builder.add_texts([document.text for document in batch])
+            yield from batch
+        counts = builder.finish()
+        self.stat_update("pretokens", value=len(counts), unit="task")
+        _save(counts, self.output_folder, f"{rank:05d}.parquet")
+
+
+class CountsMerger(_Step):  # type: ignore[misc]
+    """Adds the counts of all ranks in `input_folder` into one file; run it as one task, after the counters."""
+
+    name = "🔢 Counts merger"
+    type = "🔢 - TOKENIZER"
+
+    def __init__(
+        self,
+        input_folder: Any,
+        output_folder: Any,
+        save_filename: str = "counts.parquet",
+        *,
+        max_memory: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_folder, self.output_folder = _io.get_datafolder(input_folder), _io.get_datafolder(output_folder)
+        self._filename, self._max_memory = save_filename, max_memory
+
+    def run(self, data: Iterable[Any] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
+        """Yields the documents, if there are any."""
+        if world_size != 1:
+            raise ValueError(f"CountsMerger runs as one task, not {world_size}; pass tasks=1 to its executor")
+        if data:
+            yield from data
+        with self.track_time(unit="task"), tempfile.TemporaryDirectory() as local:
+            names = sorted(name for name in self.input_folder.list_files() if name.endswith(".parquet"))
+            paths = [Path(local) / f"{number}.parquet" for number in range(len(names))]
+            for name, path in zip(names, paths, strict=True):
+                self.input_folder.get_file(name, str(path))
+            counts = PretokenCounts.from_parquet(paths or local, max_memory=self._max_memory)
+            _save(counts, self.output_folder, self._filename)
+
+
+def _save(counts: PretokenCounts, folder: Any, name: str) -> None:
+    with tempfile.TemporaryDirectory() as local:
+        counts.save(Path(local) / Path(name).name)
+        with folder.open(name, "wb") as file:
+            file.write((Path(local) / Path(name).name).read_bytes())
