@@ -1,0 +1,182 @@
+"""Random tokenizer.json files and random sets of added tokens: the ids of HuggingFace's library, or refused.
+
+Each file is loaded, encodes texts, is saved as a tokenizer.json and loaded by the library again, which must give the
+same ids, also those that the post-processor puts around.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+from pairloom import FormatError, Tokenizer
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+from tests.soak.harness import Table
+
+SUMMARY = (
+    "random models and random added tokens against HuggingFace's library, before and after saving;"
+    " a failure is another id or another error than FormatError"
+)
+QUICK = 200
+FULL = 6_000
+
+_N_TEXTS = 25
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+_REGEXES = (
+    r"\s+",
+    "[ab]",
+    r"\p{N}{1,3}",
+    "a*",
+    r"(?=b)",
+    r"(?i:A)b?|1$",
+    r"\w+|\h",
+    r"[\w']+",
+    r"\ba",
+    r"(?=(\d{3})+$)",
+    " ",
+)
+_BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "Removed")
+_CHARACTERS = (*"aabbAc  12.,_\n-'é²", "  ", "東京", "e\u0301", "\u00a0", "ab", "<s>", "1234567")
+
+
+def run(count: int, seed: int) -> Table:
+    """Half of the cases are random models, the others random added tokens of a plain model."""
+    columns = ("file", "files", "same ids", "refused, loses text there", "refused, loses none of these texts", "wrong")
+    table = Table(columns)
+    kinds = ("random model", "random added tokens")
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
+    for number in range(count):
+        rng = random.Random(f"{seed} {number}")
+        kind = kinds[number % 2]
+        file = _model(rng, is_plain=number % 2 == 1)
+        _add_tokens(rng, file, most=2 if number % 2 == 0 else 6)
+        encodes_special = number % 2 == 1 and rng.random() < 0.2
+        try:
+            outcome = _outcome(file, _texts(rng, file), encodes_special)
+        except Exception as error:
+            outcome = "wrong"
+            table.failures.append(f"{kind} {number}: {type(error).__name__}: {error}"[:1500])
+        found[kind][outcome] += 1
+    for kind in kinds:
+        c = found[kind]
+        table.add(kind, c.total(), c["same"], c["lossy"], c["lossless"], c["wrong"])
+    return table
+
+
+def _outcome(file: dict[str, Any], texts: list[str], encodes_special: bool) -> str:
+    import tokenizers
+
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    theirs.encode_special_tokens = encodes_special
+    try:
+        ours = Tokenizer.from_huggingface(theirs)
+    except FormatError:
+        kept = (theirs.decode(_ids(theirs, text), skip_special_tokens=False) == text for text in texts)
+        return "lossless" if all(kept) else "lossy"
+    again = ours.to_huggingface()
+    for text, other in zip(texts, texts[1:] + texts[:1], strict=True):
+        ids = _ids(theirs, text)
+        assert ours.encode(text) == ids, (text, ids, ours.encode(text), file)
+        assert _ids(again, text) == ids, (text, ids, "saved again", file)
+        around = theirs.encode(text).ids, theirs.encode(text, other).ids
+        assert (again.encode(text).ids, again.encode(text, other).ids) == around, (text, other, file)
+        assert ours.encode(text, other, add_special_tokens=True) == around[1], (text, other, file)
+    assert Tokenizer.from_huggingface(again) == ours, file
+    return "same"
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids
+
+
+def _model(rng: random.Random, *, is_plain: bool) -> dict[str, Any]:
+    """A tokenizer.json without added tokens."""
+    order = rng.sample(range(256), 256) if rng.random() < 0.3 else range(256)
+    tokens = [bytes([byte]) for byte in order]
+    common = [token for token in tokens if token in (*map(str.encode, "ab 12.\n_"), b"\xc3", b"\xa9", b"\xc2", b"\xb2")]
+    merges = []
+    for _ in range(rng.randrange(40)):
+        left, right = rng.choice(common), rng.choice(common)
+        if left + right not in tokens:
+            merges.append(f"{to_alphabet(left)} {to_alphabet(right)}")
+            tokens.append(left + right)
+            common.append(left + right)
+        elif rng.random() < 0.5 and (pair := f"{to_alphabet(left)} {to_alphabet(right)}") not in merges:
+            merges.append(pair)
+    ignore_merges = rng.random() < 0.2
+    if ignore_merges:
+        tokens += [token for token in {b"abba", b" a1", b"__"} if token not in tokens]
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": None if is_plain or rng.random() < 0.7 else {"type": rng.choice(["NFC", "NFD", "NFKC", "NFKD"])},
+        "pre_tokenizer": _BYTE_LEVEL if is_plain else _pre_tokenizer(rng),
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": ignore_merges,
+            "vocab": {to_alphabet(token): token_id for token_id, token in enumerate(tokens)},
+            "merges": merges,
+        },
+    }
+
+
+def _pre_tokenizer(rng: random.Random) -> dict[str, Any]:
+    if rng.random() < 0.2:
+        return {**_BYTE_LEVEL, "use_regex": rng.random() < 0.5, "add_prefix_space": rng.random() < 0.5}
+    steps = [_step(rng) for _ in range(rng.randrange(1, 4))]
+    at = len(steps) if rng.random() < 0.7 else rng.randrange(len(steps))
+    steps.insert(at, {**_BYTE_LEVEL, "use_regex": rng.random() < 0.5})
+    return {"type": "Sequence", "pretokenizers": steps}
+
+
+def _step(rng: random.Random) -> dict[str, Any]:
+    kind = rng.randrange(10)
+    behavior = rng.choice(_BEHAVIORS[:4]) if rng.random() < 0.95 else "Removed"
+    if kind == 0:
+        return {"type": "Punctuation", "behavior": behavior}
+    if kind == 1:
+        return {"type": "Digits", "individual_digits": rng.random() < 0.5}
+    if kind == 2:
+        return {"type": "FixedLength", "length": rng.randrange(1, 5)}
+    regex = rng.choice(_REGEXES)
+    pattern = {"String": regex} if rng.random() < 0.1 else {"Regex": regex}
+    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": rng.random() < 0.3}
+
+
+def _add_tokens(rng: random.Random, file: dict[str, Any], most: int) -> None:
+    vocab = file["model"]["vocab"]
+    literals: list[str] = []
+    for _ in range(rng.randrange(most + 1)):
+        literal = "".join(rng.choices("ab<s> _.é", k=rng.randrange(1, 6)))
+        if literal not in vocab and literal not in literals:
+            literals.append(literal)
+    for number, literal in enumerate(literals):
+        flags = {flag: rng.random() < 0.25 for flag in ("single_word", "lstrip", "rstrip")}
+        entry = {"id": len(vocab) + number, "content": literal, "special": rng.random() < 0.5, **flags}
+        file["added_tokens"].append({**entry, "normalized": rng.random() < 0.4})
+    if literals and rng.random() < 0.5:
+        first, last = (file["added_tokens"][index] for index in (0, -1))
+        begin, end = (first["content"], first["id"]), (last["content"], last["id"])
+        kind = rng.choice(["BertProcessing", "RobertaProcessing"])
+        node: dict[str, Any] = {"type": kind, "cls": begin, "sep": end}
+        if kind == "RobertaProcessing":
+            node.update(trim_offsets=True, add_prefix_space=False)
+        file["post_processor"] = node
+
+
+def _texts(rng: random.Random, file: dict[str, Any]) -> list[str]:
+    characters = [*_CHARACTERS, *3 * [entry["content"] for entry in file["added_tokens"]]]
+    return ["", *("".join(rng.choices(characters, k=rng.randrange(1, 25))) for _ in range(_N_TEXTS))]
