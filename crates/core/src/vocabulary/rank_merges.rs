@@ -134,7 +134,12 @@ impl Known {
         }
         while n > 2 {
             // The least rank, leftmost first; `NO_TOKEN` is the greatest number.
-            let (at, &least) = merged[..n - 1].iter().enumerate().min_by_key(|&(_, &rank)| rank)?;
+            let (mut at, mut least) = (0, NO_TOKEN);
+            for (index, &rank) in merged[..n - 1].iter().enumerate() {
+                if rank < least {
+                    (at, least) = (index, rank);
+                }
+            }
             if least == NO_TOKEN {
                 return None;
             }
