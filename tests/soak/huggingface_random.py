@@ -73,8 +73,7 @@ def _outcome(file: dict[str, Any], texts: list[str], encodes_special: bool) -> s
     try:
         ours = Tokenizer.from_huggingface(theirs)
     except FormatError:
-        kept = (theirs.decode(_ids(theirs, text), skip_special_tokens=False) == text for text in texts)
-        return "lossless" if all(kept) else "lossy"
+        return "lossless" if all(_is_kept(theirs, text) for text in texts) else "lossy"
     again = ours.to_huggingface()
     for text, other in zip(texts, texts[1:] + texts[:1], strict=True):
         ids = _ids(theirs, text)
@@ -85,6 +84,16 @@ def _outcome(file: dict[str, Any], texts: list[str], encodes_special: bool) -> s
         assert ours.encode(text, other, add_special_tokens=True) == around[1], (text, other, file)
     assert Tokenizer.from_huggingface(again) == ours, file
     return "same"
+
+
+def _is_kept(theirs: Any, text: str) -> bool:
+    try:
+        return bool(theirs.decode(_ids(theirs, text), skip_special_tokens=False) == text)
+    except BaseException as error:
+        # The library panics where a token with lstrip begins inside of what another took along.
+        if type(error).__name__ != "PanicException":
+            raise
+        return False
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:
