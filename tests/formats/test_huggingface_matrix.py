@@ -29,7 +29,17 @@ PATTERNS: list[dict[str, str]] = [
     ),
     *(
         {"Regex": text}
-        for text in (r"(?=(\d{3})+(?!\d))", r"(?<=[a-z])(?=[A-Z])", r"\s*b??", r"b*?(?=a)|c", r"\b", r"[^a]*a?")
+        for text in (
+            r"(?=(\d{3})+(?!\d))",
+            r"(?<=[a-z])(?=[A-Z])",
+            r"\s*b??",
+            r"b*?(?=a)|c",
+            r"\b",
+            r"[^a]*a?",
+            r"^.",
+            r"\R",
+            "^",
+        )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
 ]
@@ -165,6 +175,12 @@ def test_classes_hold_the_characters_that_they_hold_there(step: dict[str, Any], 
 @pytest.mark.parametrize(
     "text",
     [
+        *(
+            f"[{not_}[:{name}:]]"
+            for name in ("alpha", "digit", "space", "upper", "lower", "alnum", "xdigit")
+            for not_ in ("", "^")
+        ),
+        *(r"[[:^alpha:]]", r"[_[:digit:]]", r"\R", r"\N", r"\O", r"\e", "(?<name>a.)"),
         *(
             r"\w",
             r"\W",

@@ -18,7 +18,7 @@ __all__ = ["can_match_nothing", "from_oniguruma", "never_consumes", "to_onigurum
 
 Direction = Literal["to", "from"]
 
-_GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|[ims]+:|[ims]+\))|(?!\?))")
+_GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|[ims]+\))|(?!\?))")
 _PROPERTY: Final = re.compile(r"\\[pP]\{\^?[A-Za-z_ ]+\}")
 _CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 _INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
@@ -26,6 +26,18 @@ _INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
 _SAME: Final = frozenset("dDsSAzntrfva")
 # Those that are rewritten.
 _OTHER: Final = frozenset("wWbBhH")
+# Those that only Oniguruma has, or that are written out from it.
+_THEIRS: Final = {r"\R": "(?>\\r\\n|[\\n-\\r\x85\u2028\u2029])", r"\O": r"[\s\S]", r"\N": r"[^\n]", r"\e": r"\x1B"}
+_POSIX: Final = re.compile(r"\[:(\^?)(alnum|alpha|digit|lower|space|upper|xdigit):\]")
+_POSIX_CLASSES: Final = {
+    "alnum": r"\p{Alphabetic}\p{Nd}",
+    "alpha": r"\p{Alphabetic}",
+    "digit": r"\p{Nd}",
+    "lower": r"\p{Lowercase}",
+    "space": r"\s",
+    "upper": r"\p{Uppercase}",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -138,9 +150,11 @@ def _respelt(pattern: str, direction: Direction) -> str:
                 open_groups.append(len(parts))
             # Whether "." is a newline too is "m" there and "s" here.
             theirs, ours = ("s", "m") if direction == "to" else ("m", "s")
-            if ours in found[0]:
+            if ours in found[0].partition("<")[0]:
                 raise _refusal(pattern, found[0])
-            parts.append(found[0].replace(theirs, ours))
+            # Nothing refers to a group here, so that its name says nothing.
+            named = found[0].startswith("(?<") and found[0].endswith(">")
+            parts.append("(" if named else found[0].replace(theirs, ours))
             at = found.end()
         elif character == ")":
             atom = open_groups.pop() if open_groups else 0
@@ -155,7 +169,7 @@ def _respelt(pattern: str, direction: Direction) -> str:
             if found_atom.startswith("["):
                 parts.append(_respelt_class(found_atom, direction))
             else:
-                if direction == "to" and found_atom in (r"\h", r"\H"):
+                if direction == "to" and (found_atom in (r"\h", r"\H") or found_atom in _THEIRS):
                     raise _refusal(pattern, found_atom)
                 parts.append(_ATOMS[direction].get(found_atom, found_atom))
             at = end
@@ -181,11 +195,18 @@ def _atoms(direction: Direction) -> dict[str, str]:
     }
 
 
-# What `^` after a trailing newline matches is not the same in any spelling: from a tokenizer.json it is refused. `\h`
-# is white space to one engine and a digit of base 16 to the other.
+# `^` is there the start of each line, but of none behind the last newline. `\h` is white space to one engine and a
+# digit of base 16 to the other.
 _ATOMS: Final[dict[Direction, dict[str, str]]] = {
     "to": {"$": r"\z", "^": r"\A", **_atoms("to")},
-    "from": {"$": r"(?=\n|\z)", r"\h": f"[{_HEX}]", r"\H": f"[^{_HEX}]", **_atoms("from")},
+    "from": {
+        "$": r"(?=\n|\z)",
+        "^": r"(?:\A|(?<=\n)(?!\z))",
+        **_THEIRS,
+        r"\h": f"[{_HEX}]",
+        r"\H": f"[^{_HEX}]",
+        **_atoms("from"),
+    },
 }
 
 
@@ -200,7 +221,18 @@ def _respelt_class(text: str, direction: Direction) -> str:
     at = 0
     while at < len(text):
         end = _escape_end(text, at) if text[at] == "\\" else at + 1
-        if text[at:end] in (r"\b", r"\B") or (direction == "to" and text[at:end] in (r"\h", r"\H")):
+        if (posix := _POSIX.match(text, at)) is not None:
+            if direction == "to":
+                raise _refusal(text, posix[0])
+            members = _POSIX_CLASSES[posix[2]]
+            parts.append(f"[^{members}]" if posix[1] else members)
+            at = posix.end()
+            continue
+        if (
+            text[at:end] in (r"\b", r"\B")
+            or text[at:end] in _THEIRS
+            or (direction == "to" and text[at:end] in (r"\h", r"\H"))
+        ):
             raise _refusal(text, text[at:end])
         parts.append(inside.get(text[at:end], text[at:end]))
         at = end
@@ -222,7 +254,7 @@ def _escape_end(pattern: str, at: int) -> int:
         if found := form.match(pattern, at):
             return found.end()
     letter = pattern[at + 1 : at + 2]
-    if not letter or (letter.isalnum() and letter not in _SAME and letter not in _OTHER):
+    if not letter or (letter.isalnum() and letter not in _SAME and letter not in _OTHER and letter not in "RONe"):
         raise _refusal(pattern, pattern[at : at + 2])
     return at + 2
 
@@ -233,6 +265,9 @@ def _class_end(pattern: str, at: int) -> int:
     while at < len(pattern):
         if pattern[at] == "\\":
             at = _escape_end(pattern, at)
+            continue
+        if (posix := _POSIX.match(pattern, at)) is not None:
+            at = posix.end()
             continue
         for operator in ("[:", "--", "~~"):
             if pattern.startswith(operator, at):
