@@ -171,6 +171,10 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "bytes twice": (sequence(BYTES, SPLIT, BYTES), "a second ByteLevel"),
     "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), "UnicodeScripts leaves parts of the text out"),
     "removed": (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "'Removed'"),
+    "removed by no pattern": (
+        sequence({**SPLIT, "pattern": {"Regex": "("}, "behavior": "Removed", "invert": True}, BYTES),
+        "pre_tokenizer: pattern",
+    ),
     "no behavior": (sequence({**SPLIT, "behavior": "Other"}, BYTES), "no behavior 'Other'"),
     "wordpiece": (lambda f: f["model"].update(type="WordPiece"), "'WordPiece'"),
     "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),

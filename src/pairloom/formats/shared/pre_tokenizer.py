@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from pairloom import _core
-from pairloom.errors import FormatError
+from pairloom.errors import FormatError, PatternError
 from pairloom.formats.shared.byte_alphabet import ALPHABET
 from pairloom.formats.shared.character_classes import DIGIT, LETTERS, PUNCTUATION, WORDS
 from pairloom.formats.shared.json_text import shown, take, take_id
@@ -207,7 +207,11 @@ def _split(step: dict[str, Any], where: str) -> list[str]:
     invert = take(step, "invert", bool, f"{where}: Split")
     if behavior == "Removed":
         # Nothing is lost where what is removed is always empty.
-        if not (_core.is_total(text or "(?!)") if invert else never_consumes(text)):
+        try:
+            removes_nothing = _core.is_total(text or "(?!)") if invert else never_consumes(text)
+        except PatternError as error:
+            raise FormatError(f"{where}: {error}") from None
+        if not removes_nothing:
             raise _removal(where, f"a Split with behavior 'Removed' and invert {invert}")
         behavior = "Isolated"
     if not text:
