@@ -57,7 +57,10 @@ impl Worker {
     ) -> Result<()> {
         let mut at = 0;
         if let Some(specials) = specials {
-            for found in Finder::new(specials, text) {
+            if specials.has_rules() {
+                return self.encode_by_rules(shared, text, specials, output, on_progress);
+            }
+            while let Some(found) = specials.find(text.as_bytes(), at) {
                 self.encode_document(shared, &text[at..found.start], output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
@@ -77,6 +80,29 @@ impl Worker {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.pretoken_encoder.encode(pretokens, output, on_progress)
+    }
+
+    /// The same where some of the special tokens have rules.
+    #[cold]
+    #[inline(never)]
+    fn encode_by_rules<S: Output>(
+        &mut self,
+        shared: &Shared,
+        text: &str,
+        specials: &SpecialTokens,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let mut at = 0;
+        for found in Finder::new(specials, text) {
+            self.encode_document(shared, &text[at..found.start], output, on_progress)?;
+            if output.is_full() {
+                return Ok(());
+            }
+            output.put(specials.tokens()[found.index].1)?;
+            at = found.end;
+        }
+        self.encode_document(shared, &text[at..], output, on_progress)
     }
 
     /// Encodes text without special tokens.
