@@ -2,16 +2,21 @@
 //!
 //! A job is a group of texts of about [`GROUP_BYTES`]. Results are collected in the order of the texts, so they do not
 //! depend on threads.
+//!
+//! Short texts are joined, so that their pretokens are looked up together: one text alone would wait for the loads of
+//! its few pretokens. Where the joined text holds a literal of a special token, or anything fails, its texts are encoded
+//! one by one, which gives each its literals and errors.
 
 use std::ops::Range;
 
-use super::output::{Counter, Ids};
+use super::output::{Counter, Ids, Output};
 use super::{Encoder, SpecialPolicy, Worker, encode_jobs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
+use crate::special::SpecialTokens;
 use crate::text::Text;
 
 /// Bytes of text in a job.
@@ -20,17 +25,69 @@ const GROUP_BYTES: usize = 1 << 17;
 /// Bytes of text after which progress is reported.
 const PROGRESS_BYTES: usize = 1 << 14;
 
+/// Texts of at most this size are joined.
+const SHORT_BYTES: usize = 512;
+
+/// Bytes of short texts that are joined: they stay in the nearest cache with the keys of their pretokens.
+const JOINED_BYTES: usize = 1 << 12;
+
+/// Short texts one after the other, in UTF-8.
+#[derive(Default)]
+struct Joined {
+    text: String,
+    /// Where each text ends.
+    ends: Vec<usize>,
+}
+
+impl Joined {
+    /// Takes the first of `texts`, up to one that is long or fails; how many were taken.
+    fn take(&mut self, texts: &[impl Text], buffer: &mut String) -> usize {
+        self.text.clear();
+        self.ends.clear();
+        for (index, text) in texts.iter().enumerate() {
+            if text.n_bytes() > SHORT_BYTES || self.text.len() >= JOINED_BYTES {
+                break;
+            }
+            if let Some(next) = texts.get(index + 1) {
+                next.prefetch();
+            }
+            let Ok(utf8) = text.utf8(buffer) else { break };
+            if try_push_str(&mut self.text, utf8, "short texts").is_err()
+                || self.ends.try_push(self.text.len(), "short texts").is_err()
+            {
+                break;
+            }
+        }
+        self.ends.len()
+    }
+}
+
+/// What a job encodes at a time.
+enum Piece<'a> {
+    /// The text of this number.
+    One(usize, &'a str),
+    /// Short texts.
+    Short(&'a Joined),
+}
+
 /// The result of a job: the ids of its texts, if they are wanted, and how many each text has.
 struct GroupResult<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
     /// The current text in UTF-8, if it is stored otherwise.
     buffer: String,
+    joined: Joined,
+}
+
+/// Where a job puts ids and counts.
+struct Room<'a, I> {
+    ids: &'a mut Vec<I>,
+    counts: &'a mut Vec<usize>,
 }
 
 impl<I> Default for GroupResult<I> {
     fn default() -> Self {
-        GroupResult { ids: Vec::new(), counts: Vec::new(), buffer: String::new() }
+        GroupResult { ids: Vec::new(), counts: Vec::new(), buffer: String::new(), joined: Joined::default() }
     }
 }
 
@@ -72,13 +129,10 @@ impl Encoder {
     ) -> Result<()> {
         self.check_width::<I>()?;
         let encode =
-            |worker: &mut Worker, number, text: &str, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-                specials.check(number, text)?;
-                let before = ids.len();
-                worker.encode(&self.shared, text, self.recognised(specials), &mut Ids(ids), on_progress)?;
-                Ok(ids.len() - before)
+            |worker: &mut Worker, piece: Piece<'_>, result: &mut Room<'_, I>, on_progress: OnProgress<'_>| {
+                self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
             };
-        self.for_all(texts, threads, monitor, encode, |result: &mut GroupResult<I>| {
+        self.for_all(texts, specials, threads, monitor, encode, |result: &mut GroupResult<I>| {
             take(&result.ids, &result.counts)
         })
     }
@@ -92,31 +146,65 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<Vec<i64>> {
         let mut counts = Vec::with_room(texts.len(), "counts")?;
-        let count =
-            |worker: &mut Worker, number, text: &str, _: &mut Vec<u16>, on_progress: OnProgress<'_>| {
-                specials.check(number, text)?;
-                let mut counter = Counter { n: 0, limit: usize::MAX };
-                worker.encode(&self.shared, text, self.recognised(specials), &mut counter, on_progress)?;
-                Ok(counter.n)
-            };
-        self.for_all(texts, threads, monitor, count, |result| {
+        let count = |worker: &mut Worker,
+                     piece: Piece<'_>,
+                     result: &mut Room<'_, u16>,
+                     on_progress: OnProgress<'_>| {
+            let mut counter = Counter { n: 0, limit: usize::MAX };
+            self.encode_piece(worker, piece, specials, &mut counter, result.counts, on_progress)
+        };
+        self.for_all(texts, specials, threads, monitor, count, |result| {
             counts.extend(result.counts.iter().map(|&n| n as i64));
             Ok(())
         })?;
         Ok(counts)
     }
 
+    /// Appends the ids of the texts of a piece to `output`, and how many each text has to `counts`.
+    fn encode_piece<S: Output>(
+        &self,
+        worker: &mut Worker,
+        piece: Piece<'_>,
+        specials: SpecialPolicy<'_>,
+        output: &mut S,
+        counts: &mut Vec<usize>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let mut before = output.n();
+        match piece {
+            Piece::One(number, text) => {
+                specials.check(number, text)?;
+                worker.encode(&self.shared, text, self.recognised(specials), output, on_progress)?;
+                counts.push(output.n() - before);
+            }
+            Piece::Short(joined) => {
+                let first = counts.len();
+                worker.encode_joined(&self.shared, &joined.text, &joined.ends, output, counts)?;
+                for count in &mut counts[first..] {
+                    (before, *count) = (*count, *count - before);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `encode` for all texts, and `collect` for the groups in order.
     fn for_all<I: Id>(
         &self,
         texts: &[impl Text],
+        specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut Worker, usize, &str, &mut Vec<I>, OnProgress<'_>) -> Result<usize> + Sync,
+        encode: impl Fn(&mut Worker, Piece<'_>, &mut Room<'_, I>, OnProgress<'_>) -> Result<()> + Sync,
         mut collect: impl FnMut(&mut GroupResult<I>) -> Result<()>,
     ) -> Result<()> {
         let groups = groups(texts, GROUP_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
+        let literals =
+            specials.literals(&self.shared.specials).filter(|_| self.pretokenizer().is_memoryless());
+        let holds_literal = |text: &str, literals: [Option<&SpecialTokens>; 2]| {
+            literals.into_iter().flatten().any(|specials| specials.find(text.as_bytes(), 0).is_some())
+        };
         let job = |number: usize, result: &mut GroupResult<I>, on_progress: OnProgress<'_>| {
             let group = groups.get(number).cloned().unwrap_or_default();
             let first = group.start;
@@ -135,14 +223,30 @@ impl Encoder {
                 on_progress(std::mem::take(&mut unreported))
             };
             self.with_worker(|worker| {
-                for (index, text) in texts.iter().enumerate() {
-                    if let Some(next) = texts.get(index + 1) {
-                        next.prefetch();
+                let GroupResult { ids, counts, buffer, joined } = result;
+                while counts.len() < texts.len() {
+                    let (index, n_ids) = (counts.len(), ids.len());
+                    let n_joined = if literals.is_some() { joined.take(&texts[index..], buffer) } else { 0 };
+                    if n_joined > 1 && literals.is_some_and(|literals| !holds_literal(&joined.text, literals))
+                    {
+                        let room = &mut Room { ids, counts };
+                        if encode(worker, Piece::Short(joined), room, &mut |_| Ok(())).is_ok() {
+                            on_progress(joined.text.len())?;
+                            continue;
+                        }
+                        ids.truncate(n_ids);
+                        counts.truncate(index);
                     }
-                    let utf8 = text.utf8(&mut result.buffer).map_err(|error| error.in_text(first + index))?;
-                    let n_ids = encode(worker, first + index, utf8, &mut result.ids, &mut on_progress)
-                        .map_err(|error| error.in_text(first + index))?;
-                    result.counts.push(n_ids);
+                    for (index, text) in texts.iter().enumerate().skip(index).take(n_joined.max(1)) {
+                        if let Some(next) = texts.get(index + 1) {
+                            next.prefetch();
+                        }
+                        let in_text = |error: Error| error.in_text(first + index);
+                        let utf8 = text.utf8(buffer).map_err(in_text)?;
+                        let piece = Piece::One(first + index, utf8);
+                        encode(worker, piece, &mut Room { ids, counts }, &mut on_progress)
+                            .map_err(in_text)?;
+                    }
                 }
                 on_progress(0)
             })

@@ -51,6 +51,31 @@ pub(super) struct Pretokens<'a> {
     pub(super) ends: &'a [usize],
 }
 
+/// Where the documents of a text end among its pretokens, and how many ids were written by then.
+pub(super) struct DocumentEnds<'a> {
+    /// For each document that is not done, how many pretokens of the text end with it or before it; ascending.
+    pub(super) left: &'a [usize],
+    /// For each document that is done, how many ids the output has; with room for all.
+    pub(super) n_ids: &'a mut Vec<usize>,
+}
+
+impl DocumentEnds<'_> {
+    /// How many pretokens end with the current document or before it.
+    #[inline(always)]
+    fn next(&self) -> usize {
+        self.left.first().copied().unwrap_or(usize::MAX)
+    }
+
+    /// Notes the documents that end with the first `n_pretokens`, which have become `n_ids` ids.
+    #[inline(always)]
+    fn pass(&mut self, n_pretokens: usize, n_ids: usize) {
+        while self.next() <= n_pretokens {
+            self.left = &self.left[1..];
+            self.n_ids.push(n_ids);
+        }
+    }
+}
+
 /// A thread's table and the buffers of merging.
 pub(super) struct PretokenEncoder {
     handle: TableHandle,
@@ -83,18 +108,34 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        self.encode_documents(
+            pretokens,
+            DocumentEnds { left: &[], n_ids: &mut Vec::new() },
+            output,
+            on_progress,
+        )
+    }
+
+    /// The same for the pretokens of several documents, one after the other, which are looked up together.
+    pub(super) fn encode_documents<S: Output>(
+        &mut self,
+        pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
         self.refresh(&pretokens.shared.cache);
         match pretokens.shared.cache.hasher.tier() {
-            CpuTier::Portable => self.encode_by::<Portable, S>(pretokens, output, on_progress),
+            CpuTier::Portable => self.encode_by::<Portable, S>(pretokens, documents, output, on_progress),
             // SAFETY: the processor was seen to have the hasher's tier.
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 => unsafe { self.encode_avx2(pretokens, output, on_progress) },
+            CpuTier::Avx2 => unsafe { self.encode_avx2(pretokens, documents, output, on_progress) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx512 => unsafe { self.encode_avx512(pretokens, output, on_progress) },
+            CpuTier::Avx512 => unsafe { self.encode_avx512(pretokens, documents, output, on_progress) },
             // SAFETY: as above.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            CpuTier::Neon => unsafe { self.encode_neon(pretokens, output, on_progress) },
+            CpuTier::Neon => unsafe { self.encode_neon(pretokens, documents, output, on_progress) },
         }
     }
 
@@ -104,10 +145,11 @@ impl PretokenEncoder {
     fn encode_avx2<S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.encode_by::<Avx2, S>(pretokens, output, on_progress)
+        self.encode_by::<Avx2, S>(pretokens, documents, output, on_progress)
     }
 
     /// The same, compiled for the AVX-512 tier.
@@ -116,10 +158,11 @@ impl PretokenEncoder {
     fn encode_avx512<S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.encode_by::<Avx512, S>(pretokens, output, on_progress)
+        self.encode_by::<Avx512, S>(pretokens, documents, output, on_progress)
     }
 
     /// The same, compiled for the NEON tier.
@@ -128,10 +171,11 @@ impl PretokenEncoder {
     fn encode_neon<S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.encode_by::<Neon, S>(pretokens, output, on_progress)
+        self.encode_by::<Neon, S>(pretokens, documents, output, on_progress)
     }
 
     /// The same by the instructions of `L`, which the processor has.
@@ -139,13 +183,14 @@ impl PretokenEncoder {
     fn encode_by<L: Lookup, S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         if pretokens.shared.cache.is_narrow() {
-            self.encode_as::<L, true, S>(pretokens, output, on_progress)
+            self.encode_as::<L, true, S>(pretokens, documents, output, on_progress)
         } else {
-            self.encode_as::<L, false, S>(pretokens, output, on_progress)
+            self.encode_as::<L, false, S>(pretokens, documents, output, on_progress)
         }
     }
 
@@ -154,14 +199,16 @@ impl PretokenEncoder {
     fn encode_as<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
+        mut documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let Pretokens { shared, text, mut start, ends } = pretokens;
         let (padded, hasher) = (PaddedText::new(text), shared.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
+        documents.pass(0, output.n());
         let Some(mut ends) = chunks.next() else { return Ok(()) };
-        let mut current = 0;
+        let (mut current, mut n_passed) = (0, 0);
         let query = Query { hasher, table: self.handle.table.view(), text: &padded };
         // SAFETY: The processor has the instructions; ends ascend and lie within the text.
         unsafe { L::look_up(&mut self.batches[current], &query, start, ends) };
@@ -176,9 +223,14 @@ impl PretokenEncoder {
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
             let mut n_done = 0;
-            loop {
-                n_done += self.put_cached::<L, NARROW, S>(current, n_done..ends.len(), output)?;
-                let Some(&end) = ends.get(n_done) else { break };
+            while n_done < ends.len() {
+                let stop = documents.next().saturating_sub(n_passed).min(ends.len());
+                n_done += self.put_cached::<L, NARROW, S>(current, n_done..stop, output)?;
+                if n_done == stop {
+                    documents.pass(n_passed + n_done, output.n());
+                    continue;
+                }
+                let end = ends[n_done];
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
                 // The ids of this pretoken are not in its entry: they are in the arena, or not known.
                 let pretoken = &text[begin..end];
@@ -188,7 +240,9 @@ impl PretokenEncoder {
                     None => self.encode_new(shared, pretoken, key, output, on_progress)?,
                 }
                 n_done += 1;
+                documents.pass(n_passed + n_done, output.n());
             }
+            n_passed += n_done;
             match next {
                 Some(next) if !output.is_full() => (start, ends) = (end, next),
                 _ => return Ok(()),

@@ -82,6 +82,18 @@ pub enum SpecialPolicy<'a> {
 }
 
 impl SpecialPolicy<'_> {
+    /// Whether a text without literals of these special tokens is free of all that the policy asks about; they are looked
+    /// for as they stand, whatever is beside them. `None`: their rules look at what is beside them.
+    fn literals<'a>(&'a self, all: &'a SpecialTokens) -> Option<[Option<&'a SpecialTokens>; 2]> {
+        let literals = match self {
+            SpecialPolicy::All => [Some(all), None],
+            SpecialPolicy::None => [None, None],
+            SpecialPolicy::Counted(counts) => [Some(counts.specials()), None],
+            SpecialPolicy::Some { allowed, disallowed } => [Some(*allowed), Some(*disallowed)],
+        };
+        (!literals.iter().flatten().any(|specials| specials.has_rules())).then_some(literals)
+    }
+
     /// Fails if `text`, the one of this number in its batch, holds a disallowed literal.
     fn check(&self, number: usize, text: &str) -> Result<()> {
         match self {

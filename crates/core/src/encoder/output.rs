@@ -42,6 +42,9 @@ pub(super) trait Output {
         self.extend([id].into_iter())
     }
 
+    /// How many ids it has.
+    fn n(&self) -> usize;
+
     /// Whether no more ids are wanted.
     fn is_full(&self) -> bool {
         false
@@ -88,6 +91,10 @@ impl<I: Id> Output for Ids<'_, I> {
             let n = cursor.offset_from_unsigned(self.0.as_ptr());
             self.0.set_len(n);
         }
+    }
+
+    fn n(&self) -> usize {
+        self.0.len()
     }
 
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {
@@ -143,6 +150,10 @@ impl Output for Counter {
     #[inline(always)]
     unsafe fn close(&mut self, cursor: usize) {
         self.n = cursor;
+    }
+
+    fn n(&self) -> usize {
+        self.n
     }
 
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()> {

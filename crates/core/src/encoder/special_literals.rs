@@ -48,6 +48,11 @@ impl<'a> LiteralCounts<'a> {
         LiteralCounts { specials, is_error, found: Mutex::default() }
     }
 
+    /// Those whose literals are counted.
+    pub(super) fn specials(&self) -> &'a SpecialTokens {
+        self.specials
+    }
+
     /// Counts the literals in the text of this number.
     pub(super) fn count(&self, number: usize, text: &str) -> Result<()> {
         let mut counts: Vec<LiteralCount> = Vec::new();

@@ -1,11 +1,12 @@
 //! Encodes one text on one thread: special tokens, documents, and how much of a text that goes on is final.
 
 use super::cache::Cache;
-use super::encode_loop::{PretokenEncoder, Pretokens};
+use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
 use super::output::Output;
 use super::shared::Shared;
 use super::special_literals::Specials;
 use crate::error::{Error, Result};
+use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
 use crate::special::{Finder, SpecialTokens};
@@ -17,6 +18,9 @@ const LONG_BYTES: usize = 1 << 20;
 pub(super) struct Worker {
     ends: Vec<usize>,
     pretoken_encoder: PretokenEncoder,
+    /// The ends of the pretokens of short documents, and how many there are up to the end of each document.
+    joined_ends: Vec<usize>,
+    n_pretokens: Vec<usize>,
 }
 
 /// A text that may go on after what is given.
@@ -37,7 +41,8 @@ pub(super) struct OpenText<'a> {
 impl Worker {
     /// A worker of `encoder`.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
-        Ok(Worker { ends: Vec::new(), pretoken_encoder: PretokenEncoder::new(shared.cache.handle()?) })
+        let pretoken_encoder = PretokenEncoder::new(shared.cache.handle()?);
+        Ok(Worker { ends: Vec::new(), pretoken_encoder, joined_ends: Vec::new(), n_pretokens: Vec::new() })
     }
 
     /// Uses the newest table of the cache.
@@ -70,6 +75,37 @@ impl Worker {
             }
         }
         self.encode_document(shared, &text[at..], output, on_progress)
+    }
+
+    /// Encodes short documents, which end in `text` at `ends`, and appends to `n_ids` how many ids `output` has after each.
+    ///
+    /// Their pretokens are looked up together, so that the loads of one do not wait for those of another. The
+    /// pretokenizer is memoryless, and `text` holds no literals of special tokens that become ids.
+    pub(super) fn encode_joined<S: Output>(
+        &mut self,
+        shared: &Shared,
+        text: &str,
+        ends: &[usize],
+        output: &mut S,
+        n_ids: &mut Vec<usize>,
+    ) -> Result<()> {
+        debug_assert!(shared.pretokenizer.is_memoryless());
+        self.joined_ends.clear();
+        self.n_pretokens.clear();
+        self.n_pretokens.grow(ends.len(), "short texts")?;
+        n_ids.grow(ends.len(), "short texts")?;
+        let mut from = 0;
+        for &end in ends {
+            while from < end {
+                shared.pretokenizer.fill(&text[..end], from, &mut self.ends)?;
+                self.joined_ends.try_extend(&self.ends, "pretoken ends")?;
+                from = self.ends.last().copied().unwrap_or(end);
+            }
+            self.n_pretokens.push(self.joined_ends.len());
+        }
+        let pretokens = Pretokens { shared, text: text.as_bytes(), start: 0, ends: &self.joined_ends };
+        let documents = DocumentEnds { left: &self.n_pretokens, n_ids };
+        self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
     }
 
     /// Encodes pretokens that are found already.
