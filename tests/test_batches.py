@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,9 +26,13 @@ TAKES_TEXTS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("call", TAKES_TEXTS)
-@pytest.mark.parametrize("wrong", [None, b"ab", 5, ["ab"]])
+@pytest.mark.parametrize("wrong", [None, b"ab", 5, {"text": "ab"}, ["ab"]])
 def test_a_text_that_is_no_str_is_named_by_its_index(call: str, wrong: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^texts\[2\] must be a str, not {type(wrong).__name__}"):
+    place, kind = "texts[2]", type(wrong).__name__
+    if isinstance(wrong, list) and not call.startswith(("encode", "count")):
+        # A list of str is a batch of texts to train on.
+        wrong, place, kind = [5], "texts[2][0]", "int"
+    with pytest.raises(TypeError, match=rf"^{re.escape(place)} must be a str, not {kind}"):
         TAKES_TEXTS[call](["a", "é", wrong, "b"])
 
 

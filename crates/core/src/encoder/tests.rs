@@ -221,6 +221,36 @@ fn encode_batch_gives_the_same_ids_for_any_number_of_threads() {
     }
 }
 
+#[test]
+fn encode_batch_of_short_texts_on_every_tier_equals_the_definition() {
+    for (setting, mut random) in settings() {
+        // Most are joined, some are too long for that, and some joined texts hold literals that no text alone holds.
+        let texts: Vec<String> = (0..300)
+            .map(|_| {
+                let most = [0, 3, 6, 12, 600][random.below(5)];
+                setting.text(&mut random, most)
+            })
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for (tier, cache_bytes) in CpuTier::available().flat_map(|tier| [(tier, 256), (tier, 1 << 20)]) {
+            let encoder = setting.encoder(EncoderOptions { cache_bytes, tier });
+            let expected: Vec<Vec<u32>> =
+                texts.iter().map(|text| definition(&encoder, text).unwrap()).collect();
+            let (ids, offsets) = encoder.encode_batch::<u32>(&texts, SpecialPolicy::All, 1, &Silent).unwrap();
+            let counts = encoder.count_batch(&texts, SpecialPolicy::All, 1, &Silent).unwrap();
+            for (index, expected) in expected.iter().enumerate() {
+                let own = &ids[offsets[index] as usize..offsets[index + 1] as usize];
+                assert_eq!(
+                    (own, counts[index]),
+                    (&expected[..], expected.len() as i64),
+                    "{:?}",
+                    texts[index]
+                );
+            }
+        }
+    }
+}
+
 /// Checks what a file or a stream gave against its whole text; `recognised` are its ids with special tokens.
 fn check_specials(
     encoder: &Encoder,
