@@ -36,7 +36,8 @@ def test_train_extend_continues_from_the_model(tmp_path: Path) -> None:
 
 
 def test_train_extend_refuses_what_it_cannot_do_before_reading_the_corpus(tmp_path: Path) -> None:
-    model, given = tmp_path / "model", ["--input", tmp_path / "none", "--output", tmp_path / "new"]
+    model = tmp_path / "model"
+    given: list[str | Path | int] = ["--input", tmp_path / "none", "--output", tmp_path / "new"]
     Tokenizer.train(TEXT, 270).save(model)
     done = run("train", "--extend", model, *given, "--vocab-size", 300, "--special", "<s>")
     assert done.status == 2 and "--special" in done.err

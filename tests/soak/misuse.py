@@ -45,7 +45,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 336 * 144
+FULL = 359 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -331,6 +331,15 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "Tokenizer.train_from_counts": made(
             Tokenizer.train_from_counts, counts=counts, vocab_size=260, profile="bpetite", **run
+        ),
+        "Tokenizer.extend": made(
+            tokenizer.extend, corpus=_TEXT, vocab_size=270, pattern=None, profile="bpetite", **run
+        ),
+        "Tokenizer.extend_files": made(
+            tokenizer.extend_files, paths=inputs.text, vocab_size=270, pattern=None, profile="bpetite", **run
+        ),
+        "Tokenizer.extend_from_counts": made(
+            tokenizer.extend_from_counts, counts=counts, vocab_size=270, profile="bpetite", **run
         ),
         "train_bpe": made(
             pairloom.train_bpe,

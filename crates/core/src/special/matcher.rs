@@ -11,7 +11,7 @@ pub struct SpecialMatch {
     pub start: usize,
     /// Offset in bytes just past it.
     pub end: usize,
-    /// Which of [`SpecialTokens::tokens`] it is.
+    /// Which of [`SpecialTokens::tokens`](super::SpecialTokens::tokens) it is.
     pub index: usize,
 }
 

@@ -13,8 +13,8 @@
 //! A token whose bytes alone end in three or more tokens is never made by merging; an encoder that looks up whole
 //! pretokens may still return it.
 //!
-//! The pairs that are found are used to find those of later tokens ([`Known`]): nearly all tokens are short and made of
-//! tokens of lower ranks, and a table of pairs is faster than looking joined bytes up. The general way ([`Encoder`]) takes
+//! The pairs that are found are used to find those of later tokens (`Known`): nearly all tokens are short and made of
+//! tokens of lower ranks, and a table of pairs is faster than looking joined bytes up. The general way (`Encoder`) takes
 //! the others.
 //!
 //! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The independent section is the idea behind
