@@ -18,20 +18,20 @@ def test_train_extend_continues_from_the_model(tmp_path: Path) -> None:
     start = Tokenizer.train(TEXT, 270)
     start.save(first)
     given: list[str | Path | int] = ["--input", corpus, "--vocab-size", 285, "--output", second]
-    done = run("train", "--extend", first, *given, "--pattern", LINES)
+    done = run("train", "--extend", first, "--profile", "bpetite", *given, "--pattern", LINES)
     assert done.status == 0, done.err
     assert json.loads(done.out)["actual_mergeable_vocab_size"] == 285
     assert Tokenizer.load(second) == start.extend(TEXT, 285, LINES)
     # Without a pattern it is the model's own; counts do as well as a corpus.
-    done = run("train", "--extend", first, *given, "--force")
+    done = run("train", "--extend", first, "--profile", "bpetite", *given, "--force")
     assert done.status == 0, done.err
     assert Tokenizer.load(second) == Tokenizer.train(TEXT, 285)
     assert run("count", "--input", corpus, "--output", tmp_path / "counts", "--pattern", LINES).status == 0
     counted: list[str | Path | int] = ["--counts", tmp_path / "counts", *given[2:], "--force"]
-    done = run("train", "--extend", first, *counted)
+    done = run("train", "--extend", first, "--profile", "bpetite", *counted)
     assert done.status == 0, done.err
     assert Tokenizer.load(second) == start.extend(TEXT, 285, LINES)
-    done = run("train", "--extend", first, *counted, "--pattern", "cl100k")
+    done = run("train", "--extend", first, "--profile", "bpetite", *counted, "--pattern", "cl100k")
     assert done.status == 1 and "pattern" in done.err
 
 
@@ -39,7 +39,9 @@ def test_train_extend_refuses_what_it_cannot_do_before_reading_the_corpus(tmp_pa
     model = tmp_path / "model"
     given: list[str | Path | int] = ["--input", tmp_path / "none", "--output", tmp_path / "new"]
     Tokenizer.train(TEXT, 270).save(model)
-    done = run("train", "--extend", model, *given, "--vocab-size", 300, "--special", "<s>")
+    done = run("train", "--extend", model, "--profile", "bpetite", *given, "--vocab-size", 300, "--special", "<s>")
     assert done.status == 2 and "--special" in done.err
-    done = run("train", "--extend", model, *given, "--vocab-size", 260)
+    done = run("train", "--extend", model, "--profile", "bpetite", *given, "--vocab-size", 260)
     assert done.status == 1 and "truncate_vocab" in done.err
+    done = run("train", "--extend", model, *given, "--vocab-size", 300)
+    assert done.status == 2 and "--extend needs --profile" in done.err

@@ -24,6 +24,9 @@ __all__ = [
 
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
+DEFAULT_PROFILE = "bpetite"
+"""The profile of commands that are given none."""
+
 
 def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Adds the options of a corpus, which `corpus_of` reads."""
@@ -98,7 +101,7 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of splitting into pretokens, which `pretoken_fields` reads."""
     from pairloom.training.config import PROFILES
 
-    parser.add_argument("--profile", choices=list(PROFILES), default="bpetite", help="convention (%(default)s)")
+    parser.add_argument("--profile", choices=list(PROFILES), help=f"convention ({DEFAULT_PROFILE})")
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
     parser.add_argument(

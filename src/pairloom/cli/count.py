@@ -10,6 +10,7 @@ from pathlib import Path
 from pairloom import PretokenCounts, TrainingConfig
 from pairloom._internal.atomic import check_free
 from pairloom.cli.corpus_options import (
+    DEFAULT_PROFILE,
     add_corpus_options,
     add_pretoken_options,
     corpus_of,
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Counts, saves, and prints one JSON line."""
-    config = TrainingConfig.from_profile(args.profile, **pretoken_fields(args))
+    config = TrainingConfig.from_profile(args.profile or DEFAULT_PROFILE, **pretoken_fields(args))
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     corpus = corpus_of(args, config.input_errors)

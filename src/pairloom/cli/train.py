@@ -10,6 +10,7 @@ from pathlib import Path
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
 from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import (
+    DEFAULT_PROFILE,
     add_corpus_options,
     add_pretoken_options,
     corpus_of,
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--extend",
         metavar="MODEL",
         help="continue training from the merges of this tokenizer; --pattern may be another (its own if not given),"
-        " --profile says how it was trained",
+        " --profile must say by which convention it was trained",
     )
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
     add_corpus_options(parser, required=False)
@@ -53,6 +54,9 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("give either --input or --counts")
     if args.extend is not None and args.special is not None:
         args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
+    if args.extend is not None and args.profile is None:
+        args.wrong_usage("--extend needs --profile: a file does not say by which convention its merges were learned")
+    profile = args.profile or DEFAULT_PROFILE
     fields = pretoken_fields(args)
     if args.min_frequency is not None:
         fields["min_frequency"] = args.min_frequency
@@ -63,12 +67,12 @@ def run(args: argparse.Namespace) -> None:
     check_target(args.output, args.format, args.force)
     start = None
     if args.extend is None:
-        config = TrainingConfig.from_profile(args.profile, **fields)
+        config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(args.vocab_size)
         check_expressible(lay_out((), config), args.output, args.format)
     else:
         start = Tokenizer.load(args.extend)
-        config = config_for(start.model, None, fields.pop("pattern", None), args.profile, fields)
+        config = config_for(start.model, None, fields.pop("pattern", None), profile, fields)
         n_new_merges(start.model, args.vocab_size, config)
         check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()
@@ -80,11 +84,11 @@ def run(args: argparse.Namespace) -> None:
         counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
     if start is None:
-        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, args.profile, **run, **fields)
+        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, **run, **fields)
     else:
         if args.pattern is not None:
             check_counts(counts, config)
-        tokenizer = start.extend_from_counts(counts, args.vocab_size, args.profile, **run, **fields)
+        tokenizer = start.extend_from_counts(counts, args.vocab_size, profile, **run, **fields)
     tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
     report = {
         "corpus_bytes": counts.n_bytes,
