@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,23 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     assert manifest_of(tmp_path / "none")["complete"]
     with pytest.raises(ResumeError, match="was made with"):
         tokenize_files(TOKENIZER, tmp_path / "empty.txt", tmp_path / "none", resume=True, shard_tokens=3)
+
+
+def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
+    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    before = documents_of(tmp_path / "shards")
+    for folder in (tmp_path / "shards", tmp_path / "other" / ".." / "shards"):
+        with pytest.raises(ValueError, match="the folder of the shards themselves"):
+            pack_shards(tmp_path / "shards", folder, seq_len=8, overwrite=True)
+    assert [list(ids) for ids in documents_of(tmp_path / "shards")] == [list(ids) for ids in before]
+
+
+def test_documents_with_nothing_between_them_are_warned_of(tmp_path: Path) -> None:
+    source = _source(tmp_path, 1)
+    tokenize_files(TOKENIZER, source, tmp_path / "plain")
+    with pytest.warns(UserWarning, match="nothing stands between the documents"):
+        pack_shards(tmp_path / "plain", tmp_path / "packed", seq_len=8)
+    tokenize_files(TOKENIZER, source, tmp_path / "marked", eot="<|endoftext|>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pack_shards(tmp_path / "marked", tmp_path / "rows", seq_len=8)

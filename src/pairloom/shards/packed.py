@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, shown
 from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress
+from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
@@ -81,6 +82,13 @@ def pack_shards(
         n_vocab=source.n_vocab,
     )
     folder = Path(check_path("output", output))
+    if folder.resolve() == opened.folder.resolve():
+        raise ValueError(f"output is {shown(str(folder))}, the folder of the shards themselves; name another")
+    if source.config.get("eot") is None and source.config.get("bos") is None and len(opened) > 1:
+        warn(
+            "nothing stands between the documents of these shards, so rows join the end of one with the beginning of"
+            " the next; tokenize with eot= or bos= to put a special token there"
+        )
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
     with locked_new_folder(folder, parents=True):
