@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -17,7 +18,16 @@ import polars
 import pyarrow as pa
 import pytest
 
-from pairloom import CorpusError, ResumeError, ShardJob, SpecialTokenError, Tokenizer, open_shards, tokenize_files
+from pairloom import (
+    Corpus,
+    CorpusError,
+    ResumeError,
+    ShardJob,
+    SpecialTokenError,
+    Tokenizer,
+    open_shards,
+    tokenize_files,
+)
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.shards.shards import FORMATS
 from tests.shards.reading import documents_of, manifest_of
@@ -171,6 +181,65 @@ def test_a_url_of_fsspec_is_written_to(tmp_path: Path) -> None:
         job.commit([job.task.write(PARTS)])
     assert len(memory.ls("/bucket/dead")) == 3
     memory.rm("/bucket", recursive=True)
+
+
+@pytest.fixture
+def bucket() -> Iterator[Any]:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    yield memory
+    memory.rm("/bucket", recursive=True)
+
+
+def _json_lines(path: Path, texts: list[str]) -> Path:
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def test_tokenize_files_writes_to_a_url_what_it_writes_to_a_folder(bucket: Any, tmp_path: Path) -> None:
+    source = _json_lines(tmp_path / "a.jsonl", TEXTS)
+    options: dict[str, Any] = {"shard_tokens": 300, "eot": True}
+    done = tokenize_files(TOKENIZER, source, tmp_path / "local", **options)
+    events: list[Any] = []
+    there = tokenize_files(TOKENIZER, source, "memory://bucket/out/", progress=events.append, **options)
+    assert events[-1][:3] == ("encode", source.stat().st_size, source.stat().st_size)
+    assert there.files == [f"memory://bucket/out/{path.name}" for path in map(Path, done.files)]
+    totals = ("n_documents", "n_tokens", "n_bytes", "n_skipped")
+    assert [getattr(there, name) for name in totals] == [getattr(done, name) for name in totals]
+    bucket.get("/bucket/out/", str(tmp_path / "copy"), recursive=True)
+    shards = sorted(path.name for path in (tmp_path / "local").glob("shard-*"))
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["manifest.json", *shards]
+    for name in shards:
+        assert (tmp_path / "copy" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+    assert manifest_of(tmp_path / "copy")["inputs"] == manifest_of(tmp_path / "local")["inputs"]
+    with pytest.raises(ValueError, match="resume needs a local folder"):
+        tokenize_files(TOKENIZER, source, "memory://bucket/out", resume=True)
+    with pytest.raises(FileExistsError, match="is not empty"):
+        tokenize_files(TOKENIZER, source, "memory://bucket/out")
+    ShardJob("memory://bucket/dead", TOKENIZER).__enter__().task.write(PARTS)
+    with pytest.raises(FileExistsError, match="another job writes here"):
+        tokenize_files(TOKENIZER, source, "memory://bucket/dead")
+    assert tokenize_files(TOKENIZER, source, "memory://bucket/dead", overwrite=True).n_documents == len(TEXTS)
+    with pytest.raises(CorpusError):
+        tokenize_files(TOKENIZER, _json_lines(tmp_path / "b.json", TEXTS), "memory://bucket/bad", text_field="other")
+    assert bucket.find("/bucket/bad") == []
+
+
+def test_files_that_cannot_be_read_are_left_out_of_a_job_and_named(tmp_path: Path) -> None:
+    good = _json_lines(tmp_path / "good.jsonl", PARTS[0])
+    damaged = tmp_path / "damaged.jsonl.gz"
+    damaged.write_bytes(gzip.compress(_json_lines(tmp_path / "b.jsonl", PARTS[1]).read_bytes())[:-20])
+    with ShardJob(tmp_path / "out", TOKENIZER) as job, pytest.warns(UserWarning, match="1 files that cannot be read"):
+        job.commit(
+            [
+                job.task.write_corpus(Corpus(good), 0),
+                job.task.write_corpus(Corpus([good, damaged], skip_bad_files=True), 1),
+            ]
+        )
+    manifest = manifest_of(tmp_path / "out")
+    assert [entry["path"] for entry in manifest["inputs"]] == [str(good), str(good), str(damaged)]
+    (left_out,) = manifest["skipped_files"]
+    assert (left_out["input"], left_out["path"]) == (2, str(damaged))
+    assert documents_of(tmp_path / "out") == IDS[:30] * 2 + IDS[30 : 30 + left_out["documents"]]
 
 
 # Kills -----------------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
-from pairloom.shards import packed
-from pairloom.shards.shards import FORMATS, Publisher
+from pairloom.shards import packed, publishing
+from pairloom.shards.publishing import Publisher
+from pairloom.shards.shards import FORMATS
 from tests.cli.commands import run
 from tests.shards.reading import documents_of, manifest_of
 
@@ -76,6 +77,7 @@ def test_a_killed_packing_is_begun_again_and_a_finished_one_is_kept(
         # As a kill leaves it.
         patched.setattr(Publisher, "publish", killed)
         patched.setattr(packed, "clear", lambda folder, n: None)
+        patched.setattr(publishing, "clear", lambda folder, n: None)
         patched.setattr("pairloom.shards.manifest.remove", lambda folder: None)
         pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
     assert not manifest_of(tmp_path / "out")["complete"]
@@ -91,6 +93,14 @@ def test_a_killed_packing_is_begun_again_and_a_finished_one_is_kept(
     (tmp_path / "notes" / "mine.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds mine.txt"):
         pack_shards(tmp_path / "shards", tmp_path / "notes", seq_len=9, overwrite=True)
+
+
+def test_rows_are_written_to_local_folders_only(tmp_path: Path) -> None:
+    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    with pytest.raises(ValueError, match="output must be a local folder, not the URL memory://bucket/rows"):
+        pack_shards(tmp_path / "shards", "memory://bucket/rows", seq_len=8)
+    with pytest.raises(FileExistsError, match="is not a folder"):
+        pack_shards(tmp_path / "shards", next((tmp_path / "shards").glob("*.npy")), seq_len=8)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, _core, tokenize_files
-from pairloom.shards import shards
+from pairloom.shards import publishing, shards
 from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.shards.reading import documents_of, manifest_of
@@ -247,8 +247,8 @@ def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
         time.sleep(0.05)
         return digest(path)
 
-    digest = shards.synced_digest
-    monkeypatch.setattr(shards, "synced_digest", slow)
+    digest = publishing.synced_digest
+    monkeypatch.setattr(publishing, "synced_digest", slow)
     (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "{broken\n")
     written: list[int] = []
     close = shards.Shards._close
@@ -280,9 +280,9 @@ def test_a_shard_that_cannot_be_published_does_not_count(
             raise OSError(errno.ENOSPC, "full", str(folder))
         save_manifest(manifest, folder)
 
-    digest, save_manifest = shards.synced_digest, Manifest.save
+    digest, save_manifest = publishing.synced_digest, Manifest.save
     if at == "digest":
-        monkeypatch.setattr(shards, "synced_digest", full)
+        monkeypatch.setattr(publishing, "synced_digest", full)
     else:
         monkeypatch.setattr(Manifest, "save", save)
     monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)

@@ -9,8 +9,8 @@ import json
 from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.config import SHARD_TOKENS
 from pairloom.shards.estimate import estimate
-from pairloom.shards.tokenize_files import SHARD_TOKENS
 
 HELP = "estimate the tokens, shards, disk and time that tokenizing a corpus will take, from a sample spread over it"
 

@@ -12,9 +12,10 @@ from pairloom._internal.warnings import warn
 from pairloom.cli.console import INPUT_SKIPPED, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.config import SHARD_TOKENS
 from pairloom.shards.packed import tokenize_packed
 from pairloom.shards.shards import FORMATS
-from pairloom.shards.tokenize_files import SHARD_TOKENS, tokenize_files
+from pairloom.shards.tokenize_files import tokenize_files
 
 HELP = "encode a corpus into shards of ids, which training can map into memory"
 
@@ -22,7 +23,7 @@ HELP = "encode a corpus into shards of ids, which training can map into memory"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom tokenize`."""
     add_model_arguments(parser)
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new or empty folder")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new or empty folder, or a URL")
     parser.add_argument("--format", choices=FORMATS, default="npy", help="format of the shards (%(default)s)")
     parser.add_argument(
         "--eot",

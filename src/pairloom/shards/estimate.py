@@ -22,8 +22,8 @@ from pairloom._internal.arguments import check_int, resolve_threads
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
+from pairloom.shards.config import SHARD_TOKENS
 from pairloom.shards.shards import dtype_of
-from pairloom.shards.tokenize_files import SHARD_TOKENS
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["Estimate", "estimate"]

@@ -18,30 +18,30 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.arguments import (
     check_bool,
-    check_choice,
-    check_int,
     check_path,
     check_several,
     check_str,
     resolve_threads,
     shown,
 )
-from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.folder_lock import locked_folder
-from pairloom.corpus import Corpus
+from pairloom.corpus import Corpus, SkippedFile
+from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards import manifest as manifest_file
+from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
+from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.manifest import Manifest, ResumePoint
-from pairloom.shards.shards import FORMATS, Batch, Shard, Shards, file_names, is_run_file, synced_digest
-from pairloom.shards.storage import storage_of
-from pairloom.shards.tokenize_files import SHARD_TOKENS, new_manifest, special_named
+from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
+from pairloom.shards.shards import Batch, Shard, Shards, file_names, is_run_file, not_empty
+from pairloom.shards.storage import Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["Receipt", "ShardJob", "ShardTask"]
@@ -55,14 +55,40 @@ class Receipt:
     """What a worker wrote: plain values, which pickle and go through JSON.
 
     run: the job. task: the caller's name for the task. attempt: this writing of it. shards: the manifest's entry of
-    each shard, and its files' names and digests.
+    each shard, and its files' names and digests. inputs: what a corpus was read from. skipped_files: of these, by
+    their index among `inputs`.
     """
 
     run: str
     task: str
     attempt: str
-    shards: tuple[dict[str, Any], ...]
+    shards: tuple[PublishedShard, ...]
     n_skipped: int
+    inputs: tuple[dict[str, Any], ...] = ()
+    skipped_files: tuple[SkippedFile, ...] = ()
+
+
+class _Attempt:
+    """Publishes the shards of an attempt: under their names in its hidden folder."""
+
+    def __init__(self, storage: Storage, name: str, folder: Path, format: str) -> None:
+        self.shards: list[PublishedShard] = []
+        self.folder = folder
+        self._storage, self._name, self._format = storage, name, format
+        self._is_closed = False
+
+    def publish(self, shard: Shard) -> None:
+        """Brings the files to where they wait for the commit."""
+        published = sealed(self.folder, self._format, shard)
+        if self._is_closed:
+            return
+        for path in renamed(self.folder, self._format, shard.number):
+            self._storage.upload(path, f"{self._name}/{path.name}")
+        self.shards.append(published)
+
+    def close(self) -> None:
+        """Publishes nothing any more; what is under way is removed with the hidden folder."""
+        self._is_closed = True
 
 
 @dataclass(frozen=True)
@@ -85,64 +111,42 @@ class ShardTask:
         Raises CorpusError for a null unless skip_bad, OSError.
         """
         check_several("batches", "batches of documents", batches)
-        if not isinstance(task, (str, int)):
-            raise TypeError(f"task must be a str or an int, not {type(task).__name__}")
-        storage = storage_of(self.folder)
-        attempt = secrets.token_hex(8)
-        manifest = new_manifest(self.tokenizer, self.config, [])
-        written: list[dict[str, Any]] = []
-        with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
-            place = storage.staged(f"{_HIDDEN}-{self.run}", attempt, Path(local))
+        name = _checked_name(task)
+        with self._attempt() as (attempt, number, shards, _):
+            n_skipped = self._encode(batches, shards)
+        return Receipt(self.run, name, number, tuple(attempt.shards), n_skipped)
 
-            def publish(shard: Shard) -> None:
-                files = []
-                for partial, name in file_names(manifest.format, shard.number):
-                    files.append({"file": name, "sha256": synced_digest(place / partial)})
-                    (place / partial).rename(place / name)
-                    storage.upload(place / name, f"{_HIDDEN}-{self.run}/{attempt}/{name}")
-                entry: dict[str, Any] = {
-                    "tokens": shard.n_tokens,
-                    "documents": shard.n_documents,
-                    "bytes": shard.n_bytes,
-                }
-                if shard.special_literals:
-                    entry["special_literals"] = shard.special_literals
-                written.append({"entry": entry, "files": files})
+    def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
+        """Encodes the documents of a corpus, without a Python object for each, as `write` does batches.
 
-            tokens = list(self.tokenizer.special_tokens)
-            shards = Shards(place, manifest, self.config["shard_tokens"], tokens, publish)
-            try:
-                n_skipped = self._encode(batches, shards)
-                shards.finish()
-            except BaseException:
-                shards.abandon()
-                with contextlib.suppress(OSError):
-                    storage.remove_folder(f"{_HIDDEN}-{self.run}/{attempt}")
-                raise
-        return Receipt(self.run, str(task), attempt, tuple(written), n_skipped)
-
-    def write_corpus(self, corpus: Corpus, task: str | int = "") -> Receipt:
-        """Encodes the documents of a corpus, without a Python object for each, as `write` does batches."""
-        reading = corpus.read()
-
-        def blocks() -> Iterator[_core.Documents]:
-            with ReadAhead(reading) as found:
-                for block in found:
-                    if block.withdraws:
-                        raise CorpusError("skip_bad_files cannot be used here; leave out such files before")
-                    yield block.documents
-
-        receipt = self.write(blocks(), task)
+        report: called as `tokenize_files` calls `progress`, with the parts of an event.
+        """
+        name = _checked_name(task)
+        with self._attempt() as (attempt, number, shards, manifest):
+            reading = encode_corpus(self.tokenizer, corpus, manifest, shards, self.threads, report)
         reading.warn()
-        return replace(receipt, n_skipped=reading.n_skipped)
+        inputs, skipped = tuple(corpus.listing), tuple(reading.skipped_files)
+        return Receipt(self.run, name, number, tuple(attempt.shards), reading.n_skipped, inputs, skipped)
+
+    @contextlib.contextmanager
+    def _attempt(self) -> Iterator[tuple[_Attempt, str, Shards, Manifest]]:
+        """A new attempt, its number, its shards, and their manifest, which stays empty; on error nothing is left."""
+        storage, number = storage_of(self.folder), secrets.token_hex(8)
+        run = f"{_HIDDEN}-{self.run}"
+        manifest = new_manifest(self.tokenizer, self.config, [])
+        with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
+            folder = storage.staged(run, number, Path(local))
+            attempt = _Attempt(storage, f"{run}/{number}", folder, manifest.format)
+            try:
+                with publishing(folder, manifest, list(self.tokenizer.special_tokens), attempt) as shards:
+                    yield attempt, number, shards, manifest
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    storage.remove_folder(f"{run}/{number}")
+                raise
 
     def _encode(self, batches: Iterable[Any], shards: Shards) -> int:
-        encoder = self.tokenizer.block_encoder(
-            begin_id=self.config["bos_id"],
-            end_id=self.config["eot_id"],
-            specials=self.config["specials"],
-            threads=self.threads,
-        )
+        encoder = block_encoder(self.tokenizer, self.config, self.threads)
         n_documents = n_bytes = n_skipped = 0
         for batch in batches:
             documents, n_nulls = self._documents(batch, n_documents)
@@ -152,9 +156,7 @@ class ShardTask:
         return n_skipped
 
     def _documents(self, batch: Any, first: int) -> tuple[_core.Documents, int]:
-        if isinstance(batch, _core.Documents):
-            return batch, 0
-        if not hasattr(batch, "__arrow_c_array__") and not hasattr(batch, "__arrow_c_stream__"):
+        if not is_arrow(batch):
             return _core.Documents.from_texts(batch, first=first), 0
         if self.text_field is not None:
             try:
@@ -165,6 +167,12 @@ class ShardTask:
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from error
         return _core.Documents.from_arrow(batch, skip=self.skip_bad)
+
+
+def _checked_name(task: str | int) -> str:
+    if not isinstance(task, (str, int)):
+        raise TypeError(f"task must be a str or an int, not {type(task).__name__}")
+    return str(task)
 
 
 class ShardJob:
@@ -196,18 +204,12 @@ class ShardJob:
         takeover: bool = False,
     ) -> None:
         check_tokenizer("tokenizer", tokenizer)
-        check_choice("format", format, FORMATS)
         check_bool("skip_bad", skip_bad)
         check_bool("overwrite", overwrite)
         check_bool("takeover", takeover)
         if text_field is not None:
             check_str("text_field", text_field)
-        check_choice("specials", specials, ("ordinary", "recognise", "error"))
-        check_int("shard_tokens", shard_tokens, least=1)
-        chosen = {"eot": special_named("eot", eot, tokenizer), "bos": special_named("bos", bos, tokenizer)}
-        ids = tokenizer.special_tokens
-        config = {"format": format, **chosen, "specials": specials, "shard_tokens": shard_tokens}
-        config |= {f"{name}_id": None if token is None else ids[token] for name, token in chosen.items()}
+        config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)
         self._storage = storage_of(check_path("folder", folder))
         self._overwrite = overwrite
         self._takeover = takeover
@@ -255,9 +257,7 @@ class ShardJob:
                 # Killed after its manifest appeared: the shards count, what it left hidden does not.
                 self._clean(names, kept=own)
             if others:
-                raise FileExistsError(
-                    errno.EEXIST, f"is not empty: it holds {others[0]}; name a new folder", storage.url
-                )
+                raise not_empty(storage.url, others[0])
             # Engines that have no driver of ours claim the folder after the tasks have written.
             self._clean(storage.names(), kept=own)
             storage.create(_OWNER, json.dumps({"run": self.task.run}).encode())
@@ -284,22 +284,24 @@ class ShardJob:
             chosen.setdefault(receipt.task or f"\0{number}", receipt)
         manifest = new_manifest(task.tokenizer, task.config, [])
         for receipt in chosen.values():
-            for shard in receipt.shards:
+            for shard in map(PublishedShard._make, receipt.shards):
                 names = [name for _, name in file_names(manifest.format, len(manifest.shards))]
-                for file, name in zip(shard["files"], names, strict=True):
+                for file, name in zip(shard.files, names, strict=True):
                     place = f"{_HIDDEN}-{task.run}/{receipt.attempt}/{file['file']}"
                     try:
                         storage.move(place, name)
                     except FileNotFoundError as error:
                         raise ResumeError(f"{storage.url}/{place} is lost; run task {receipt.task!r} again") from error
-                digests = [file["sha256"] for file in shard["files"]]
-                # Every shard ends a task, so none can be resumed into.
-                entry = {"file": names[0], "sha256": digests[0], "next": dataclasses.asdict(ResumePoint())}
-                manifest.shards.append(shard["entry"] | entry)
-                manifest.indexes += [
-                    {"file": name, "sha256": digest} for name, digest in zip(names[1:], digests[1:], strict=True)
-                ]
+                files = [file | {"file": name} for file, name in zip(shard.files, names, strict=True)]
+                # No job can be resumed.
+                entry = shard.entry | {"next": dataclasses.asdict(ResumePoint())}
+                manifest = dataclasses.replace(manifest, **PublishedShard(entry, files).added_to(manifest))
             manifest.skipped += receipt.n_skipped
+            manifest.skipped_files += [
+                file._replace(input=file.input + len(manifest.inputs))
+                for file in map(SkippedFile._make, receipt.skipped_files)
+            ]
+            manifest.inputs += receipt.inputs
         manifest.complete = True
         storage.write_manifest(manifest)
         self._close()

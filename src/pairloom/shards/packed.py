@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress
 from pairloom._internal.warnings import warn
@@ -26,10 +26,13 @@ from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.batches import Batches
+from pairloom.shards.config import SHARD_TOKENS, special_named
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.publishing import Publisher, publishing
 from pairloom.shards.reading import OpenShards, open_shards
-from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_run_file
-from pairloom.shards.tokenize_files import SHARD_TOKENS, TokenizedFiles, special_named, tokenize_files
+from pairloom.shards.shards import FORMATS, Batch, clear, dtype_of, is_run_file, not_empty
+from pairloom.shards.storage import local_folder
+from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["pack_shards", "tokenize_packed"]
@@ -81,7 +84,7 @@ def pack_shards(
         dtype=dtype.str,
         n_vocab=source.n_vocab,
     )
-    folder = Path(check_path("output", output))
+    folder = local_folder("output", output)
     if folder.resolve() == opened.folder.resolve():
         raise ValueError(f"output is {shown(str(folder))}, the folder of the shards themselves; name another")
     if source.config.get("eot") is None and source.config.get("bos") is None and len(opened) > 1:
@@ -89,21 +92,15 @@ def pack_shards(
             "nothing stands between the documents of these shards, so rows join the end of one with the beginning of"
             " the next; tokenize with eot= or bos= to put a special token there"
         )
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
     with locked_new_folder(folder, parents=True):
         _make_room(folder, overwrite)
         manifest.save(folder)
-        publisher = Publisher(folder, manifest)
-        writer = Shards(folder, manifest, shard_tokens, [], publisher.publish)
         try:
-            for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
-                writer.add(batch)
-            writer.finish()
+            with publishing(folder, manifest, [], Publisher(folder, manifest)) as writer:
+                for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
+                    writer.add(batch)
             manifest.replace(folder, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
         except BaseException:
-            publisher.close()
-            writer.abandon()
             with contextlib.suppress(OSError):
                 manifest_file.remove(folder)
                 clear(folder, 0)
@@ -140,7 +137,7 @@ def _make_room(folder: Path, overwrite: bool) -> None:
     names = sorted(path.name for path in folder.iterdir())
     others = [name for name in names if not is_run_file(name)]
     if others:
-        raise FileExistsError(errno.EEXIST, f"is not empty: it holds {others[0]}; name a new folder", str(folder))
+        raise not_empty(folder, others[0])
     if manifest_file.exists(folder) and not overwrite:
         found = Manifest.load(folder)
         if found.complete or "pack" not in found.config:
@@ -170,7 +167,7 @@ def tokenize_packed(
 
     What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos and specials.
     """
-    folder = Path(check_path("output", output))
+    folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
     between = folder.with_name(f".{folder.name}.unpacked")
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:

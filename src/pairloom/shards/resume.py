@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pairloom.corpus import Corpus, Position, SkippedFile
 from pairloom.errors import ResumeError
+from pairloom.shards.encoding import block_encoder
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.shards import read_shard
 from pairloom.tokenizer import Tokenizer
@@ -218,16 +219,14 @@ class _InputComparison:
         return {**shard, "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]}}
 
 
-def check_same_documents(
-    tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest, options: dict[str, Any]
-) -> None:
+def check_same_documents(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest, threads: int) -> None:
     """Raises ResumeError unless the documents before the resume point equal those in the shards.
 
-    options: those of the block encoder. Only the input that contains the resume point is read.
+    Only the input that contains the resume point is read.
     """
     point = manifest.next
     reading = corpus.read(Position(point.source, 0, point.source_bytes, point.source_skipped))
-    encoder = tokenizer.block_encoder(**options)
+    encoder = block_encoder(tokenizer, manifest.config, threads)
     stored = _StoredDocuments(folder, manifest, manifest.documents - point.documents)
     n_documents, is_same = 0, True
     try:

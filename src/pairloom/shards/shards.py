@@ -1,17 +1,15 @@
 """Divides the stream of ids into shards of whole documents; each shard is complete or absent.
 
 A shard ends with the first document that brings it to `shard_tokens` tokens, so its content depends only on the
-documents. It is written under a partial name, synced, renamed, and then named by the manifest.
+documents. It is written under a partial name; publishing.py gives it its name.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
+import errno
 import os
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +18,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.atomic import sync_directory
 from pairloom.corpus import SkippedFile
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest, ResumePoint
@@ -29,16 +26,16 @@ from pairloom.shards.writers import bin, megatron, npy, parquet
 __all__ = [
     "FORMATS",
     "Batch",
-    "Publisher",
     "Shard",
     "Shards",
+    "check_is_folder",
     "clear",
     "dtype_of",
     "file_names",
     "is_run_file",
     "map_shard",
+    "not_empty",
     "read_shard",
-    "synced_digest",
 ]
 
 _MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
@@ -47,7 +44,6 @@ FORMATS = tuple(_MODULES)
 """The formats that shards can be written in."""
 
 _SHARD_FILE = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
-_HASH_BYTES = 1 << 18
 
 
 class Batch(NamedTuple):
@@ -88,6 +84,17 @@ def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
 def is_run_file(name: str) -> bool:
     """Whether the name is one that a run writes."""
     return bool(_SHARD_FILE.fullmatch(name)) or name in (*manifest_file.NAMES, *manifest_file.PARTIALS)
+
+
+def check_is_folder(folder: Path) -> None:
+    """Raises FileExistsError for what exists and is no folder."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+
+
+def not_empty(folder: str | os.PathLike[str], name: str) -> FileExistsError:
+    """The error for a folder that holds `name`, which a run must not remove."""
+    return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))
 
 
 def clear(folder: Path, n_kept: int) -> None:
@@ -136,7 +143,7 @@ class Shard(NamedTuple):
 class Shards:
     """Writes shards into `folder` after those that the manifest names, and passes each to `publish`.
 
-    `publish` (see `Publisher`) waits for the disk, so it should hand over to a thread. tokens: the special tokens, in
+    `publish` waits for the disk, so it should hand over to a thread. tokens: the special tokens, in
     the order of the indices in `Batch.literals`.
     """
 
@@ -259,53 +266,6 @@ class Shards:
         self._literals.clear()
 
 
-class Publisher:
-    """Publishes written shards: sync the files, rename them, then name them in the manifest."""
-
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._folder = folder
-        self._manifest = manifest
-        self._lock = threading.Lock()
-        self._is_closed = False
-
-    def publish(self, shard: Shard) -> None:
-        """Publishes the next shard."""
-        manifest = self._manifest
-        paths = _paths(self._folder, manifest.format, shard.number)
-        digests = [synced_digest(partial) for partial, _ in paths]
-        with self._lock:
-            if self._is_closed:
-                return
-            # The ids last, so that they never exist without their index.
-            for partial, path in reversed(paths):
-                partial.replace(path)
-            sync_directory(self._folder)
-            (ids, digest), *others = ((path.name, digest) for (_, path), digest in zip(paths, digests, strict=True))
-            entry: dict[str, Any] = {
-                "file": ids,
-                "tokens": shard.n_tokens,
-                "documents": shard.n_documents,
-                "bytes": shard.n_bytes,
-                "sha256": digest,
-                "next": dataclasses.asdict(shard.point),
-            }
-            if shard.special_literals:
-                entry["special_literals"] = shard.special_literals
-            manifest.replace(
-                self._folder,
-                shards=[*manifest.shards, entry],
-                indexes=[*manifest.indexes, *({"file": name, "sha256": digest} for name, digest in others)],
-                skipped=shard.point.source_skipped,
-                skipped_files=list(shard.skipped_files),
-                next=shard.point,
-            )
-
-    def close(self) -> None:
-        """Stops publishing; waits for a shard that is being published."""
-        with self._lock:
-            self._is_closed = True
-
-
 def file_names(format: str, number: int) -> list[tuple[str, str]]:
     """(partial name, name) of each file of a shard, the ids first."""
     names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
@@ -314,14 +274,3 @@ def file_names(format: str, number: int) -> list[tuple[str, str]]:
 
 def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
     return [(folder / partial, folder / name) for partial, name in file_names(format, number)]
-
-
-def synced_digest(path: Path) -> str:
-    """The SHA-256 of a file; syncs the file to disk."""
-    # Windows syncs only what is open for writing.
-    with path.open("r+b", buffering=0) as file:
-        digest = hashlib.sha256()
-        while data := file.read(_HASH_BYTES):
-            digest.update(data)
-        os.fsync(file.fileno())
-    return digest.hexdigest()

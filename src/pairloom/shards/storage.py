@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Protocol
 
+from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import sync_directory
 from pairloom._internal.optional_deps import import_optional
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.shards import check_is_folder
 
-__all__ = ["Storage", "storage_of"]
+__all__ = ["Storage", "is_url", "local_folder", "storage_of"]
 
 
 class Storage(Protocol):
@@ -52,9 +55,23 @@ class Storage(Protocol):
         """Makes the manifest appear, whole."""
 
 
+def is_url(folder: str | os.PathLike[str]) -> bool:
+    """Whether it is a URL of fsspec."""
+    return "://" in os.fspath(folder)
+
+
+def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
+    """The path of a folder that may not be a URL, nor a file."""
+    path = Path(check_path(name, folder))
+    if is_url(folder):
+        raise ValueError(f"{name} must be a local folder, not the URL {folder}; copy the folder there when it is whole")
+    check_is_folder(path)
+    return path
+
+
 def storage_of(folder: str) -> Storage:
     """The storage of a path or URL."""
-    return _Remote(folder) if "://" in folder else _Local(folder)
+    return _Remote(folder) if is_url(folder) else _Local(folder)
 
 
 class _Local:
@@ -64,8 +81,7 @@ class _Local:
         self.url = str(self._folder)
 
     def make_folder(self) -> None:
-        if self._folder.exists() and not self._folder.is_dir():
-            raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", self.url)
+        check_is_folder(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def names(self) -> list[str]:

@@ -7,32 +7,30 @@ interruptions. docs/shards.md specifies the folder.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import hashlib
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pairloom._internal.arguments import check_choice, check_int, resolve_threads
-from pairloom._internal.background_io import ReadAhead, WriteBehind
+from pairloom._internal.arguments import resolve_threads
 from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus, Position
+from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
+from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
+from pairloom.shards.encoding import encode_corpus
+from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.publishing import Publisher, publishing
 from pairloom.shards.resume import check_same_documents, plan_resume
-from pairloom.shards.shards import FORMATS, Batch, Publisher, Shards, clear, dtype_of, is_run_file
+from pairloom.shards.shards import check_is_folder, clear, is_run_file, not_empty
+from pairloom.shards.storage import is_url
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "TokenizedFiles", "new_manifest", "special_named", "tokenize_files"]
-
-SHARD_TOKENS = 100_000_000
-"""Default number of tokens after which a shard ends."""
+__all__ = ["TokenizedFiles", "tokenize_files"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
@@ -41,11 +39,11 @@ _MOST_LISTED = 20
 class TokenizedFiles:
     """The result of `tokenize_files`: the folder, its totals, and whether an earlier run had already finished it.
 
-    n_documents, n_tokens, n_bytes (of text), n_skipped (records), skipped_files (paths). special_literals: how often
-    the literal of each special token occurs as plain text. files: the shards.
+    folder: a Path, or the URL. n_documents, n_tokens, n_bytes (of text), n_skipped (records), skipped_files (paths).
+    special_literals: how often the literal of each special token occurs as plain text. files: the shards.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, was_complete: bool) -> None:
+    def __init__(self, folder: Path | str, manifest: Manifest, was_complete: bool) -> None:
         self.folder = folder
         self.n_documents = manifest.documents
         self.n_tokens = manifest.tokens
@@ -53,7 +51,10 @@ class TokenizedFiles:
         self.n_skipped = manifest.skipped
         self.skipped_files = [file.path for file in manifest.skipped_files]
         self.special_literals = manifest.special_literals
-        self.files = [folder / shard["file"] for shard in manifest.shards]
+        names = [shard["file"] for shard in manifest.shards]
+        self.files: Sequence[Path | str] = [
+            f"{folder.rstrip('/')}/{name}" if isinstance(folder, str) else folder / name for name in names
+        ]
         self.was_complete = was_complete
 
     def __repr__(self) -> str:
@@ -83,9 +84,11 @@ def tokenize_files(
     """Encodes every document of a corpus and writes shards of ids into a folder.
 
     model: a tokenizer or its file. inputs: paths, or a `Corpus`; `options` are those of `Corpus`.
-    output: a folder, new or empty. overwrite: replace the shards in it. resume: continue an interrupted run, or start
-    one; inputs after the point where it stopped may have changed, and new ones may follow; a finished run without new
-    inputs is left unchanged. rewrite: also write finished shards again if their inputs changed.
+    output: a folder, new or empty, or a URL of fsspec. At a URL the run is one task of a `ShardJob`: its shards count
+    once all are written, and it cannot be resumed.
+    overwrite: replace the shards in the folder, at a URL also what a dead run left. resume: continue an interrupted
+    run, or start one; inputs after the point where it stopped may have changed, and new ones may follow; a finished run
+    without new inputs is left unchanged. rewrite: also write finished shards again if their inputs changed.
     format: "npy", "bin", "parquet" or "megatron"; see docs/shards.md. shard_tokens: a shard holds whole documents and
     ends once it has this many tokens.
     eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
@@ -97,9 +100,7 @@ def tokenize_files(
     whose documents are in finished shards. Complete shards are kept and can be resumed after any failure.
     """
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
-    check_choice("format", format, FORMATS)
-    check_choice("specials", specials, ("ordinary", "recognise", "error"))
-    check_int("shard_tokens", shard_tokens, least=1)
+    config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)
     if rewrite and not resume:
         raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
     if isinstance(inputs, Corpus):
@@ -108,15 +109,13 @@ def tokenize_files(
         corpus = inputs
     else:
         corpus = Corpus(inputs, **options)
-    chosen = {
-        "eot": special_named("eot", eot, tokenizer),
-        "bos": special_named("bos", bos, tokenizer),
-        "specials": specials,
-    }
-    fresh = _manifest(tokenizer, corpus, format, chosen, shard_tokens)
+    if is_url(output):
+        if resume:
+            raise ValueError(f"resume needs a local folder; at {output} pass overwrite=True to begin again")
+        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress)
+    fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+    check_is_folder(folder)
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads))
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
         manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
@@ -134,25 +133,22 @@ def tokenize_files(
         return TokenizedFiles(folder, manifest, was_complete=False)
 
 
-def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
-    """The special token that `eot` or `bos` names."""
-    specials = list(tokenizer.special_tokens)
-    shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
-    if len(specials) > _MOST_LISTED:
-        shown += f" and {len(specials) - _MOST_LISTED} more"
-    if token is None or token is False:
-        return None
-    if not specials:
-        raise ValueError(f"{name} asks for a special token, but the tokenizer has none; add one to it")
-    if token is True:
-        if len(specials) > 1:
-            raise ValueError(f"{name} must name one of the tokenizer's {len(specials)} special tokens: {shown}")
-        return specials[0]
-    if not isinstance(token, str):
-        raise TypeError(f"{name} must be a special token as str, or a bool, not {type(token).__name__}")
-    if token not in tokenizer.special_tokens:
-        raise ValueError(f"{name} must be a special token of the tokenizer, which has {shown}; not {token!r}")
-    return token
+def _tokenize_to_url(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    url: str,
+    config: dict[str, Any],
+    overwrite: bool,
+    threads: int,
+    progress: Progress,
+) -> TokenizedFiles:
+    """The whole corpus as one task of a job."""
+    chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+    job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=overwrite, takeover=overwrite)
+    with job, reporter(progress) as report:
+        manifest = job.commit([job.task.write_corpus(corpus, report=report)])
+    warn_of_literals(manifest.special_literals)
+    return TokenizedFiles(url, manifest, was_complete=False)
 
 
 class _Run:
@@ -173,10 +169,9 @@ class _Run:
             return self._resumed(fresh, names, rewrite)
         others = [name for name in names if not is_run_file(name)]
         if others or (has_manifest and not overwrite):
-            if has_manifest and not overwrite:
-                remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
-            else:
-                remedy = f"is not empty: it holds {others[0]}; name a new folder"
+            if not has_manifest or overwrite:
+                raise not_empty(folder, others[0])
+            remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
             raise FileExistsError(errno.EEXIST, remedy, str(folder))
         if names and not (resume or overwrite):
             raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
@@ -195,7 +190,7 @@ class _Run:
             raise ResumeError(f"{folder}: {missing[0]} is in the manifest, but not there; start again in a new folder")
         if is_changed:
             point = manifest.next
-            check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._encoder_options(manifest))
+            check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._threads)
             notes.append(
                 f"{manifest.inputs[point.source]['path']} has changed since the run stopped; its {point.documents} "
                 "documents in finished shards were read again and are the same"
@@ -208,95 +203,17 @@ class _Run:
             warn(note)
         return manifest
 
-    def _encoder_options(self, manifest: Manifest) -> dict[str, Any]:
-        config = manifest.config
-        return {
-            "begin_id": config["bos_id"],
-            "end_id": config["eot_id"],
-            "specials": config["specials"],
-            "threads": self._threads,
-        }
-
     def execute(self, manifest: Manifest, report: Any) -> None:
         """Reads, encodes and writes from the manifest's resume point to the end of the corpus."""
-        point = manifest.next
-        reading = self._corpus.read(Position(point.source, point.documents, point.source_bytes, point.source_skipped))
-        reading.skipped_files.extend(manifest.skipped_files)
-        encoder = self._tokenizer.block_encoder(**self._encoder_options(manifest))
-        names = self._corpus.names
-        n_bytes, n_tokens, n_open_bytes = manifest.text_bytes, manifest.tokens, 0
-        source, source_bytes = point.source, point.source_bytes
-        skipped_files = tuple(manifest.skipped_files)
-        last_report = (0, 0)
-        with self._publishing(manifest) as shards:
-            # always: documents encoded before an input turns out to be damaged are still written.
-            with ReadAhead(reading) as blocks, WriteBehind(shards.add, always=True) as write:
-                if report is not None:
-                    report("encode", 0, reading.total)
-                for block in blocks:
-                    if block.source != source:
-                        source, source_bytes = block.source, n_bytes
-                        skipped_files = tuple(file for file in reading.skipped_files if file.input < source)
-                    if block.withdraws:
-                        encoder.withdraw()
-                        n_bytes, n_open_bytes = n_bytes - n_open_bytes, 0
-                    documents = block.documents
-                    ids, ends, literals = encoder.push(documents, name=names[source], first=block.first)
-                    byte_ends = documents.ends() + n_bytes
-                    write(
-                        Batch(
-                            ids,
-                            ends,
-                            byte_ends,
-                            literals,
-                            source,
-                            block.first,
-                            source_bytes,
-                            block.n_skipped_before,
-                            skipped_files,
-                            block.withdraws,
-                        )
-                    )
-                    n_bytes += documents.n_bytes
-                    n_open_bytes = documents.n_open_bytes + (0 if len(documents) else n_open_bytes)
-                    n_tokens += len(ids)
-                    # Frees their memory before the next block is encoded.
-                    del ids, ends, byte_ends, documents
-                    if report is not None:
-                        last_report = (block.done, max(reading.total, block.done))
-                        report("encode", *last_report, f"{n_tokens:,} tokens")
-            shards.finish()
-        manifest.replace(
-            self._folder,
-            skipped=reading.n_skipped,
-            skipped_files=list(reading.skipped_files),
-            complete=True,
-        )
-        if report is not None and last_report[0] != last_report[1]:
-            report("encode", last_report[0], last_report[0], f"{n_tokens:,} tokens")
+        folder, tokenizer = self._folder, self._tokenizer
+        with publishing(folder, manifest, list(tokenizer.special_tokens), Publisher(folder, manifest)) as shards:
+            reading = encode_corpus(tokenizer, self._corpus, manifest, shards, self._threads, report)
+        manifest.replace(folder, skipped=reading.n_skipped, skipped_files=list(reading.skipped_files), complete=True)
         reading.warn()
-        _warn_of_literals(manifest.special_literals)
-
-    @contextlib.contextmanager
-    def _publishing(self, manifest: Manifest) -> Iterator[Shards]:
-        """Shards published in a thread. On error, completed shards remain and partial files are removed."""
-        publisher = Publisher(self._folder, manifest)
-        tokens = list(self._tokenizer.special_tokens)
-        shards: Shards | None = None
-        try:
-            with WriteBehind(publisher.publish, depth=1, always=True) as publish:
-                shards = Shards(self._folder, manifest, manifest.config["shard_tokens"], tokens, publish)
-                yield shards
-        except BaseException:
-            publisher.close()
-            if shards is not None:
-                shards.abandon()
-            with contextlib.suppress(OSError):
-                clear(self._folder, len(manifest.shards))
-            raise
+        warn_of_literals(manifest.special_literals)
 
 
-def _warn_of_literals(literals: dict[str, int]) -> None:
+def warn_of_literals(literals: dict[str, int]) -> None:
     """Warns if literals of special tokens were encoded as plain text."""
     if not literals:
         return
@@ -306,36 +223,6 @@ def _warn_of_literals(literals: dict[str, int]) -> None:
     warn(
         f"the text holds {sum(literals.values()):,} literals of special tokens, which are plain text in the shards "
         f'({shown}{more}); to make them ids pass specials="recognise"'
-    )
-
-
-def _manifest(
-    tokenizer: Tokenizer, corpus: Corpus, format: str, chosen: dict[str, str | None], shard_tokens: int
-) -> Manifest:
-    """The manifest of a run that has written nothing."""
-    ids = tokenizer.special_tokens
-    config = {
-        "format": format,
-        **chosen,
-        "eot_id": None if chosen["eot"] is None else ids[chosen["eot"]],
-        "bos_id": None if chosen["bos"] is None else ids[chosen["bos"]],
-        "shard_tokens": shard_tokens,
-        **corpus.options,
-    }
-    return new_manifest(tokenizer, config, corpus.listing)
-
-
-def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
-    """The manifest of a folder without shards."""
-    format = config["format"]
-    return Manifest(
-        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
-        config=config,
-        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
-        inputs=inputs,
-        format=format,
-        dtype=dtype_of(format, tokenizer.n_vocab).str,
-        n_vocab=tokenizer.n_vocab,
     )
 
 

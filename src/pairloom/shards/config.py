@@ -1,0 +1,72 @@
+"""The options of a run that writes shards, checked, as its manifest records them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pairloom._internal.arguments import check_choice, check_int
+from pairloom.shards.manifest import Manifest
+from pairloom.shards.shards import FORMATS, dtype_of
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["SHARD_TOKENS", "new_manifest", "run_config", "special_named"]
+
+SHARD_TOKENS = 100_000_000
+"""Default number of tokens after which a shard ends."""
+
+_MOST_LISTED = 20
+
+
+def run_config(
+    tokenizer: Tokenizer,
+    *,
+    format: str,
+    eot: str | bool | None,
+    bos: str | bool | None,
+    specials: str,
+    shard_tokens: int,
+) -> dict[str, Any]:
+    """The options as `tokenize_files` takes them, with the ids of the special tokens; ValueError, TypeError."""
+    check_choice("format", format, FORMATS)
+    check_choice("specials", specials, ("ordinary", "recognise", "error"))
+    check_int("shard_tokens", shard_tokens, least=1)
+    chosen = {"eot": special_named("eot", eot, tokenizer), "bos": special_named("bos", bos, tokenizer)}
+    ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
+    return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens}
+
+
+def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
+    """The special token that `eot` or `bos` names."""
+    specials = list(tokenizer.special_tokens)
+    shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
+    if len(specials) > _MOST_LISTED:
+        shown += f" and {len(specials) - _MOST_LISTED} more"
+    if token is None or token is False:
+        return None
+    if not specials:
+        raise ValueError(f"{name} asks for a special token, but the tokenizer has none; add one to it")
+    if token is True:
+        if len(specials) > 1:
+            raise ValueError(f"{name} must name one of the tokenizer's {len(specials)} special tokens: {shown}")
+        return specials[0]
+    if not isinstance(token, str):
+        raise TypeError(f"{name} must be a special token as str, or a bool, not {type(token).__name__}")
+    if token not in tokenizer.special_tokens:
+        raise ValueError(f"{name} must be a special token of the tokenizer, which has {shown}; not {token!r}")
+    return token
+
+
+def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
+    """The manifest of a folder without shards."""
+    format = config["format"]
+    return Manifest(
+        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
+        config=config,
+        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        inputs=inputs,
+        format=format,
+        dtype=dtype_of(format, tokenizer.n_vocab).str,
+        n_vocab=tokenizer.n_vocab,
+    )

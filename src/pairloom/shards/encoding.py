@@ -1,0 +1,78 @@
+"""Encodes a corpus into shards; reading, encoding and writing run at the same time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.background_io import ReadAhead, WriteBehind
+from pairloom.corpus import Corpus, Position, Reading
+from pairloom.shards.manifest import Manifest
+from pairloom.shards.shards import Batch, Shards
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["block_encoder", "encode_corpus"]
+
+
+def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) -> _core.BlockEncoder:
+    """The encoder that the options of a run ask for."""
+    return tokenizer.block_encoder(
+        begin_id=config["bos_id"], end_id=config["eot_id"], specials=config["specials"], threads=threads
+    )
+
+
+def encode_corpus(
+    tokenizer: Tokenizer, corpus: Corpus, manifest: Manifest, shards: Shards, threads: int, report: Any = None
+) -> Reading:
+    """Reads, encodes and writes from the manifest's resume point to the end of the corpus.
+
+    Memory is a few blocks. Returns the reading, which says what was left out.
+    """
+    point = manifest.next
+    reading = corpus.read(Position(point.source, point.documents, point.source_bytes, point.source_skipped))
+    reading.skipped_files.extend(manifest.skipped_files)
+    encoder = block_encoder(tokenizer, manifest.config, threads)
+    names = corpus.names
+    n_bytes, n_tokens, n_open_bytes = manifest.text_bytes, manifest.tokens, 0
+    source, source_bytes = point.source, point.source_bytes
+    skipped_files = tuple(manifest.skipped_files)
+    done, total = 0, 0
+    # always: documents encoded before an input turns out to be damaged are still written.
+    with ReadAhead(reading) as blocks, WriteBehind(shards.add, always=True) as write:
+        if report is not None:
+            report("encode", 0, reading.total)
+        for block in blocks:
+            if block.source != source:
+                source, source_bytes = block.source, n_bytes
+                skipped_files = tuple(file for file in reading.skipped_files if file.input < source)
+            if block.withdraws:
+                encoder.withdraw()
+                n_bytes, n_open_bytes = n_bytes - n_open_bytes, 0
+            documents = block.documents
+            ids, ends, literals = encoder.push(documents, name=names[source], first=block.first)
+            byte_ends = documents.ends() + n_bytes
+            write(
+                Batch(
+                    ids,
+                    ends,
+                    byte_ends,
+                    literals,
+                    source,
+                    block.first,
+                    source_bytes,
+                    block.n_skipped_before,
+                    skipped_files,
+                    block.withdraws,
+                )
+            )
+            n_bytes += documents.n_bytes
+            n_open_bytes = documents.n_open_bytes + (0 if len(documents) else n_open_bytes)
+            n_tokens += len(ids)
+            # Frees their memory before the next block is encoded.
+            del ids, ends, byte_ends, documents
+            if report is not None:
+                done, total = block.done, max(reading.total, block.done)
+                report("encode", done, total, f"{n_tokens:,} tokens")
+    if report is not None and done != total:
+        report("encode", done, done, f"{n_tokens:,} tokens")
+    return reading
