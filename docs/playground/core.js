@@ -50,6 +50,10 @@ export class Core {
   #numbers() {
     return new Uint32Array(this.#result().buffer);
   }
+  #rows(width) {
+    const flat = this.#numbers();
+    return Array.from({ length: flat.length / width }, (_, i) => Array.from(flat.subarray(width * i, width * i + width)));
+  }
   #checked(number, failed) {
     if (number === failed) throw new Error(text.decode(this.#result()));
     return number;
@@ -60,20 +64,10 @@ export class Core {
     return this.#checked(this.#lent(utf8.encode(corpus), (at, n) => this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
       this.#exports.pairloom_train(at, n, patternAt, patternN, nMerges, bytesGreatest))), 0);
   }
-  /** A handle of the tokenizer of a model file of pairloom (bytes). */
-  open(bytes) {
-    return this.#checked(this.#lent(bytes, (at, n) => this.#exports.pairloom_load(at, n)), 0);
-  }
-  /** A handle of a tokenizer of ranks, as a .tiktoken file has them: tokens is a list of [bytes, id]. */
-  fromRanks(tokens, pattern) {
-    const sorted = [...tokens].sort((a, b) => a[1] - b[1]);
-    const packed = (numbers) => new Uint8Array(Uint32Array.from(numbers).buffer);
-    const all = new Uint8Array(sorted.reduce((sum, [bytes]) => sum + bytes.length, 0));
-    sorted.reduce((at, [bytes]) => (all.set(bytes, at), at + bytes.length), 0);
-    return this.#checked(this.#lent(packed(sorted.map(([, id]) => id)), (ids) =>
-      this.#lent(packed(sorted.map(([bytes]) => bytes.length)), (lengths) =>
-        this.#lent(all, (at, n) => this.#lent(new Uint8Array(4), (merges) => this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
-          this.#exports.pairloom_from_columns(ids, lengths, sorted.length, at, n, merges, 0, true, true, patternAt, patternN)))))), 0);
+  /** A handle of the tokenizer of a file (bytes): pairloom's own, a tokenizer.json, or a .tiktoken, split by `pattern`. */
+  open(bytes, pattern) {
+    return this.#checked(this.#lent(bytes, (at, n) => this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
+      this.#exports.pairloom_load(at, n, patternAt, patternN))), 0);
   }
   drop(tokenizer) {
     this.#exports.pairloom_drop(tokenizer);
@@ -96,20 +90,18 @@ export class Core {
   }
   /** [left, right, merged id] of each merge, in rank order. */
   merges(tokenizer) {
-    this.#exports.pairloom_merges(tokenizer);
-    const flat = this.#numbers();
-    return Array.from({ length: flat.length / 3 }, (_, i) => Array.from(flat.subarray(3 * i, 3 * i + 3)));
+    this.#checked(this.#exports.pairloom_merges(tokenizer), -1);
+    return this.#rows(3);
+  }
+  /** [rank, left, right, merged id] of each merge that makes a token, in the order in which they are done. */
+  mergesOf(tokenizer, id) {
+    this.#exports.pairloom_merges_of(tokenizer, id);
+    return this.#rows(4);
+  }
+  isSpecial(tokenizer, id) {
+    return this.#exports.pairloom_is_special(tokenizer, id) !== 0;
   }
   nVocab(tokenizer) {
     return this.#exports.pairloom_n_vocab(tokenizer);
   }
-}
-
-/** The [bytes, rank] of a .tiktoken file: lines of base64, a space and a number. */
-export function readTiktoken(content) {
-  return content.split("\n").filter((line) => line.trim()).map((line, index) => {
-    const [base64, rank, ...more] = line.trim().split(" ");
-    if (!/^\d+$/.test(rank ?? "") || more.length) throw new Error(`line ${index + 1} is not base64, a space and a rank`);
-    return [Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)), Number(rank)];
-  });
 }

@@ -1,43 +1,20 @@
 // The playground: the real core in the page. What is typed and loaded never leaves the browser, and is put into the page
 // as text, never as HTML.
-import { Core, readTiktoken } from "./core.js";
+import { Core } from "./core.js";
+import { element, shown } from "./display.js";
 import { Learning, wordsOf } from "./learning.js";
+import { MOST_SHOWN, TokenList } from "./tokens.js";
 
 const PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "qwen3.5", "nanochat", "tekken", "kimi", "deepseek", "starcoder"];
 const SAMPLE = `low low low low low lower lower newest newest newest newest newest newest widest widest widest
 Byte-pair encoding starts from bytes and merges the most frequent pair of neighbours, again and again.
 The merges are learned in order; the earliest are the most frequent. The newest are the longest.
 `;
-// Elements for more tokens would make typing slow; the count is of all.
-const MOST_SHOWN = 4000;
 // Recounting all pairs for each step is the naive trainer; more text would make the slider slow.
 const MOST_WATCHED = 200_000;
 
 const utf8 = new TextEncoder();
-const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value;
-    else made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
 const field = (label, input) => element("label", { className: "pl-field" }, element("span", {}, label), input);
-
-/** A token's bytes for people: marks for white space and what is invisible, numbers for what is no character. */
-function shown(bytes) {
-  let string;
-  try {
-    string = strict.decode(bytes);
-  } catch {
-    return Array.from(bytes, (byte) => `⟨${byte.toString(16).padStart(2, "0").toUpperCase()}⟩`).join("");
-  }
-  return string.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "→").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
 
 function build(root, core) {
   let tokenizer = 0;
@@ -52,12 +29,17 @@ function build(root, core) {
   const file = element("input", { id: "pl-file", type: "file", accept: ".json,.tiktoken" });
   const input = element("textarea", { id: "pl-text", rows: 4, value: "the lowest and the newest tokens", spellcheck: false });
   const told = element("p", { id: "pl-told", role: "status" });
-  const tokens = element("div", { id: "pl-tokens", className: "pl-tokens", role: "region", "aria-label": "Tokens", tabIndex: 0 });
   const ids = element("code", { id: "pl-ids" });
   const from = element("p", { id: "pl-from" });
   const step = element("input", { id: "pl-step", type: "range", min: 0, value: 0, "aria-label": "Merges learned" });
   const said = element("output", { id: "pl-said" });
   const pairs = element("tbody", { id: "pl-pairs" });
+  const token = (id) => {
+    if (!bytesOf.has(id)) bytesOf.set(id, core.decode(tokenizer, [id]));
+    return bytesOf.get(id);
+  };
+  const describe = (id) => ({ bytes: token(id), merges: core.mergesOf(tokenizer, id), isSpecial: core.isSpecial(tokenizer, id) });
+  const tokens = new TokenList(token, describe);
   const watched = element("div", { id: "pl-watched" },
     element("h2", {}, "Watch the merges being learned"), field("Merges learned", step), said,
     element("table", {}, element("thead", {}, element("tr", {}, ...["pair", "count", "what comes of it"].map((name) => element("th", { scope: "col" }, name)))), pairs));
@@ -66,18 +48,14 @@ function build(root, core) {
     element("h2", {}, "A tokenizer"),
     field("Train on this text", corpus),
     element("div", { className: "pl-row" }, field("Pattern", pattern), field("Merges", size), field("Ties go to", ties), trainButton),
-    element("div", { className: "pl-row" }, field("or load a tokenizer from disk (pairloom's .json, or .tiktoken with the pattern above)", file)),
+    element("div", { className: "pl-row" }, field("or load a tokenizer from disk: a tokenizer.json, pairloom's .json, or a .tiktoken, which the pattern above splits", file)),
     from,
     element("h2", {}, "Your text as tokens"),
-    field("Type here", input), told, tokens,
+    field("Type here", input), told, tokens.root, tokens.panel,
     element("details", {}, element("summary", {}, "ids"), ids),
     watched,
   );
 
-  const token = (id) => {
-    if (!bytesOf.has(id)) bytesOf.set(id, core.decode(tokenizer, [id]));
-    return bytesOf.get(id);
-  };
   const guarded = (act) => () => Promise.resolve().then(act).catch((error) => {
     told.textContent = `${error.message}`;
     told.classList.add("pl-error");
@@ -92,11 +70,7 @@ function build(root, core) {
     told.textContent = `${n.toLocaleString("en")} bytes, ${found.length.toLocaleString("en")} tokens`
       + (found.length ? `, ${(n / found.length).toFixed(3)} bytes per token` : "") + `; encoded in ${took.toFixed(1)} ms`
       + (found.length > MOST_SHOWN ? `. The first ${MOST_SHOWN.toLocaleString("en")} are shown.` : ".");
-    tokens.replaceChildren(...Array.from(found.subarray(0, MOST_SHOWN), (id, index) => {
-      const bytes = token(id);
-      return element("span", { className: `pl-token pl-${index % 4}`, title: `id ${id}: ${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ")}` },
-        shown(bytes), ...(bytes.includes(10) ? [element("br")] : []));
-    }));
+    tokens.fill(found);
     ids.textContent = found.subarray(0, MOST_SHOWN).join(" ");
     root.dataset.encodeMs = took;
   }
@@ -160,10 +134,9 @@ function build(root, core) {
     const [chosen] = file.files;
     if (!chosen) return;
     const bytes = new Uint8Array(await chosen.arrayBuffer());
-    const handle = chosen.name.endsWith(".tiktoken")
-      ? core.fromRanks(readTiktoken(new TextDecoder().decode(bytes)), pattern.value)
-      : core.open(bytes);
-    take(handle, chosen.name);
+    const began = performance.now();
+    take(core.open(bytes, pattern.value), chosen.name);
+    from.textContent += ` Loading took ${(performance.now() - began).toFixed(0)} ms.`;
     watched.hidden = true;
     encode();
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer
+from pairloom.formats import huggingface, tiktoken
 from pairloom.reference import naive
+from pairloom.view.payload import merge_trees
 from tests.browser.axe import violations
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.serving import served
@@ -134,21 +137,107 @@ def test_the_pair_counts_of_each_step(playground: Callable[..., Any]) -> None:
         words = [(naive.apply_merge(ids, best, 256 + step), count) for ids, count in words]
 
 
+def _loaded(page: Any, path: Path) -> None:
+    page.locator("#pl-file").set_input_files(path)
+    page.wait_for_function("name => document.getElementById('pl-from').textContent.startsWith(name)", arg=path.name)
+
+
+def _ids(page: Any, text: str) -> list[int]:
+    page.locator("#pl-text").fill(text)
+    return [int(each) for each in page.locator("#pl-ids").text_content().split()]
+
+
 def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -> None:
     tokenizer = Tokenizer.train_files([ROOT / "README.md"], 400, pattern="cl100k", corpus_specials="split")
     tokenizer.save(tmp_path / "model.json")
-    tokenizer.save(tmp_path / "model.tiktoken")
+    (tmp_path / "model.tiktoken").write_bytes(tiktoken.write(tokenizer.model))
+    (tmp_path / "tokenizer.json").write_bytes(huggingface.write(tokenizer.model))
     page = playground()
-    for name, text in (("model.json", "the tokens<|endoftext|>12345"), ("model.tiktoken", "the tokens 12345")):
-        page.locator("#pl-pattern").select_option("cl100k")
+    page.locator("#pl-pattern").select_option("cl100k")
+    for name in ("model.json", "model.tiktoken", "tokenizer.json"):
+        _loaded(page, tmp_path / name)
+        text = "the tokens<|endoftext|>12345"
+        expected = tokenizer.encode_ordinary(text) if name == "model.tiktoken" else tokenizer.encode(text)
+        assert _ids(page, text) == expected
+    file = json.loads((tmp_path / "tokenizer.json").read_bytes())
+    file["normalizer"] = {"type": "Lowercase"}
+    (tmp_path / "lowercase.json").write_text(json.dumps(file), encoding="utf-8")
+    for name, content, told in (
+        ("lowercase.json", json.dumps(file), "Lowercase"),
+        ("broken.json", "{}", "the file"),
+        ("broken.tiktoken", "no token", "neither"),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
         page.locator("#pl-file").set_input_files(tmp_path / name)
-        page.wait_for_function("name => document.getElementById('pl-from').textContent.startsWith(name)", arg=name)
-        page.locator("#pl-text").fill(text)
-        assert [int(each) for each in page.locator("#pl-ids").text_content().split()] == tokenizer.encode(text)
-    (tmp_path / "broken.json").write_text("{}", encoding="utf-8")
-    page.locator("#pl-file").set_input_files(tmp_path / "broken.json")
-    page.wait_for_selector(".pl-error")
-    assert "the file" in page.locator(".pl-error").inner_text()
+        page.wait_for_function("told => document.querySelector('.pl-error')?.textContent.includes(told)", arg=told)
+        assert page.locator("#pl-from").inner_text().startswith("tokenizer.json"), "the tokenizer before stays"
+
+
+def test_a_tokenizer_json_from_disk_encodes_as_the_native_core(playground: Callable[..., Any], tmp_path: Path) -> None:
+    texts = [*varied_texts(), "one<|endoftext|>two"]
+    tokenizer = Tokenizer.train([(ROOT / "README.md").read_text(encoding="utf-8")], 800, pattern="llama3")
+    (tmp_path / "tokenizer.json").write_bytes(huggingface.write(tokenizer.model))
+    page = playground()
+    _loaded(page, tmp_path / "tokenizer.json")
+    for text in texts[:20]:  # what a page makes of line breaks and lone surrogates is not the tokenizer's
+        if "\r" not in text:
+            assert _ids(page, text) == tokenizer.encode(text)
+    found = page.evaluate(
+        """async ([file, texts]) => {
+            const { Core } = await import("./core.js");
+            const core = await Core.load("pairloom.wasm");
+            const tokenizer = core.open(new TextEncoder().encode(file), "gpt2");
+            return texts.map((text) => Array.from(core.encode(tokenizer, text)));
+        }""",
+        [(tmp_path / "tokenizer.json").read_text(encoding="utf-8"), texts],
+    )
+    assert found == [tokenizer.encode(text) for text in texts]
+
+
+def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Path) -> None:
+    page = playground()
+    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
+    ids = _ids(page, "the newest<b>x</b>")
+    nodes = merge_trees(native.model, ids)
+
+    def tree(token_id: int) -> list[str]:
+        """The nodes as the page shows them, breadth first."""
+        told, open_ids = [], [token_id]
+        while open_ids:
+            each = open_ids.pop(0)
+            rank, left, right = nodes.get(each, (None, None, None))
+            text = native.id_to_token(each).decode().replace(" ", "·").replace("\n", "⏎")
+            told.append(f"{text}id {each}" + ("" if rank is None else f" · rank {rank}"))
+            open_ids += [part for part in (left, right) if part is not None]
+        return told
+
+    for index, token_id in enumerate(ids):
+        page.locator(".pl-token").nth(index).hover()
+        assert page.locator("#pl-panel-title").inner_text().startswith(f"Token {index + 1}: ")
+        assert sorted(page.locator(".pl-node").all_text_contents()) == sorted(tree(token_id))
+        assert page.locator("#pl-facts dd").first.inner_text() == str(token_id)
+    # A click keeps a token; the arrow keys and Escape.
+    page.locator(".pl-token").nth(1).click()
+    page.locator(".pl-token").nth(0).hover()
+    assert page.locator("#pl-panel-title").inner_text().startswith("Token 2: ")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#pl-panel-title").inner_text().startswith("Token 3: ")
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    assert page.locator("[aria-selected=true]").count() == 1
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "pl-tree"
+
+
+def test_a_special_token_has_no_merge_tree(playground: Callable[..., Any], tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(["low low"], 258, special_tokens=["<|x|>"])
+    tokenizer.save(tmp_path / "model.json")
+    page = playground()
+    _loaded(page, tmp_path / "model.json")
+    _ids(page, "<|x|>")
+    assert "special token" in page.locator("#pl-facts").inner_text()
+    assert page.locator(".pl-node").count() == 1
 
 
 def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:
@@ -175,6 +264,7 @@ def test_accessibility(
     playground: Callable[..., Any], screenshot: Callable[[Any, str], None], viewport: str, scheme: str
 ) -> None:
     page = playground(viewport, scheme)
+    page.locator(".pl-token").nth(2).click()
     screenshot(page, f"playground-{viewport}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing reaches beyond the window"
     assert not violations(page)

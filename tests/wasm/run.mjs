@@ -2,8 +2,9 @@
 //
 //     node run.mjs MODULE.wasm <job.json
 //
-// A job has `train` ({text, pattern, n_merges, bytes_greatest}) or `file` (a model file, as text), and `texts`.
-// The result has `merges`, and for each text its `ids`, its `pretokens` and whether it `returns` by decoding.
+// A job has `train` ({text, pattern, n_merges, bytes_greatest}) or `file` (a model file in base64) and `pattern`, `texts`,
+// and `trees` (ids). The result has `merges`, for each text its `ids`, its `pretokens` and whether it `returns` by decoding,
+// and for each id of `trees` the merges that make it.
 import { readFileSync } from "node:fs";
 
 const { instance } = await WebAssembly.instantiate(readFileSync(process.argv[2]), {});
@@ -34,7 +35,12 @@ function checked(number, failed) {
 let tokenizer;
 try {
   if (job.file !== undefined) {
-    tokenizer = checked(lent(utf8.encode(job.file), (at, n) => core.pairloom_load(at, n)), 0);
+    tokenizer = checked(
+      lent(Buffer.from(job.file, "base64"), (at, n) =>
+        lent(utf8.encode(job.pattern), (pattern_at, pattern_n) => core.pairloom_load(at, n, pattern_at, pattern_n)),
+      ),
+      0,
+    );
   } else {
     const { text, pattern, n_merges, bytes_greatest } = job.train;
     tokenizer = checked(
@@ -58,8 +64,12 @@ try {
     checked(lent(packed, (at, n) => core.pairloom_decode(tokenizer, at, n / 4)), -1);
     return { ids, pretokens, returns: Buffer.compare(result(), bytes) === 0 };
   });
+  const trees = job.trees.map((id) => {
+    core.pairloom_merges_of(tokenizer, id);
+    return numbers();
+  });
   core.pairloom_drop(tokenizer);
-  console.log(JSON.stringify({ merges, texts }));
+  console.log(JSON.stringify({ merges, texts, trees }));
 } catch (error) {
   console.log(JSON.stringify({ error: error instanceof WebAssembly.RuntimeError ? new TextDecoder().decode(result()) : error.message }));
 }

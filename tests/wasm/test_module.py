@@ -5,11 +5,13 @@ The module is built here where rustc has the target, or given by PAIRLOOM_WASM.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer, pretokenize
+from pairloom.formats import huggingface, tiktoken
+from pairloom.patterns import PATTERNS, SPELLINGS
+from pairloom.view.payload import merge_trees
 
 _ROOT = Path(__file__).parents[2]
 _TARGET = "wasm32-unknown-unknown"
@@ -39,6 +44,9 @@ def module() -> Path:
 
 def _run(module: Path, job: dict[str, Any]) -> dict[str, Any]:
     command = ["node", str(Path(__file__).with_name("run.mjs")), str(module)]
+    job = {"pattern": "gpt2", "texts": [], "trees": [], **job}
+    if isinstance(job.get("file"), bytes):
+        job["file"] = base64.b64encode(job["file"]).decode()
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
@@ -74,10 +82,171 @@ def test_a_saved_model_gives_the_same_ids(module: Path, tmp_path: Path) -> None:
     texts = [*_texts(), "one<|endoftext|>two"]
     tokenizer = Tokenizer.train(texts, 400, pattern="cl100k")
     tokenizer.save(tmp_path / "model.json")
-    found = _run(module, {"file": (tmp_path / "model.json").read_text(), "texts": texts})
+    found = _run(module, {"file": (tmp_path / "model.json").read_bytes(), "texts": texts})
     assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in texts]
     assert all(result["returns"] for result in found["texts"])
 
 
+def _tokenizer_json(pattern: str = "gpt2") -> dict[str, Any]:
+    """A small tokenizer.json with a special token."""
+    file: dict[str, Any] = json.loads(huggingface.write(Tokenizer.train(_texts(), 400, pattern=pattern).model))
+    return file
+
+
+def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
+    """The module reads the file, and gives the ids that the library gives, on 200 texts and some more."""
+    data = json.dumps(file, ensure_ascii=False).encode()
+    tokenizer = Tokenizer.from_model(huggingface.read(data))
+    literal = file["added_tokens"][0]["content"]
+    texts = [
+        *_texts(),
+        f"one{literal}two",
+        f"one {literal} two",
+        f" {literal}{literal}",
+        literal[:-1],
+        "e\u0301 \u212b 12",
+    ]
+    found = _run(module, {"file": data, "texts": texts})
+    assert "error" not in found, found["error"]
+    assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in texts]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_tokenizer_json_of_each_named_pattern_gives_the_same_ids(module: Path, pattern: str) -> None:
+    _assert_same_ids(module, _tokenizer_json(pattern))
+
+
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def _split(regex: str | tuple[str, ...], behavior: str = "Isolated", invert: bool = False) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
+
+
+def _sequence(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
+def _added(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda file: file["added_tokens"][0].update(fields)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda file: file.update(normalizer={"type": "NFC"}) or file["added_tokens"][0].update(normalized=False),
+        lambda file: file.update(normalizer={"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "NFKC"}]}),
+        lambda file: file["pre_tokenizer"].update(add_prefix_space=True),
+        lambda file: file.update(pre_tokenizer=_BYTE_LEVEL),
+        lambda file: file.update(pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False}),
+        lambda file: file.update(
+            pre_tokenizer=_sequence({"type": "Digits", "individual_digits": True}, {**_BYTE_LEVEL, "use_regex": True})
+        ),
+        lambda file: file.update(pre_tokenizer=_sequence({"type": "Digits", "individual_digits": False}, _BYTE_LEVEL)),
+        lambda file: file.update(pre_tokenizer=_sequence(_sequence(_split(PATTERNS["o200k"])), _BYTE_LEVEL)),
+        lambda file: file.update(pre_tokenizer=_sequence(_split(PATTERNS["llama3"], "Removed", True), _BYTE_LEVEL)),
+        lambda file: file["model"].update(ignore_merges=True),
+        lambda file: file.update(decoder={"type": "Sequence", "decoders": [file["decoder"]]}),
+        lambda file: file.update(post_processor={"type": "ByteLevel", "trim_offsets": False}),
+        _added(lstrip=True),
+        _added(rstrip=True),
+        _added(single_word=True, special=False),
+        _added(normalized=True),
+    ],
+)
+def test_a_tokenizer_json_with_other_settings_gives_the_same_ids(
+    module: Path, edit: Callable[[dict[str, Any]], object]
+) -> None:
+    file = _tokenizer_json()
+    edit(file)
+    _assert_same_ids(module, file)
+
+
+def test_added_tokens_that_overlap_are_found_in_the_order_of_the_library(module: Path) -> None:
+    file = _tokenizer_json()
+    (first,) = file["added_tokens"]
+    n = first["id"]
+    file["added_tokens"] += [
+        {**first, "id": n + 1, "content": "bc", "normalized": False},
+        {**first, "id": n + 2, "content": "abc", "normalized": True},
+    ]
+    data = json.dumps(file).encode()
+    texts = ["abcabc abd", "bcabc"]
+    found = _run(module, {"file": data, "texts": texts})["texts"]
+    expected = Tokenizer.from_model(huggingface.read(data))
+    assert [result["ids"] for result in found] == [expected.encode(text) for text in texts]
+    assert n + 2 not in found[0]["ids"], "the one that is not normalized is looked for first"
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda file: file.update(normalizer={"type": "Lowercase"}), "Lowercase"),
+        (lambda file: file.update(pre_tokenizer={"type": "Metaspace", "replacement": "_"}), "Metaspace"),
+        (lambda file: file.update(pre_tokenizer=None), "no ByteLevel"),
+        (lambda file: file.update(pre_tokenizer=_sequence(_split(r"\w+"), _BYTE_LEVEL)), "\\\\w+"),
+        (
+            lambda file: file.update(pre_tokenizer=_sequence(_split(PATTERNS["qwen2"], "Removed"), _BYTE_LEVEL)),
+            "Removed",
+        ),
+        (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "after ByteLevel"),
+        (lambda file: file.update(truncation={"max_length": 8}), "truncation"),
+        (lambda file: file.update(decoder={"type": "WordPiece"}), "decoder"),
+        (lambda file: file["model"].update(type="WordPiece"), "not BPE"),
+        (lambda file: file["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
+        (lambda file: file["model"].update(novelty=1), "novelty"),
+        (lambda file: file["model"]["merges"].append("no such"), "vocabulary or its merges"),
+        (_added(id=77), "id 77"),
+    ],
+)
+def test_a_tokenizer_json_that_cannot_be_read_exactly_is_refused_by_name(
+    module: Path, edit: Callable[[dict[str, Any]], object], named: str
+) -> None:
+    file = _tokenizer_json()
+    edit(file)
+    error = _run(module, {"file": json.dumps(file).encode(), "texts": ["a"]}).get("error", "it was read")
+    assert named in error
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_each_regex_that_is_read_means_the_same_in_both_dialects(module: Path, name: str) -> None:
+    """The module takes regexes as they are, where Python translates them from Oniguruma."""
+    file = _tokenizer_json()
+    for spelling in SPELLINGS[name]:
+        steps = (spelling,) if isinstance(spelling, str) else spelling
+        file["pre_tokenizer"] = _sequence(*map(_split, steps), _BYTE_LEVEL)
+        data = json.dumps(file).encode()
+        read = Tokenizer.from_model(huggingface.read(data)).pattern
+        found = _run(module, {"file": data, "texts": []})
+        assert ("error" in found) == (read != spelling)
+
+
+def test_the_merges_of_each_token_are_those_of_the_view(module: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(_texts(), 500, special_tokens=())
+    tokenizer.save(tmp_path / "model.json")
+    (tmp_path / "model.tiktoken").write_bytes(tiktoken.write(tokenizer.model))
+    for name in ("model.json", "model.tiktoken"):
+        ids = list(range(500))
+        found = _run(module, {"file": (tmp_path / name).read_bytes(), "trees": ids})["trees"]
+        expected = merge_trees(tokenizer.model, set(ids) & tokenizer.model.tokens().keys())
+        for token_id, flat in zip(ids, found, strict=True):
+            rows = [tuple(flat[at : at + 4]) for at in range(0, len(flat), 4)]
+            assert (rows[-1][3] == token_id) if rows else token_id not in expected
+            for rank, left, right, merged in rows:
+                assert expected[merged][1:] == (left, right)
+                assert name == "model.tiktoken" or expected[merged][0] == rank
+
+
+def test_a_tiktoken_file_gives_the_same_ids(module: Path) -> None:
+    tokenizer = Tokenizer.train(_texts(), 400, pattern="o200k", special_tokens=())
+    data = tiktoken.write(tokenizer.model)
+    turned = b"\r\n".join(reversed(data.splitlines()))
+    for file in (data, turned):
+        found = _run(module, {"file": file, "pattern": "o200k", "texts": _texts()})
+        assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in _texts()]
+    assert "neither" in _run(module, {"file": data + b"YQ== 0\n"})["error"]
+
+
 def test_a_damaged_model_is_a_message(module: Path) -> None:
-    assert "the file" in _run(module, {"file": '{"schema_version": 2}', "texts": []})["error"]
+    assert "the file" in _run(module, {"file": b'{"schema_version": 2}'})["error"]
+    assert "the file" in _run(module, {"file": b"{}"})["error"]

@@ -52,8 +52,7 @@ pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
 }
 
 /// Every spelling of every named pattern, with its name.
-#[cfg(test)]
-pub(super) fn spellings() -> impl Iterator<Item = (&'static str, &'static [String])> {
+pub fn spellings() -> impl Iterator<Item = (&'static str, &'static [String])> {
     NAMED
         .iter()
         .flat_map(|(name, _, spellings)| spellings.iter().map(move |texts| (name.as_str(), texts.as_slice())))

@@ -1,0 +1,162 @@
+//! A tokenizer of a page: loaded from a file of any format that the core reads, or trained on one text.
+
+use std::sync::Arc;
+
+use pairloom_core::corpus::InputErrors;
+use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
+use pairloom_core::decoder::Decoder;
+use pairloom_core::encoder::{Encoder, EncoderOptions};
+use pairloom_core::model::CheckedColumns;
+use pairloom_core::model_file::{self, PatternText, tiktoken};
+use pairloom_core::monitor::Silent;
+use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
+use pairloom_core::special::SpecialTokens;
+use pairloom_core::train::{self, MergeOptions, TieBreak};
+use pairloom_core::vocabulary::{Tokens, Vocabulary};
+use pairloom_core::{Error, Result};
+
+use crate::tokenizer_json;
+
+/// A page encodes little at a time.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// The merges of a longer token are not told: finding them takes time by the square of its length.
+const MAX_TREE_BYTES: usize = 4096;
+
+/// What a handle stands for.
+pub struct Tokenizer {
+    pub(crate) encoder: Encoder,
+    pub(crate) decoder: Decoder,
+}
+
+impl Tokenizer {
+    /// The tokenizer of columns; with `ignore_merges` a pretoken that is a token is not merged.
+    pub fn new(
+        columns: &CheckedColumns,
+        ignore_merges: bool,
+        specials: SpecialTokens,
+        pretokenizer: Pretokenizer,
+    ) -> Result<Tokenizer> {
+        let columns = columns.borrowed(specials.tokens());
+        columns.check_specials()?;
+        let tokens = Tokens::from_columns(columns.ids, columns.bytes, columns.ends)?;
+        let vocabulary = match columns.ranks {
+            true => Vocabulary::from_ranks(tokens)?,
+            false => Vocabulary::from_merges(tokens, columns.merges.to_vec(), ignore_merges)?,
+        };
+        let decoder = Decoder::new(&vocabulary, &specials)?;
+        let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
+        let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
+        Ok(Tokenizer { encoder, decoder })
+    }
+
+    /// The tokenizer of a file: pairloom's own, a tokenizer.json, or a .tiktoken, which is split by `pattern`.
+    pub fn from_file(data: &[u8], pattern: &str) -> Result<Tokenizer> {
+        if data.trim_ascii_start().first() != Some(&b'{') {
+            return Self::from_tiktoken(data, pattern);
+        }
+        match tokenizer_json::read(data)? {
+            Some(tokenizer) => Ok(tokenizer),
+            None => Self::from_native(data),
+        }
+    }
+
+    fn from_native(data: &[u8]) -> Result<Tokenizer> {
+        let mut model = model_file::read(data, "the file", false)?;
+        let pretokenizer = match &model.pattern {
+            PatternText::One(text) => Pretokenizer::new(text)?,
+            PatternText::Several(texts) => Pretokenizer::sequence(texts)?,
+        };
+        let pretokenizer = pretokenizer.with_normalizer(normalizer::steps_named(&model.normalizer)?);
+        let columns = model.take_columns()?;
+        let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
+        Tokenizer::new(&columns, model.ignore_merges, specials, pretokenizer)
+    }
+
+    fn from_tiktoken(data: &[u8], pattern: &str) -> Result<Tokenizer> {
+        let columns = match tiktoken::read(data)? {
+            Some(columns) => columns,
+            // Other tools end lines in other ways, or do not sort them.
+            None => tiktoken::read(&tidied(data))?.ok_or_else(|| {
+                Error::Model(
+                    "the file is neither a tokenizer.json, nor pairloom's own, nor a .tiktoken file (lines of a token in \
+                     base64, a space and its rank, each token and rank once); pairloom inspect names what is wrong with it"
+                        .into(),
+                )
+            })?,
+        };
+        Tokenizer::new(&columns, true, SpecialTokens::none(), pretokenizer_of(pattern)?)
+    }
+
+    /// Trains on one text: ids are bytes by value, then merges.
+    pub fn train(text: &str, pattern: &str, n_merges: usize, tie_break: TieBreak) -> Result<Tokenizer> {
+        let pretokenizer = pretokenizer_of(pattern)?;
+        let options = CountOptions {
+            pretokenizer: Arc::new(pretokenizer),
+            specials: Arc::new(SpecialTokens::none()),
+            corpus_specials: CorpusSpecials::Text,
+            input_errors: InputErrors::Strict,
+            threads: 1,
+            max_memory: None,
+            total_hint: None,
+        };
+        let mut counter = Counter::new(options)?;
+        counter.count_texts(&[text], &Silent)?;
+        let counts = counter.finish()?;
+        let byte_order = std::array::from_fn(|byte| byte as u8);
+        let options = MergeOptions {
+            n_merges,
+            tie_break,
+            byte_order,
+            min_frequency: 1,
+            max_token_bytes: None,
+            max_memory: None,
+            threads: 1,
+        };
+        let merges = train::train(counts.columns(), &options, &Silent)?.merges;
+        let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
+        let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
+        Tokenizer::new(&columns, false, SpecialTokens::none(), pretokenizer_of(pattern)?)
+    }
+
+    /// The merges that make a token of its bytes, in the order in which the encoder does them: rank, left, right and merged
+    /// id of each. None if no merging makes the token, or it is a single byte.
+    pub fn merges_of(&self, id: u32) -> Vec<[u32; 4]> {
+        let vocabulary = self.encoder.vocabulary();
+        let bytes = vocabulary.token(id).unwrap_or_default();
+        let symbols: Option<Vec<u32>> = match bytes.len() {
+            0..=MAX_TREE_BYTES => bytes.iter().map(|&byte| vocabulary.id_of_byte(byte)).collect(),
+            _ => None,
+        };
+        let mut symbols = symbols.unwrap_or_default();
+        let mut done = Vec::new();
+        // As the definition says: the pair of least rank, leftmost first, until none is left.
+        loop {
+            let pairs = symbols.windows(2).enumerate();
+            let ranked = pairs.filter_map(|(at, two)| Some((vocabulary.pair(two[0], two[1])?, at)));
+            let Some(((rank, merged), at)) = ranked.min_by_key(|&((rank, _), at)| (rank, at)) else { break };
+            done.push([rank, symbols[at], symbols[at + 1], merged]);
+            symbols.splice(at..at + 2, [merged]);
+        }
+        if symbols == [id] { done } else { Vec::new() }
+    }
+}
+
+/// The lines of a .tiktoken file as tiktoken's own tools write them: ascending by rank, each ending in a line feed.
+fn tidied(data: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    lines.retain(|line| !line.is_empty());
+    lines.sort_by_key(|line| {
+        let rank = line.rsplit(|&byte| byte == b' ').next().and_then(|rank| std::str::from_utf8(rank).ok());
+        rank.and_then(|rank| rank.parse::<u32>().ok())
+    });
+    lines.into_iter().flat_map(|line| line.iter().copied().chain(Some(b'\n'))).collect()
+}
+
+/// The pattern of a name, or of a regex.
+fn pretokenizer_of(pattern: &str) -> Result<Pretokenizer> {
+    match named_patterns(pattern) {
+        Some(texts) => Pretokenizer::sequence(texts),
+        None => Pretokenizer::new(pattern),
+    }
+}
