@@ -170,7 +170,7 @@ class Counter:
 
 @final
 class PretokenCounts:
-    """Distinct pretokens with their counts as columns; immutable."""
+    """Distinct pretokens with their counts as columns; only `add` changes them, and no other call may run meanwhile."""
 
     n_bytes: int
     n_documents: int
@@ -185,6 +185,12 @@ class PretokenCounts:
 
     def pruned(self, min_count: int) -> PretokenCounts:
         """The counts of at least `min_count`, with the totals of all."""
+
+    def copied(self) -> PretokenCounts:
+        """A copy."""
+
+    def add(self, other: PretokenCounts) -> None:
+        """Adds `other`, another object, in place; after an error nothing has changed. ValueError on overflow."""
 
     @staticmethod
     def merged(parts: list[PretokenCounts]) -> PretokenCounts:

@@ -10,6 +10,7 @@ that looks for its backtrace without memory hangs.
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import errno
 import gc
@@ -163,6 +164,10 @@ def _calls() -> dict[str, Call]:
     def training(inputs: Inputs, **options: Any) -> object:
         return Tokenizer.train(inputs.training_text, 600, **options).merges
 
+    def added(total: PretokenCounts, other: PretokenCounts) -> PretokenCounts:
+        total += other
+        return total
+
     def saved(format: str) -> Call:
         def call(inputs: Inputs) -> object:
             path = output(inputs, f"saved.{format}")
@@ -257,6 +262,7 @@ def _calls() -> dict[str, Call]:
         "PretokenCounts.from_items": lambda x: len(PretokenCounts.from_items(x.counts.items())),
         "PretokenCounts.items": lambda x: sum(n for _, n in x.counts.items()),
         "PretokenCounts +": lambda x: len(x.counts + x.counts),
+        "PretokenCounts +=": lambda x: len(added(copy.copy(x.counts), x.counts)),
         "PretokenCounts.merged": lambda x: len(PretokenCounts.merged([x.counts] * 3)),
         "PretokenCounts.from_arrow": lambda x: len(PretokenCounts.from_arrow(x.table_of_counts)),
         "PretokenCounts.from_parquet": lambda x: len(PretokenCounts.from_parquet(x.saved["counts parquet"])),

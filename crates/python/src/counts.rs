@@ -18,16 +18,22 @@ use crate::arrays::array;
 use crate::arrow::{ArrowColumn, chunked};
 use crate::corpus::Documents;
 use crate::errors::exception;
-use crate::exclusive::Exclusive;
+use crate::exclusive::{Exclusive, Shared};
 use crate::monitor::PyMonitor;
 use crate::objects::{self, vec_for};
 use crate::pretokens::Pattern;
 use crate::texts::Texts;
 
-/// Distinct pretokens with their counts, immutable.
+/// Distinct pretokens with their counts; only `add` changes them.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct PretokenCounts {
-    pub(crate) inner: counts::PretokenCounts,
+    pub(crate) inner: Shared<counts::PretokenCounts>,
+}
+
+impl From<counts::PretokenCounts> for PretokenCounts {
+    fn from(inner: counts::PretokenCounts) -> Self {
+        PretokenCounts { inner: Shared::new("PretokenCounts", inner) }
+    }
 }
 
 /// The key-value pairs of a table's schema.
@@ -37,47 +43,65 @@ type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>, Bound<'py, 
 
 #[pymethods]
 impl PretokenCounts {
-    fn __len__(&self) -> usize {
-        self.inner.len()
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.inner.read()?.len())
     }
 
     #[getter]
-    fn n_bytes(&self) -> u64 {
-        self.inner.n_bytes()
+    fn n_bytes(&self) -> PyResult<u64> {
+        Ok(self.inner.read()?.n_bytes())
     }
 
     #[getter]
-    fn n_documents(&self) -> u64 {
-        self.inner.n_documents()
+    fn n_documents(&self) -> PyResult<u64> {
+        Ok(self.inner.read()?.n_documents())
     }
 
     #[getter]
-    fn n_special_literals(&self) -> u64 {
-        self.inner.n_special_literals()
+    fn n_special_literals(&self) -> PyResult<u64> {
+        Ok(self.inner.read()?.n_special_literals())
     }
 
     fn sorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
-        let sorted = py.detach(|| self.inner.sorted()).map_err(|error| exception(py, error))?;
+        let inner = &*self.inner.read()?;
+        let sorted = py.detach(|| inner.sorted()).map_err(|error| exception(py, error))?;
         let (bytes, ends, counts) = sorted.into_columns();
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
     fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
-        let table = py.detach(|| self.inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
+        let inner = &*self.inner.read()?;
+        let table = py.detach(|| inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
         Ok(table.into())
     }
 
     fn pruned(&self, py: Python<'_>, min_count: u64) -> PyResult<Self> {
-        let inner = py.detach(|| self.inner.pruned(min_count)).map_err(|error| exception(py, error))?;
-        Ok(PretokenCounts { inner })
+        let inner = &*self.inner.read()?;
+        let pruned = py.detach(|| inner.pruned(min_count)).map_err(|error| exception(py, error))?;
+        Ok(pruned.into())
+    }
+
+    fn copied(&self, py: Python<'_>) -> PyResult<Self> {
+        let inner = &*self.inner.read()?;
+        Ok(py.detach(|| inner.copied()).map_err(|error| exception(py, error))?.into())
+    }
+
+    fn add(&self, py: Python<'_>, other: &PretokenCounts) -> PyResult<()> {
+        let sum = &mut *self.inner.write()?;
+        let other = &*other.inner.read()?;
+        py.detach(|| sum.add(other)).map_err(|error| exception(py, error))
     }
 
     #[staticmethod]
     fn merged(py: Python<'_>, parts: Vec<Bound<'_, PretokenCounts>>) -> PyResult<Self> {
-        let parts: Vec<&counts::PretokenCounts> = parts.iter().map(|part| &part.get().inner).collect();
-        let inner =
-            py.detach(|| counts::PretokenCounts::merge(&parts)).map_err(|error| exception(py, error))?;
-        Ok(PretokenCounts { inner })
+        let mut guards = vec_for(parts.len())?;
+        for part in &parts {
+            guards.push(part.get().inner.read()?);
+        }
+        let mut inner: Vec<&counts::PretokenCounts> = vec_for(parts.len())?;
+        inner.extend(guards.iter().map(|guard| &**guard));
+        let merged = py.detach(|| counts::PretokenCounts::merge(&inner));
+        merged.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }
 
     #[staticmethod]
@@ -102,7 +126,7 @@ impl PretokenCounts {
                 n_special_literals,
             )
         });
-        inner.map(|inner| PretokenCounts { inner }).map_err(|error| exception(py, error))
+        inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }
 }
 
@@ -188,7 +212,8 @@ impl Counter {
     fn add_counts(&self, py: Python<'_>, counts: &PretokenCounts) -> PyResult<()> {
         let mut state = self.state.lock()?;
         let counter = state.open()?;
-        py.detach(|| counter.add_counts(&counts.inner)).map_err(|error| exception(py, error))
+        let counts = &*counts.inner.read()?;
+        py.detach(|| counter.add_counts(counts)).map_err(|error| exception(py, error))
     }
 
     fn add_table<'py>(
@@ -233,6 +258,6 @@ impl Counter {
     fn finish(&self, py: Python<'_>) -> PyResult<PretokenCounts> {
         let counter = self.state.lock()?.counter.take().ok_or_else(finished)?;
         let inner = py.detach(|| counter.finish()).map_err(|error| exception(py, error))?;
-        Ok(PretokenCounts { inner })
+        Ok(inner.into())
     }
 }

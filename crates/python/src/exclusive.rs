@@ -4,7 +4,7 @@
 //! that called it. A second call meanwhile is a RuntimeError with a remedy; PyO3's own message is "Already borrowed". It
 //! does not wait: the first call may need the interpreter that the second one holds, which would deadlock.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -23,17 +23,41 @@ impl<T> Exclusive<T> {
 
     /// Locks the state; RuntimeError while another call has it.
     pub fn lock(&self) -> PyResult<MutexGuard<'_, T>> {
-        let name = self.name;
-        self.state.try_lock().map_err(|error| {
-            PyRuntimeError::new_err(match error {
-                TryLockError::WouldBlock => format!(
-                    "this {name} is in use by another call; give each thread a {name} of its own, or guard it with a \
-                     threading.Lock"
-                ),
-                TryLockError::Poisoned(_) => {
-                    format!("an earlier call on this {name} broke off half way; make a new one")
-                }
-            })
-        })
+        self.state.try_lock().map_err(|error| refused(self.name, &error))
     }
+}
+
+/// The state of an object of class `name` that many calls may read at once; a call that changes it needs it alone.
+pub struct Shared<T> {
+    name: &'static str,
+    state: RwLock<T>,
+}
+
+impl<T> Shared<T> {
+    /// An object that no call uses.
+    pub fn new(name: &'static str, state: T) -> Self {
+        Shared { name, state: RwLock::new(state) }
+    }
+
+    /// Locks the state for reading; RuntimeError while a call changes it.
+    pub fn read(&self) -> PyResult<RwLockReadGuard<'_, T>> {
+        self.state.try_read().map_err(|error| refused(self.name, &error))
+    }
+
+    /// Locks the state for a change; RuntimeError while another call has it.
+    pub fn write(&self) -> PyResult<RwLockWriteGuard<'_, T>> {
+        self.state.try_write().map_err(|error| refused(self.name, &error))
+    }
+}
+
+fn refused<G>(name: &str, error: &TryLockError<G>) -> PyErr {
+    PyRuntimeError::new_err(match error {
+        TryLockError::WouldBlock => format!(
+            "this {name} is in use by another call; give each thread a {name} of its own, or guard it with a \
+             threading.Lock"
+        ),
+        TryLockError::Poisoned(_) => {
+            format!("an earlier call on this {name} broke off half way; make a new one")
+        }
+    })
 }

@@ -55,7 +55,8 @@ pub fn train<'py>(
         max_memory,
         threads,
     };
-    let columns = counts.inner.columns();
+    let counts = counts.inner.read()?;
+    let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
     arrays_of(py, trained)
 }
@@ -88,7 +89,8 @@ pub fn extend<'py>(
         max_memory,
         threads,
     };
-    let columns = counts.inner.columns();
+    let counts = counts.inner.read()?;
+    let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
         let pretokens = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
         extend_merges(&base, pretokens, &options, monitor)

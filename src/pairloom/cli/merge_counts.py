@@ -35,7 +35,7 @@ def load_merged(paths: list[str]) -> PretokenCounts:
     total = PretokenCounts.load(paths[0])
     for path in paths[1:]:
         try:
-            total = total + PretokenCounts.load(path)
+            total += PretokenCounts.load(path)
         except CountsError as error:
             message = str(error)
             raise CountsError(message if message.startswith(path) else f"{path}: {message}") from error

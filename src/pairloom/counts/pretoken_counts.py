@@ -47,10 +47,12 @@ _LARGEST_COUNT = 2**64 - 1
 
 
 class PretokenCounts:
-    """Distinct pretokens with their counts (u64), and how the corpus was cut; immutable.
+    """Distinct pretokens with their counts (u64), and how the corpus was cut.
 
-    `a + b` are the counts of both corpora together; metadata must match, else CountsError. `counts.items()` gives
-    (bytes, int) in the order of the bytes.
+    `a + b` are the counts of both corpora together; metadata must match, else CountsError. `a += b` adds to `a` itself,
+    which is the only way to change it: it takes memory for what `b` has more, not for a third table, and after an error
+    `a` is as before. No other call on `a` may run meanwhile (RuntimeError). Sum many with `merged`, or with `+=` where
+    one part at a time is in memory. `counts.items()` gives (bytes, int) in the order of the bytes.
     """
 
     __slots__ = ("_columns", "_metadata")
@@ -386,7 +388,16 @@ class PretokenCounts:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
         self.metadata.check_addable(other.metadata)
-        return PretokenCounts(_core.PretokenCounts.merged([self.columns, other.columns]), self.metadata)
+        total = self.__copy__()
+        total += other
+        return total
+
+    def __iadd__(self, other: PretokenCounts) -> PretokenCounts:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        self.metadata.check_addable(other.metadata)
+        self.columns.add(other.columns.copied() if other.columns is self.columns else other.columns)
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PretokenCounts):
@@ -402,10 +413,10 @@ class PretokenCounts:
         return _unpickled, (counts_file.to_bytes(self._file_columns()),)
 
     def __copy__(self) -> PretokenCounts:
-        return self
+        return PretokenCounts(self.columns.copied(), self.metadata)
 
     def __deepcopy__(self, _: Any) -> PretokenCounts:
-        return self
+        return self.__copy__()
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and as large as a corpus
 

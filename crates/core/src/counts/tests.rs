@@ -412,6 +412,67 @@ fn merge_is_commutative_and_associative() {
 }
 
 #[test]
+fn add_gives_what_merge_gives_and_leaves_the_other_as_it_is() {
+    let options = options(gpt2_pattern(), &["<|e|>"]);
+    let mut random = Random(10);
+    for round in 0..50 {
+        // Parts of very different sizes, both ways round.
+        let lengths = if round % 2 == 0 { [400, 9] } else { [9, 400] };
+        let [a, b] = lengths
+            .map(|n| count_texts(&options, Plan::default(), &[&random.text(n), &"long".repeat(n)]).unwrap());
+        let mut both = a.copied().unwrap();
+        both.add(&b).unwrap();
+        assert_eq!(found(&both), found(&PretokenCounts::merge(&[&a, &b]).unwrap()));
+        both.add(&PretokenCounts::default()).unwrap();
+        both.add(&a).unwrap();
+        assert_eq!(found(&both), found(&PretokenCounts::merge(&[&a, &b, &a]).unwrap()));
+        let mut empty = PretokenCounts::default();
+        empty.add(&b).unwrap();
+        assert_eq!(found(&empty), found(&b));
+    }
+}
+
+#[test]
+fn add_on_many_threads_gives_what_merge_gives() {
+    let columns = |words: std::ops::Range<u64>| {
+        let pretokens: Vec<String> = words.clone().map(|word| format!("pretoken number {word}")).collect();
+        let ends = pretokens.iter().scan(0, |end, pretoken| {
+            *end += pretoken.len() as u64;
+            Some(*end)
+        });
+        let counts = words.map(|word| word + 1).collect();
+        PretokenCounts::from_columns(pretokens.concat().into_bytes(), ends.collect(), counts, 1, 2, 3)
+            .unwrap()
+    };
+    let (mut a, b) = (columns(0..150_000), columns(100_000..300_000));
+    let merged = PretokenCounts::merge(&[&a, &b]).unwrap();
+    a.add(&b).unwrap();
+    assert_eq!(found(&a), found(&merged));
+}
+
+#[test]
+fn add_that_overflows_changes_nothing() {
+    let make = |bytes: &[u8], count, n_bytes, n_documents, n_literals| {
+        PretokenCounts::from_columns(bytes.to_vec(), vec![1], vec![count], n_bytes, n_documents, n_literals)
+            .unwrap()
+    };
+    let mut counts = make(b"a", u64::MAX - 1, 5, 6, 7);
+    let before = found(&counts);
+    for other in [
+        make(b"a", 2, 0, 0, 0),
+        make(b"b", 2, 0, 0, 0),
+        make(b"b", 1, u64::MAX, 0, 0),
+        make(b"b", 1, 0, u64::MAX, 0),
+        make(b"b", 1, 0, 0, u64::MAX),
+    ] {
+        assert!(matches!(counts.add(&other), Err(Error::Counts(_))));
+        assert_eq!(found(&counts), before);
+    }
+    counts.add(&make(b"b", 1, 1, 1, 1)).unwrap();
+    assert_eq!(counts.len(), 2);
+}
+
+#[test]
 fn sorted_orders_counts_by_bytes() {
     let options = options(gpt2_pattern(), &[]);
     let text = "b a\0 a\0\0 a ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n ".repeat(3);
