@@ -13,6 +13,28 @@ from pairloom import Tokenizer
 # Each takes milliseconds to import.
 HEAVY = {"numpy", "asyncio", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile", "pairloom.corpus.corpus"}
 
+# What importing Tokenizer adds to what every interpreter starts with. Each module here is small: whoever adds one says
+# why every program must load it. Absent on purpose: typing, re, pathlib and json, which cost more than all of these.
+LOADED = {
+    "pairloom",
+    "pairloom._core",
+    "pairloom._internal",
+    "pairloom._internal.arguments",
+    "pairloom._internal.atomic",
+    "pairloom._internal.lazy",
+    "pairloom._internal.plain_calls",
+    "pairloom._internal.warnings",
+    "pairloom.errors",
+    "pairloom.formats",
+    "pairloom.formats.native",
+    "pairloom.formats.shared",
+    "pairloom.formats.shared.json_text",
+    "pairloom.model",
+    "pairloom.tokenizer",
+}
+STANDARD = {"collections", "contextlib", "errno", "functools", "importlib", "types", "warnings"}
+STANDARD |= {"itertools", "keyword", "operator", "reprlib"}
+
 
 def loaded(code: str) -> set[str]:
     command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
@@ -31,6 +53,13 @@ def test_importing_the_tokenizer_loads_nothing_heavy() -> None:
     found = loaded("from pairloom import Tokenizer, TrainingConfig")
     assert "pairloom.tokenizer" in found
     assert not found & HEAVY
+
+
+def test_importing_the_tokenizer_loads_exactly_these_modules() -> None:
+    found = loaded("from pairloom import Tokenizer") - loaded("pass")
+    assert {name for name in found if name.split(".")[0] == "pairloom"} == LOADED
+    # What those of the standard library load themselves changes between versions of Python.
+    assert {name.split(".")[0] for name in found - LOADED if name[0] != "_"} <= STANDARD
 
 
 def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:

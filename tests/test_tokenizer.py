@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import multiprocessing
 import os
 import pickle
@@ -472,3 +473,21 @@ def test_lone_surrogates_are_placed_in_batches() -> None:
         with pytest.raises(UnicodeEncodeError, match="position 1") as caught:
             road(texts)
         assert caught.value.object == "a\ud800b"
+
+
+def test_plain_calls_keep_the_signature_and_the_errors_of_their_methods() -> None:
+    assert list(inspect.signature(Tokenizer.encode).parameters)[:3] == ["self", "text", "pair"]
+    assert inspect.signature(Tokenizer.count_tokens).parameters["limit"].default is None
+    call: Any = AB.encode
+    assert call(text="ab") == call("ab", None) == call("ab", add_special_tokens=False) == [256]
+    for arguments, options, message in (
+        ((), {}, r"Tokenizer\.encode\(\) missing 1 required positional argument: 'text'"),
+        (("a", "b", "c"), {}, r"Tokenizer\.encode\(\) takes from 2 to 3 positional arguments but 4"),
+        (("a",), {"limit": 1}, r"Tokenizer\.encode\(\) got an unexpected keyword argument 'limit'"),
+        ((1,), {}, "text must be a str, not int"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call(*arguments, **options)
+    assert AB.count_tokens("ab ab") == AB.count_tokens(text="ab ab") == 2
+    assert AB.count_tokens("ab ab", limit=1) == 1
+    assert AB.count_tokens("<|endoftext|>", allowed_special=()) == len(AB.encode_ordinary("<|endoftext|>"))

@@ -102,9 +102,12 @@ def encode_batch(job: Job) -> Result:
 
 
 def latencies(job: Job) -> Result:
-    """One text to a list."""
+    """One text to a list without special tokens, or another call: `decode` takes the ids of the texts."""
     tokenizer = Tokenizer.load(job["model"])
-    return latency(job, tokenizer.encode if job.get("specials") else tokenizer.encode_ordinary)
+    call = job.get("call", "encode_ordinary")
+    if call == "decode":
+        job["texts"] = {name: tokenizer.encode_batch(texts) for name, texts in job["texts"].items()}
+    return latency(job, getattr(tokenizer, call))
 
 
 def decode(job: Job) -> Result:

@@ -19,6 +19,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "gigatoken, list": ("gigatoken", "latency_lists"),
     "tokenizers, list": ("tokenizers", "latency"),
 }
+OWN_CALLS = ("encode", "encode_ordinary", "count_tokens", "decode")
+"""The calls of Tokenizer that are compared with each other."""
 
 
 def measure(setup: Setup) -> Section:
@@ -32,20 +34,25 @@ def measure(setup: Setup) -> Section:
     }
     job = {"task": "latency", "texts": texts, "calls": 20_000 if setup.quick else 100_000} | vocabulary("gpt2").job()
     calls: dict[str, Call] = {name: (peer, job | {"task": task}) for name, (peer, task) in CALLS.items()}
-    calls["pairloom, list, specials recognised"] = ("pairloom", job | {"specials": True})
+    calls |= {call: ("pairloom", job | {"call": call}) for call in OWN_CALLS}
     results = turns(calls, setup.n_turns)
+    own = {call: results.pop(call) for call in OWN_CALLS}
     for text in texts:
         table = Table(f"one text of {text} to ids: microseconds", ["call", "p50", "p99"])
         section.tables.append(table)
         p50 = {name: median(found, text, "p50_ns") for name, found in results.items()}
         for name, found in results.items():
             table.rows.append([name, p50[name] / 1e3, median(found, text, "p99_ns") / 1e3])
-        own = p50["pairloom, list"]
+        ours = p50["pairloom, list"]
         at_most = "p50 over"
-        section.claims.append(Claim(f"{text}, {at_most} tiktoken's", own / p50["tiktoken, list"], 1 / 3, at_most=True))
+        section.claims.append(Claim(f"{text}, {at_most} tiktoken's", ours / p50["tiktoken, list"], 1 / 3, at_most=True))
         section.claims.append(
-            Claim(f"{text}, {at_most} gigatoken's array", own / p50["gigatoken, array"], 1, at_most=True)
+            Claim(f"{text}, {at_most} gigatoken's array", ours / p50["gigatoken, array"], 1, at_most=True)
         )
+    table = Table("calls of pairloom's Tokenizer: microseconds, p50", ["call", *texts])
+    section.tables.append(table)
+    for call, found in own.items():
+        table.rows.append([call, *(median(found, text, "p50_ns") / 1e3 for text in texts)])
     return section
 
 

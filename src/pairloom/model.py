@@ -6,23 +6,34 @@ File formats, training and callers build Models, and the core builds its encoder
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import json
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Literal
+
     import numpy as np
     import numpy.typing as npt
+
+    DecodeErrors = Literal["strict", "replace", "ignore"]
+    MergeRule = Literal["pairs", "ranks"]
 else:
+    from pairloom._internal.lazy import json
     from pairloom._internal.lazy import numpy as np
 
-DecodeErrors = Literal["strict", "replace", "ignore"]
-MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
+
+DECODE_ERRORS = ("strict", "replace", "ignore")
+"""How malformed bytes can be decoded."""
+
+MERGE_RULES = ("pairs", "ranks")
+"""What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token."""
 
 NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "prefix_space")
 """The steps that a normaliser can have."""
@@ -34,7 +45,9 @@ LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 __all__ = [
+    "DECODE_ERRORS",
     "LARGEST_ID",
+    "MERGE_RULES",
     "NORMALIZERS",
     "SPECIAL_RULES",
     "DecodeErrors",
@@ -125,7 +138,7 @@ class Model:
             raise TypeError(f"token_bytes must be bytes, not {type(token_bytes).__name__}")
         if merges.shape[1] != 3:
             raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
-        check_choice("rule", rule, get_args(MergeRule))
+        check_choice("rule", rule, MERGE_RULES)
         columns = _core.ModelColumns(
             token_ids=token_ids, token_bytes=token_bytes, token_ends=token_ends, merges=merges, ranks=rule == "ranks"
         )
@@ -145,7 +158,7 @@ class Model:
         normalizer: tuple[str, ...] = (),
         special_rules: Iterable[tuple[str, str]] = (),
     ) -> None:
-        check_choice("decode_errors", decode_errors, get_args(DecodeErrors))
+        check_choice("decode_errors", decode_errors, DECODE_ERRORS)
         check_bool("ignore_merges", ignore_merges)
         if not isinstance(special_tokens, Mapping):
             raise TypeError(f"special_tokens must be a dict from str to int, not {type(special_tokens).__name__}")
@@ -348,7 +361,8 @@ def _checked_rules(rules: Any, special_tokens: Mapping[str, int]) -> tuple[tuple
 
 def config_of(model: Model) -> dict[str, Any]:
     """The settings of `model.tokenizer_config` as a dict of its own; empty where there are none."""
-    return {} if model.tokenizer_config is None else cast(dict[str, Any], json.loads(model.tokenizer_config))
+    config: dict[str, Any] = {} if model.tokenizer_config is None else json.loads(model.tokenizer_config)
+    return config
 
 
 def literal_of(value: Any) -> str | None:
@@ -394,6 +408,7 @@ def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:
 
 
 def _checked_pattern(pattern: Any) -> Pattern:
+    checked: Pattern = pattern
     parts = (pattern,) if isinstance(pattern, str) else pattern
     if not isinstance(parts, tuple) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"pattern must be a str or a tuple of str, not {shown(pattern)}")
@@ -404,7 +419,7 @@ def _checked_pattern(pattern: Any) -> Pattern:
             part.encode()
         except UnicodeEncodeError:
             raise ValueError(f"pattern {shown(part)} holds a lone surrogate, which is not text") from None
-    return cast(Pattern, pattern)
+    return checked
 
 
 def assign_special_ids(

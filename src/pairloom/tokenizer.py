@@ -7,9 +7,8 @@ encoder built from it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
 
 from pairloom import _core, formats
 from pairloom._internal.arguments import (
@@ -23,18 +22,22 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
+from pairloom._internal.plain_calls import plain_count_tokens, plain_encode
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError, PatternError
-from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
-from pairloom.patterns import pattern_name, pattern_text
+from pairloom.model import DECODE_ERRORS, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from typing import Any, Literal
+
     import numpy as np
     import numpy.typing as npt
 
     from pairloom import dropout as dropouts
     from pairloom import offsets as token_offsets
-    from pairloom import post_processing, vocabulary
+    from pairloom import patterns, post_processing, vocabulary
     from pairloom._internal import arrow, background_io
     from pairloom._internal import progress as progress_reports
     from pairloom._internal.progress import Progress
@@ -43,12 +46,15 @@ if TYPE_CHECKING:
     from pairloom.counts import pretoken_counts
     from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
+    from pairloom.model import DecodeErrors
     from pairloom.post_processing import PostProcessor
     from pairloom.training import config as configs
     from pairloom.training import extend as extending
     from pairloom.training import train as training
     from pairloom.training.config import TrainingConfig
     from pairloom.view.view import View
+
+    Allowed = Literal["all"] | Collection[str]
 else:
     from pairloom._internal.lazy import LazyModule
     from pairloom._internal.lazy import numpy as np
@@ -61,6 +67,7 @@ else:
     dropouts = LazyModule("pairloom.dropout")
     extending = LazyModule("pairloom.training.extend")
     huggingface_tokenizer = LazyModule("pairloom.dropin.huggingface_tokenizer")
+    patterns = LazyModule("pairloom.patterns")
     post_processing = LazyModule("pairloom.post_processing")
     pretoken_counts = LazyModule("pairloom.counts.pretoken_counts")
     progress_reports = LazyModule("pairloom._internal.progress")
@@ -72,7 +79,6 @@ else:
 
 __all__ = ["Tokenizer", "check_tokenizer"]
 
-Allowed = Literal["all"] | Collection[str]
 Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
 
@@ -419,7 +425,7 @@ class Tokenizer:
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
         name = "mergeable_ranks"
-        model = formats.tiktoken.from_ranks(mergeable_ranks, pattern_text(pattern), special_tokens, name)
+        model = formats.tiktoken.from_ranks(mergeable_ranks, patterns.pattern_text(pattern), special_tokens, name)
         formats.check_bytes(model, name, allow_missing_bytes)
         return cls.from_model(model, name=name)
 
@@ -510,6 +516,7 @@ class Tokenizer:
 
     # Encoding ---------------------------------------------------------------------------------------------------
 
+    @plain_encode
     def encode(
         self,
         text: str,
@@ -729,6 +736,7 @@ class Tokenizer:
                     report("encode", block.done, 0)
         return np.concatenate(parts)
 
+    @plain_count_tokens
     def count_tokens(
         self,
         text: str,
@@ -814,7 +822,7 @@ class Tokenizer:
             ids = self._without_specials(ids, skip_special_tokens)
         if errors is None:
             return self._core.decode(ids)
-        check_choice("errors", errors, ("strict", "replace", "ignore"))
+        check_choice("errors", errors, DECODE_ERRORS)
         return self._core.decode(ids, errors)
 
     def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any]) -> bytes:
@@ -860,7 +868,7 @@ class Tokenizer:
         ValueError for a column of another kind, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
         """
         if errors is not None:
-            check_choice("errors", errors, ("strict", "replace", "ignore"))
+            check_choice("errors", errors, DECODE_ERRORS)
         return arrow.as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
 
     def decode_stream(self) -> _core.DecodeStream:
@@ -1158,7 +1166,7 @@ class Tokenizer:
         return hash(self._model)
 
     def __repr__(self) -> str:
-        pattern = pattern_name(self.pattern) or self.pattern
+        pattern = patterns.pattern_name(self.pattern) or self.pattern
         normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
         rules = f", special_rules={self.special_rules!r}" if self._model.special_rules else ""
         specials = f"special_tokens={self.special_tokens!r}{rules}"

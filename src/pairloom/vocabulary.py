@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
-from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ else:
     from pairloom._internal.lazy import numpy as np
 
 if TYPE_CHECKING:
+    from pairloom.model import DecodeErrors
     from pairloom.training.config import TrainingConfig
 
 __all__ = ["from_bytes", "missing_bytes_text", "truncated", "with_special_tokens"]

@@ -9,13 +9,16 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.formats import schema1, schema2
 from pairloom.formats.shared.json_text import parse, shown, take, take_id
-from pairloom.model import LARGEST_ID, SPECIAL_RULES, DecodeErrors, MergeRule, Model, Pattern
+from pairloom.model import LARGEST_ID, SPECIAL_RULES, Model, Pattern
 from pairloom.patterns import GPT2
+
+if TYPE_CHECKING:
+    from pairloom.model import DecodeErrors, MergeRule
 
 __all__ = ["read"]
 
@@ -165,11 +168,11 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
     return Model.from_tokens(
         tokens,
         rows,
-        rule=cast(MergeRule, rule),
+        rule=cast("MergeRule", rule),
         ignore_merges=ignore_merges,
         special_tokens=specials,
         pattern=_pattern(file["pattern"], name),
-        decode_errors=cast(DecodeErrors, decode_errors),
+        decode_errors=cast("DecodeErrors", decode_errors),
         plain_specials=added,
         post_processor=_json_text(file, "post_processor", name),
         tokenizer_config=_json_text(file, "tokenizer_config", name),

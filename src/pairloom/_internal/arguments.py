@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, KeysView, Sequence, Set
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "LARGEST_INT",

@@ -9,8 +9,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["check_file", "check_free", "sync_directory", "write_file", "write_folder"]
 

@@ -1,14 +1,19 @@
 """Modules that are imported when they are first used, so that `import pairloom` and short commands stay fast.
 
-NumPy takes longer to import than everything here; encoding a text to a list and loading a file do not need it.
+NumPy takes longer to import than everything here; encoding a text to a list and loading a file do not need it. typing,
+pathlib and json together take as long as everything else on that road: its modules import them lazily, or only for type
+checkers under `TYPE_CHECKING = False`, which these know and which saves the import of typing.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
-__all__ = ["LazyModule", "numpy"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["LazyModule", "json", "numpy", "pathlib"]
 
 
 class LazyModule:
@@ -24,4 +29,6 @@ class LazyModule:
         return f"<{self._name}, imported when it is used>"
 
 
+json = LazyModule("json")
 numpy = LazyModule("numpy")
+pathlib = LazyModule("pathlib")

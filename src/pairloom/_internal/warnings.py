@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from pathlib import Path
 
 __all__ = ["warn"]
 
-_PACKAGE = str(Path(__file__).parents[1])
+# Not by pathlib, which takes long to import.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 
 
 def warn(message: str) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pairloom._internal.arguments import check_bool, check_path, shown
 from pairloom._internal.atomic import check_file, check_free, write_file, write_folder
@@ -19,17 +17,22 @@ from pairloom.errors import FormatError
 from pairloom.formats import native
 from pairloom.formats.shared.json_text import check_not_pickle
 from pairloom.model import Model, Pattern
-from pairloom.patterns import pattern_name, pattern_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import pathlib
+    from pathlib import Path
+
+    from pairloom import patterns
     from pairloom.formats import gpt2, huggingface, objects, pretrained, ranks, tekken, tiktoken
 else:
-    from pairloom._internal.lazy import LazyModule
+    from pairloom._internal.lazy import LazyModule, pathlib
 
     # A file of pairloom's own needs none of these.
     gpt2 = LazyModule("pairloom.formats.gpt2")
     huggingface = LazyModule("pairloom.formats.huggingface")
     objects = LazyModule("pairloom.formats.objects")
+    patterns = LazyModule("pairloom.patterns")
     pretrained = LazyModule("pairloom.formats.pretrained")
     ranks = LazyModule("pairloom.formats.ranks")
     tekken = LazyModule("pairloom.formats.tekken")
@@ -94,8 +97,8 @@ def load(
     if format is not None:
         _check_format(format, READABLE)
     if pattern is not None:
-        pattern = pattern_text(pattern)
-    file = Path(check_path("path", path))
+        pattern = patterns.pattern_text(pattern)
+    file = pathlib.Path(check_path("path", path))
     companions, folder, incomplete = None, str(file), False
     if file.is_dir():
         companions = pretrained.read(file)
@@ -146,7 +149,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     not store. Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does
     not exist, FormatError where the format cannot express the model exactly.
     """
-    target = Path(check_path("path", path))
+    target = pathlib.Path(check_path("path", path))
     is_named_for_another = format is None and target.name == huggingface.FILE_NAME
     format = _format_for(target, format)
     # Fails before translating if the target cannot be written.
@@ -176,7 +179,7 @@ def _not_stored(model: Model, format: str) -> str:
     missing, arguments = [], []
     if format == "tiktoken":
         missing.append("the pattern")
-        arguments.append(f"pattern={shown(pattern_name(model.pattern) or model.pattern)}")
+        arguments.append(f"pattern={shown(patterns.pattern_name(model.pattern) or model.pattern)}")
     if format in INCOMPLETE and model.special_tokens:
         missing.append("which tokens are special")
         arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
@@ -198,7 +201,7 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     Raises FileExistsError for a file that is there unless `overwrite`, FormatError where a tokenizer.json cannot
     express the model exactly.
     """
-    target = Path(check_path("path", path))
+    target = pathlib.Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     # A folder cannot replace a file, even with `overwrite`.
     check_free(target, target.is_dir())
@@ -223,7 +226,7 @@ def _tiktoken_files(folder: Path) -> list[Path]:
 
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
     """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
-    target = Path(check_path("path", path))
+    target = pathlib.Path(check_path("path", path))
     if format != "gpt2":
         check_file(target, overwrite)
     elif target.is_dir():
@@ -236,7 +239,7 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
 
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
     """Raises FormatError, without writing anything, where `save` would."""
-    target = Path(check_path("path", path))
+    target = pathlib.Path(check_path("path", path))
     _translated(model, _format_for(target, format))
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
-from pairloom.model import DecodeErrors, Pattern
+from pairloom.model import DECODE_ERRORS, Pattern
 from pairloom.patterns import pattern_text
+
+if TYPE_CHECKING:
+    from pairloom.model import DecodeErrors
 
 __all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
 
@@ -68,7 +71,7 @@ class TrainingConfig:
         check_choice("byte_order", self.byte_order, get_args(ByteOrder))
         check_choice("corpus_specials", self.corpus_specials, get_args(CorpusSpecials))
         check_choice("tie_break", self.tie_break, get_args(TieBreak))
-        check_choice("decode_errors", self.decode_errors, get_args(DecodeErrors))
+        check_choice("decode_errors", self.decode_errors, DECODE_ERRORS)
         check_choice("input_errors", self.input_errors, get_args(InputErrors))
         check_bool("specials_counted", self.specials_counted)
         check_int("min_frequency", self.min_frequency, least=1)
