@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser docs wheel workflows clean pre-commit
+.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -110,6 +110,10 @@ browser: docs ## pages in a headless Chromium, Debian's or one that playwright f
 	-$(BIN)/python -m pip install --quiet --group browser
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest tests/browser
+
+playground-figures: docs ## time the playground in a headless Chromium: loading, the first text, a megabyte; prints its size
+	$(BIN)/python -m pip install --quiet --group browser
+	PYTHONPATH=. $(BIN)/python benchmarks/playground.py $(ARGS)
 
 $(VENV)/docs: $(VENV)/tools
 	$(BIN)/python -m pip install --quiet --group docs

@@ -73,6 +73,7 @@ function build(root, core) {
     tokens.fill(found);
     ids.textContent = found.subarray(0, MOST_SHOWN).join(" ");
     root.dataset.encodeMs = took;
+    root.dataset.firstMs ??= took;
   }
 
   function take(handle, what) {

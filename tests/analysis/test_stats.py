@@ -313,6 +313,15 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     assert run("stats", "--model", model, "--input", text, "--plot", plot, "--force").returncode == 0
 
 
+def test_the_plot_has_a_panel_for_each_question(model: Path, text: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
+    assert run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.svg").returncode == 0
+    drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    # matplotlib leaves each text as a comment beside its outlines.
+    for title in ("how long tokens are", "how often tokens come", "compression by vocabulary size", "training curve"):
+        assert f"<!-- {title} -->" in drawn
+
+
 def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     ranks = ranks_that_are_no_merges(tmp_path / "a.tiktoken")
@@ -320,6 +329,7 @@ def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     done = run("stats", "--model", ranks, "--pattern", "gpt2", "--input", text, "--plot", plot)
     assert done.returncode == 0
     assert b"ranks" in done.stderr
+    assert b"no training curve" in done.stderr
     assert plot.exists()
 
 

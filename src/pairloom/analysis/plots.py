@@ -8,7 +8,8 @@ dark mode in browsers.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from pairloom._internal.atomic import check_free, write_file
 from pairloom.analysis.compare import Comparison
+from pairloom.analysis.curve import TrainingCurve
 from pairloom.analysis.stats import CorpusStats
 
 __all__ = ["STYLE", "check_plot", "plot_comparison", "plot_stats", "svg_for_both_modes"]
@@ -66,22 +68,34 @@ def _figure() -> Any:
     return Figure
 
 
-def plot_stats(stats: CorpusStats, sizes: Sequence[tuple[int, float]], path: Path, *, overwrite: bool = False) -> None:
-    """Draws compression against vocabulary size, a histogram of token lengths, and how often tokens of each rank come.
+def plot_stats(
+    stats: CorpusStats,
+    sizes: Sequence[tuple[int, float]],
+    path: Path,
+    *,
+    curve: TrainingCurve | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Draws token lengths, how often tokens of each rank come, compression against vocabulary size, and the training
+    curve.
 
-    sizes: what `compression_by_size` gives; empty leaves that plot out. Raises ImportError without matplotlib,
-    ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError unless `overwrite`.
+    sizes: what `compression_by_size` gives; empty leaves that plot out, as does no curve. Raises ImportError without
+    matplotlib, ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError unless `overwrite`.
     """
     check_plot(path, overwrite)
     import matplotlib
 
+    drawn: list[Callable[[Any], None]] = [partial(_draw_lengths, stats=stats), partial(_draw_frequencies, stats=stats)]
+    if sizes:
+        drawn.append(partial(_draw_compression, sizes=sizes))
+    if curve is not None and len(curve.times):
+        drawn.append(partial(_draw_curve, curve=curve, n_bytes=stats.n_bytes))
+    n_rows = (len(drawn) + 1) // 2
     with matplotlib.rc_context(STYLE):
-        figure = _figure()(figsize=(15 if sizes else 10, 4.2), layout="constrained")
-        axes = figure.subplots(1, 3 if sizes else 2, squeeze=False)[0]
-        if sizes:
-            _draw_compression(axes[0], sizes)
-        _draw_lengths(axes[-2], stats)
-        _draw_frequencies(axes[-1], stats)
+        figure = _figure()(figsize=(10.5, 4.2 * n_rows), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.15, h_pad=0.15)
+        for place, draw in enumerate(drawn, start=1):
+            draw(figure.add_subplot(n_rows, 2, place))
         _save(figure, path, overwrite)
 
 
@@ -159,6 +173,27 @@ def _draw_compression(axes: Any, sizes: Sequence[tuple[int, float]]) -> None:
     axes.set_xlabel("tokens in the vocabulary, by truncation")
     axes.set_ylabel("bytes per token")
     axes.grid()
+
+
+def _draw_curve(axes: Any, curve: TrainingCurve, n_bytes: int) -> None:
+    n_merges = len(curve.times)
+    # A curve of a hundred thousand points looks no different from one of a few hundred.
+    shown = np.unique(np.geomspace(1, n_merges, 400).astype(np.int64))
+    times = np.where(curve.times[shown - 1] > 0, curve.times[shown - 1], np.nan)
+    axes.set_title("training curve")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("merges, in the order in which they are learned")
+    axes.set_ylabel("times the merge is done in the corpus")
+    axes.grid()
+    (first,) = axes.plot(shown, times, color=FIRST, label="times (left)")
+    right = axes.twinx()
+    right.spines["right"].set_visible(True)
+    right.set_ylabel("bytes per token")
+    after = np.maximum(curve.n_tokens[shown], 1)
+    (second,) = right.plot(shown, n_bytes / after, color=SECOND, linestyle="--", label="bytes per token (right)")
+    right.set_ylim(bottom=0)
+    axes.legend(handles=[first, second], loc="lower left")
 
 
 def _draw_lengths(axes: Any, stats: CorpusStats) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 from pathlib import Path
 
+from pairloom.analysis.curve import training_curve
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
@@ -25,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw compression against vocabulary size (by truncation, on the first 4 MB) and token lengths;"
-        " .svg, .png or .pdf; needs pairloom[plot]",
+        help="also draw token lengths, how often tokens come, compression against vocabulary size (by truncation, on"
+        " the first 4 MB) and the training curve; .svg, .png or .pdf; needs pairloom[plot]",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
@@ -55,12 +56,17 @@ def run(args: argparse.Namespace) -> None:
     if plot is not None:
         from pairloom.analysis.plots import plot_stats
 
+        sizes: list[tuple[int, float]] = []
+        curve = None
         try:
             sizes = compression_by_size(tokenizer, stats.sample)
         except ValueError as error:
             args.console.say("note", f"no plot of compression against vocabulary size: {error}")
-            sizes = []
-        plot_stats(stats, sizes, plot, overwrite=args.force)
+        try:
+            curve = training_curve(tokenizer, stats)
+        except ValueError as error:
+            args.console.say("note", f"no training curve: {error}")
+        plot_stats(stats, sizes, plot, curve=curve, overwrite=args.force)
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
 
 

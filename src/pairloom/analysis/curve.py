@@ -1,0 +1,56 @@
+"""The training curve: how often each merge is done in a corpus, and how many tokens are left after it.
+
+Merges are never undone, so the tokens of a corpus say all of it: a token was made by each merge of its merge tree. So
+one encoding with the whole vocabulary gives the figures of all smaller ones, exactly. Cost: a pass over the merges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom.analysis.stats import CorpusStats
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+
+__all__ = ["TrainingCurve", "training_curve"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCurve:
+    """times: int64 [m], how often each merge is done. n_tokens: int64 [m + 1], the tokens after 0, 1, ..., m merges."""
+
+    times: npt.NDArray[np.int64]
+    n_tokens: npt.NDArray[np.int64]
+
+
+def training_curve(tokenizer: Tokenizer, stats: CorpusStats) -> TrainingCurve:
+    """The curve of the corpus whose figures under this tokenizer are `stats`.
+
+    On the corpus that it was trained on, `times` are the counts by which training chose the merges, except that of a
+    run of equal symbols half of the pairs are merged. Raises ValueError for a tokenizer that does not learn its merges
+    one after the other: ranks instead of merges, whole pretokens looked up, several merges that make one token, or
+    a merge before those of its parts.
+    """
+    model = check_tokenizer("tokenizer", tokenizer).model
+    if not isinstance(stats, CorpusStats):
+        raise TypeError(f"stats must be a CorpusStats, not {type(stats).__name__}")
+    merges, counts = model.merges, stats.token_counts
+    if len(counts) != tokenizer.n_vocab:
+        raise ValueError(f"the figures are of {len(counts)} ids, and the tokenizer has {tokenizer.n_vocab}")
+    ranks = np.full(len(counts), -1, dtype=np.int64)
+    ranks[merges[:, 2]] = np.arange(len(merges))
+    if model.rule != "pairs" or model.ignore_merges:
+        raise ValueError("the tokenizer does not only merge pairs, so its merges have no order of their own")
+    if np.any(ranks[merges[:, 2]] != np.arange(len(merges))) or np.any(ranks[list(model.special_tokens.values())] >= 0):
+        raise ValueError("a token is made by several merges, or is a special token too")
+    if np.any(ranks[merges[:, :2]] >= np.arange(len(merges))[:, None]):
+        raise ValueError("a merge stands before the merges that make its parts")
+    left_over, times = counts.tolist(), [0] * len(merges)
+    for rank, (left, right, merged_id) in reversed(list(enumerate(merges.tolist()))):
+        times[rank] = left_over[merged_id]
+        left_over[left] += times[rank]
+        left_over[right] += times[rank]
+    done = np.array(times, dtype=np.int64)
+    return TrainingCurve(done, stats.n_tokens + np.append(np.cumsum(done[::-1])[::-1], 0))

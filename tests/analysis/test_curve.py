@@ -1,0 +1,70 @@
+"""The training curve against truncated tokenizers, and against the counts of the reference's training."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.analysis.curve import training_curve
+from pairloom.analysis.stats import text_stats
+from pairloom.model import Model
+from pairloom.reference import naive
+
+TEXTS = [(Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"), "aaaaaaa aaa é 東京 <|endoftext|>x"]
+
+
+def test_the_tokens_after_each_merge_are_those_of_the_truncated_tokenizer() -> None:
+    tokenizer = Tokenizer.train(TEXTS[:1], 420, corpus_specials="split")
+    for texts in (TEXTS, TEXTS[1:], []):
+        curve = training_curve(tokenizer, text_stats(tokenizer, texts))
+        assert len(curve.times) + 1 == len(curve.n_tokens) == len(tokenizer.model.merges) + 1
+        for n_merges in (0, 1, 17, 80, 163):
+            smaller = tokenizer.truncate_vocab(256 + n_merges, specials_counted=False)
+            assert curve.n_tokens[n_merges] == sum(map(smaller.count_tokens, texts))
+        assert (-(curve.n_tokens[1:] - curve.n_tokens[:-1]) == curve.times).all()
+
+
+def test_the_times_are_the_counts_by_which_the_reference_chose_each_merge() -> None:
+    rng = random.Random(3)
+    # Without equal letters side by side, of whose pairs only half are merged.
+    text = " ".join("".join(rng.sample("abcdefg", 4)) for _ in range(300))
+    curve = training_curve(tokenizer := Tokenizer.train([text], 290, special_tokens=()), text_stats(tokenizer, [text]))
+    words = [(list(pretoken), 1) for pretoken in naive.pretokenize(text, "gpt2")]
+    for rank, (left, right, merged_id) in enumerate(tokenizer.model.merges.tolist()):
+        counts = naive.count_pairs(words)
+        assert curve.times[rank] == counts[left, right] == max(counts.values())
+        words = [(naive.apply_merge(ids, (left, right), merged_id), count) for ids, count in words]
+
+
+def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:
+    tokens = {97: b"a", 98: b"b", 99: b"c", 200: b"bc", 201: b"abc", 202: b"ab"}
+    tokens |= {byte: bytes([byte]) for byte in range(97)}
+    return Tokenizer.from_model(Model.from_tokens(tokens, merges, pattern="gpt2", **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "named"),
+    [
+        (_model([], rule="ranks", ignore_merges=True), "pairs"),
+        (_model([(98, 99, 200)], ignore_merges=True), "pairs"),
+        (_model([(98, 99, 200), (97, 98, 202), (202, 99, 201), (97, 200, 201)]), "several"),
+        (_model([(97, 200, 201), (98, 99, 200)]), "before"),
+    ],
+)
+def test_a_tokenizer_whose_merges_are_not_learned_in_order_has_no_curve(tokenizer: Tokenizer, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        training_curve(tokenizer, text_stats(tokenizer, ["abc"]))
+
+
+def test_figures_of_another_tokenizer_are_refused() -> None:
+    one, other = Tokenizer.train(["ab ab"], 258), Tokenizer.train(["ab ab"], 257)
+    with pytest.raises(ValueError, match="figures are of"):
+        training_curve(one, text_stats(other, ["ab"]))
+
+
+def test_anything_but_figures_is_refused() -> None:
+    with pytest.raises(TypeError, match="CorpusStats"):
+        training_curve(Tokenizer.train(["ab ab"], 257), [1, 2])  # type: ignore[arg-type]
