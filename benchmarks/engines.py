@@ -2,11 +2,16 @@
 
     python benchmarks/engines.py TEXT FILE... [--only dask ray] [--megabytes 80]
 
-Each engine works with two workers on S and on 3 S bytes of the text, cut into documents of about 4 KB; the difference
-of the processor seconds of all its processes, over 2 S, leaves out what starting takes. One process with two threads is
-the fairer base: two workers share what a processor has once (its caches, often its arithmetic). Seconds are those of a
-control group where one can be made (root, cgroup v1), else of children that were waited for, which leaves out most of
-Ray's and Spark's workers. Needs the groups dev and engines of pyproject.toml.
+Each engine works with two workers on S and on 3 S bytes of the texts, cut into documents of about 4 KB; the difference
+of the processor seconds of all its processes, over 2 S, leaves out what starting takes. "single" is one process with
+one thread, measured in every run, and "times single" is what an engine takes in multiples of it. One process with two
+threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
+"HuggingFace" is the usual way to tokenize in that engine: `encode_batch` of the library tokenizers on the engine's
+batches, on a quarter of the bytes, as it takes longer. First its ids and pairloom's are compared, document by document.
+"reader" reads the column of text and hands it to the worker's Python, and does nothing with it.
+
+Seconds are those of a control group where one can be made (root, cgroup v1), else of children that were waited for,
+which leaves out most of Ray's and Spark's workers. Needs the groups dev and engines of pyproject.toml.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib
+import itertools
 import os
 import resource
 import signal
@@ -21,62 +27,122 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
+import numpy as np
+
+from pairloom import Corpus, PretokenCounts, Tokenizer, cpu_tier, open_shards, tokenize_files
 
 _PR_SET_CHILD_SUBREAPER = 36
 _N_FILES = 8
 _DOCUMENT = 4000
+# Of the bytes that pairloom gets.
+_HUGGINGFACE_SHARE = 4
+
+# Tasks: pairloom counts and tokenizes, HuggingFace tokenizes, and the engine alone reads.
+_COUNT, _TOKENIZE, _HUGGINGFACE, _READER = "count", "tokenize", "HuggingFace", "reader"
 
 
 def _files(folder: str) -> list[str]:
     return sorted(str(path) for path in Path(folder).glob("*.parquet"))
 
 
-def _single(task: str, folder: str, model: Tokenizer, out: str, threads: int = 1) -> None:
-    if task == "count":
+_loaded: dict[str, Any] = {}
+
+
+def _usual_ids(model: str, texts: Any) -> list[list[int]]:
+    """The ids of a batch of texts as HuggingFace's documentation says to make them; the tokenizer is loaded once."""
+    import tokenizers
+
+    if model not in _loaded:
+        _loaded[model] = tokenizers.Tokenizer.from_file(model)
+    return [encoding.ids for encoding in _loaded[model].encode_batch(list(texts), add_special_tokens=False)]
+
+
+def _single(task: str, folder: str, models: Path, out: str, threads: int = 1) -> None:
+    if task == _COUNT:
         PretokenCounts.from_corpus(Corpus(_files(folder)), threads=threads)
+    elif task == _TOKENIZE:
+        tokenize_files(models / "model.json", _files(folder), out, threads=threads)
+    elif task == _HUGGINGFACE:
+        Path(out).mkdir()
+        for number, file in enumerate(_files(folder)):
+            _usual_file(str(models / "tokenizer.json"), file, f"{out}/{number}.parquet")
     else:
-        tokenize_files(model, _files(folder), out, threads=threads)
+        for file in _files(folder):
+            _read_file(file)
 
 
-def _threads(task: str, folder: str, model: Tokenizer, out: str) -> None:
-    _single(task, folder, model, out, threads=2)
+def _read_file(file: str) -> int:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(file).num_rows
 
 
-def _dask(task: str, folder: str, model: Tokenizer, out: str) -> None:
-    from pairloom.engines import dask
+def _usual_file(model: str, file: str, out: str) -> None:
+    import pandas
 
+    frame = pandas.read_parquet(file)
+    frame.assign(input_ids=_usual_ids(model, frame["text"]))[["input_ids"]].to_parquet(out)
+
+
+def _threads(task: str, folder: str, models: Path, out: str) -> None:
+    _single(task, folder, models, out, threads=2)
+
+
+def _dask(task: str, folder: str, models: Path, out: str) -> None:
+    from pairloom.engines import dask as engine
+
+    dask: Any = importlib.import_module("dask")
     distributed: Any = importlib.import_module("distributed")
 
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster),
     ):
-        if task == "count":
-            dask.count_files(_files(folder)).compute()
+        if task == _COUNT:
+            engine.count_files(_files(folder)).compute()
+        elif task == _TOKENIZE:
+            engine.encode_files(_files(folder), out, Tokenizer.load(models / "model.json"))
         else:
-            dask.encode_files(_files(folder), out, model)
+            model = str(models / "tokenizer.json")
+            Path(out).mkdir()
+            read, write = dask.delayed(_read_file), dask.delayed(_usual_file)
+            files = enumerate(_files(folder))
+            if task == _READER:
+                dask.compute([read(file) for _, file in files])
+            else:
+                dask.compute([write(model, file, f"{out}/{number}.parquet") for number, file in files])
 
 
-def _ray(task: str, folder: str, model: Tokenizer, out: str) -> None:
+def _ray(task: str, folder: str, models: Path, out: str) -> None:
     import ray
 
     from pairloom.engines import ray as engine
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30)
-    if task == "count":
+    if task == _COUNT:
         engine.count_files(_files(folder))
     else:
-        engine.write_tokens(ray.data.read_parquet(_files(folder)), out, model)
+        data = ray.data.read_parquet(_files(folder))
+        model = str(models / "tokenizer.json")
+        if task == _TOKENIZE:
+            engine.write_tokens(data, out, Tokenizer.load(models / "model.json"))
+        elif task == _HUGGINGFACE:
+
+            def encoded(batch: dict[str, Any]) -> dict[str, Any]:
+                return {"input_ids": _usual_ids(model, batch["text"])}
+
+            data.map_batches(encoded).write_parquet(out)
+        else:
+            data.map_batches(lambda table: {"n": [len(table)]}, batch_format="pyarrow", batch_size=None).take_all()
     ray.shutdown()
 
 
-def _spark(task: str, folder: str, model: Tokenizer, out: str) -> None:
+def _spark(task: str, folder: str, models: Path, out: str) -> None:
     from pyspark.sql import SparkSession
 
     from pairloom.engines import spark as engine
@@ -84,35 +150,53 @@ def _spark(task: str, folder: str, model: Tokenizer, out: str) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     frame = session.read.parquet(folder)
-    if task == "count":
+    model = str(models / "tokenizer.json")
+    if task == _COUNT:
         engine.counts_from_spark(engine.count_pretokens(frame))
-    else:
+    elif task == _TOKENIZE:
         session.dataSource.register(engine.PairloomDataSource)
-        file = f"{out}.json"
-        model.save(file)
-        frame.write.format("pairloom").mode("append").option("model", file).save(out)
+        frame.write.format("pairloom").mode("append").option("model", str(models / "model.json")).save(out)
+    elif task == _HUGGINGFACE:
+
+        def encoded(batches: Iterator[Any]) -> Iterator[Any]:
+            import pandas
+
+            for batch in batches:
+                yield pandas.DataFrame({"input_ids": _usual_ids(model, batch["text"])})
+
+        frame.mapInPandas(encoded, "input_ids array<int>").write.parquet(out)
+    else:
+
+        def read(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            yield pyarrow.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in batches)]})
+
+        frame.mapInArrow(read, "n bigint").collect()
     session.stop()
 
 
-def _datatrove(task: str, folder: str, model: Tokenizer, out: str, counts_documents: bool = False) -> None:
+def _datatrove(task: str, folder: str, models: Path, out: str, counts_documents: bool = False) -> None:
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.readers import ParquetReader
+    from datatrove.pipeline.tokens import DocumentTokenizer
 
     from pairloom.engines import datatrove as engine
 
-    file = f"{out}.json"
-    model.save(file)
-    steps: list[Any]
-    if task == "tokenize":
-        steps = [ParquetReader(folder), engine.PairloomTokenizer(out, file, shuffle_documents=False)]
-    elif counts_documents:
-        steps = [ParquetReader(folder), engine.PretokenCounter(out)]
-    else:
+    reader = ParquetReader(folder)
+    steps: list[Any] = [reader]
+    if task == _TOKENIZE:
+        steps.append(engine.PairloomTokenizer(out, str(models / "model.json"), shuffle_documents=False))
+    elif task == _HUGGINGFACE:
+        steps.append(DocumentTokenizer(out, str(models / "tokenizer.json"), shuffle_documents=False))
+    elif task == _COUNT and counts_documents:
+        steps.append(engine.PretokenCounter(out))
+    elif task == _COUNT:
         steps = [engine.PretokenCounter(out, input_folder=folder)]
     LocalPipelineExecutor(pipeline=steps, tasks=_N_FILES, workers=2, logging_dir=out + "-log").run()
 
 
-ENGINES: dict[str, Callable[[str, str, Tokenizer, str], None]] = {
+ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
     "single": _single,
     "2 threads": _threads,
     "dask": _dask,
@@ -121,6 +205,32 @@ ENGINES: dict[str, Callable[[str, str, Tokenizer, str], None]] = {
     "ray": _ray,
     "spark": _spark,
 }
+
+_TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)
+
+
+def _tasks(engine: str) -> tuple[str, ...]:
+    """The tasks of an engine: variants of another are measured where they differ."""
+    return {"2 threads": (_COUNT, _TOKENIZE), "datatrove documents": (_COUNT,)}.get(engine, _TASKS)
+
+
+def _documents(out: Path) -> list[bytes]:
+    """The ids of every document that a run wrote, in an order of their own."""
+    if (out / "manifest.json").exists():
+        found: Any = iter(open_shards(out))
+    elif list(out.glob("*.ds")):
+        found = itertools.chain.from_iterable(map(_of_datatrove, out.glob("*.ds")))
+    else:
+        import pyarrow.parquet as pq
+
+        found = pq.read_table(out, columns=["input_ids"])["input_ids"].to_pylist()
+    return sorted(np.asarray(document, dtype="<u4").tobytes() for document in found)
+
+
+def _of_datatrove(path: Path) -> list[Any]:
+    ids = np.fromfile(path, dtype="<u2")
+    ends = np.fromfile(path.with_name(f"{path.name}.index"), dtype="<u8")
+    return np.split(ids, ends[:-1].astype(np.int64))
 
 
 def _write(paths: list[str], megabytes: int, folder: Path) -> None:
@@ -131,7 +241,11 @@ def _write(paths: list[str], megabytes: int, folder: Path) -> None:
     n = megabytes * 1_000_000 // len(paths)
     documents = []
     for path in paths:
-        text = Path(path).read_bytes()[:n].decode("utf-8", "ignore")
+        with Path(path).open("rb") as file:
+            data = file.read(n)
+        if len(data) < n:
+            raise SystemExit(f"{path} has {len(data)} bytes, {n} are needed: name larger texts, or fewer --megabytes")
+        text = data.decode("utf-8", "ignore")
         documents += [text[start : start + _DOCUMENT] for start in range(0, len(text), _DOCUMENT)]
     folder.mkdir()
     for number in range(_N_FILES):
@@ -176,40 +290,88 @@ def _seconds_of_children(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+class _Measurement:
+    """Runs of one call: of a size, or of two sizes."""
+
+    def __init__(self, folder: Path, megabytes: int, texts: list[str]) -> None:
+        self._folder = folder
+        self._megabytes = megabytes
+        self._texts = texts
+
+    def out(self, engine: str, task: str, megabytes: int) -> Path:
+        """Where a run writes."""
+        return self._folder / f"{engine}-{task}-{megabytes}".replace(" ", "-")
+
+    def seconds(self, engine: str, task: str, megabytes: int) -> float:
+        """The processor seconds of a run."""
+        documents = self._folder / str(megabytes)
+        if not documents.exists():
+            _write(self._texts, megabytes, documents)
+        out = self.out(engine, task, megabytes)
+        return _seconds([str(self._folder), "--run", engine, task, str(documents), str(out)])
+
+    def further(self, engine: str, task: str) -> tuple[float, float]:
+        """(seconds of starting, seconds per further GB)."""
+        small = self._megabytes // (_HUGGINGFACE_SHARE if task == _HUGGINGFACE else 1)
+        least, most = self.seconds(engine, task, small), self.seconds(engine, task, 3 * small)
+        slope = (most - least) / (2 * small) * 1000
+        return least - slope * small / 1000, slope
+
+    def check_same_ids(self, engine: str) -> None:
+        """Exits unless HuggingFace's way gives pairloom's ids in this engine."""
+        outs = [self.out(f"{engine}-check", task, 4) for task in (_TOKENIZE, _HUGGINGFACE)]
+        for task, out in zip((_TOKENIZE, _HUGGINGFACE), outs, strict=True):
+            documents = self._folder / "4"
+            if not documents.exists():
+                _write(self._texts, 4, documents)
+            _run([sys.executable, __file__, str(self._folder), "--run", engine, task, str(documents), str(out)])
+        found, usual = map(_documents, outs)
+        if not found or found != usual:
+            raise SystemExit(f"{engine}: the ids of its usual way with HuggingFace are others than pairloom's")
+        print(f"{engine}: {len(found):,} documents have the same ids with HuggingFace's library", flush=True)
+
+
 def main() -> None:
     """Prints a row for each engine and task."""
     parser = argparse.ArgumentParser()
     parser.add_argument("texts", nargs="+")
     parser.add_argument("--only", nargs="+", choices=list(ENGINES), default=list(ENGINES))
+    parser.add_argument("--tasks", nargs="+", choices=_TASKS, default=_TASKS)
     parser.add_argument("--megabytes", type=int, default=80)
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
         engine, task, folder, out = given.run
-        ENGINES[engine](task, folder, Tokenizer.load(given.texts[0]), out)
+        ENGINES[engine](task, folder, Path(given.texts[0]), out)
         return
     # What an engine's driver leaves behind is inherited, so that its seconds are counted.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    print(f"tier {cpu_tier()}, {os.cpu_count()} processors, {given.megabytes} and {3 * given.megabytes} MB")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sizes: dict[str, Any] = {"small": given.megabytes, "large": 3 * given.megabytes}
-        for size, megabytes in sizes.items():
-            _write(given.texts, megabytes, folder / size)
-        model = folder / "model.json"
-        text = Path(given.texts[0]).read_bytes()[:5_000_000].decode("utf-8", "ignore")
-        Tokenizer.train(text, 32_000).save(model)
-        print(f"{'engine':19} {'task':9} {'start s':>8} {'s per further GB':>17}")
-        for engine in given.only:
-            for task in ("count", "tokenize"):
-                seconds = {
-                    size: _seconds(
-                        [str(model), "--run", engine, task, str(folder / size), str(folder / f"{engine}-{task}-{size}")]
-                    )
-                    for size in sizes
-                }
-                slope = (seconds["large"] - seconds["small"]) / (2 * given.megabytes) * 1000
-                start = seconds["small"] - slope * given.megabytes / 1000
-                print(f"{engine:19} {task:9} {start:8.1f} {slope:17.1f}", flush=True)
+        measurement = _Measurement(Path(name), given.megabytes, given.texts)
+        with Path(given.texts[0]).open("rb") as file:
+            model = Tokenizer.train(file.read(5_000_000).decode("utf-8", "ignore"), 32_000)
+        model.save(Path(name) / "model.json")
+        model.save(Path(name) / "tokenizer.json", format="huggingface")
+        if _HUGGINGFACE in given.tasks:
+            for engine in given.only:
+                if _HUGGINGFACE in _tasks(engine):
+                    measurement.check_same_ids(engine)
+        print(f"{'engine':19} {'task':11} {'start s':>8} {'s per further GB':>17} {'times single':>13}")
+        single: dict[str, float] = {}
+        for engine in ["single", *(engine for engine in given.only if engine != "single")]:
+            own: dict[str, float] = {}
+            for task in (task for task in _tasks(engine) if task in given.tasks):
+                if engine == "single" and task == _HUGGINGFACE and engine not in given.only:
+                    continue
+                start, own[task] = measurement.further(engine, task)
+                if engine == "single":
+                    single = own
+                times = f"{own[task] / single[task]:13.2f}" if task in (_COUNT, _TOKENIZE) else ""
+                print(f"{engine:19} {task:11} {start:8.1f} {own[task]:17.1f} {times}", flush=True)
+            if _TOKENIZE in own and _HUGGINGFACE in own:
+                ratio = own[_HUGGINGFACE] / own[_TOKENIZE]
+                print(f"{engine:19} HuggingFace takes {ratio:.1f} times as long as pairloom", flush=True)
 
 
 if __name__ == "__main__":
