@@ -79,7 +79,7 @@ def _single(task: str, folder: str, models: Path, out: str, threads: int = 1) ->
 def _read_file(file: str) -> int:
     import pyarrow.parquet as pq
 
-    return pq.read_table(file).num_rows
+    return len(pq.read_table(file))
 
 
 def _usual_file(model: str, file: str, out: str) -> None:

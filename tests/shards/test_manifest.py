@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
+import gzip
+import io
 import json
+import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import Corpus, ResumeError, Tokenizer, tokenize_files
+from pairloom import Corpus, PretokenCounts, ResumeError, Tokenizer, tokenize_files
+from pairloom.corpus.compression import pieces_of
+from pairloom.shards import manifest
+from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
@@ -138,3 +146,79 @@ def test_the_readers_in_the_description_of_shards_run(
         assert list(names["document"]) == documents_of(tmp_path / "shards")[-1]
     else:
         assert names["manifest"] == manifest_of(tmp_path / "shards")
+
+
+def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def indented(path: Path) -> bytes:
+        content = json.loads(path.read_bytes())
+        return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+
+    saved: list[bytes] = []
+    with pytest.MonkeyPatch.context() as patched:
+        save = Manifest.save
+
+        def noted(manifest: Manifest, folder: Path) -> None:
+            save(manifest, folder)
+            assert (folder / "manifest.json").read_bytes() == indented(folder / "manifest.json")
+            saved.append((folder / "manifest.json").read_bytes())
+
+        patched.setattr(Manifest, "save", noted)
+        for name in ("a", "é \n\u2028"):
+            (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
+        tokenize_files(tokenizer, tmp_path, tmp_path / "out", shard_tokens=300)
+        tokenize_files(tokenizer, Corpus.of_texts([]), tmp_path / "empty")
+    assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"mtime_ns"' not in saved[-3]
+
+
+def test_work_grows_with_the_number_of_files_and_not_with_its_square(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: Counter[str] = Counter()
+
+    def counted(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            done[name] += 1
+            return function(*args, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(Path, "stat")
+    counted(os, "stat")
+    counted(os, "scandir")
+    counted(builtins, "open")
+    counted(manifest, "_json_text")
+    work = []
+    for n_files in (50, 200):
+        folder = tmp_path / str(n_files)
+        for number in range(n_files):
+            (folder / str(number // 20)).mkdir(parents=True, exist_ok=True)
+            (folder / str(number // 20) / f"{number}.jsonl").write_text(json_lines(DOCUMENTS[:20]))
+        done.clear()
+        # A shard for about each fourth file.
+        tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400)
+        assert len(manifest_of(tmp_path / f"out-{n_files}")["shards"]) > n_files / 8
+        tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400, resume=True)
+        PretokenCounts.from_corpus(Corpus(folder))
+        work.append(dict(done))
+    for name, n in work[0].items():
+        assert work[1][name] <= 4 * n + 20, (name, work)
+        assert work[1][name] <= 40 * 200, (name, work)
+
+
+def test_small_files_are_read_with_small_buffers(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class File(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            asked.append(size or 0)
+            return super().read(size)
+
+    data = b"a line\n" * 100
+    for packed, compression in ((data, None), (gzip.compress(data), "gzip")):
+        assert b"".join(pieces_of(File(packed), compression, "file", n_bytes=len(packed))) == data
+    assert max(asked) <= 4096
+    # A file that grows, and one whose size the system does not know, are read to their ends.
+    for n_bytes in (0, 5000, None):
+        assert b"".join(pieces_of(File(data * 100), None, "file", n_bytes=n_bytes)) == data * 100

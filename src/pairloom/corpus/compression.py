@@ -146,20 +146,24 @@ def sniffed(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def pieces_of(file: BinaryIO, compression: str | None, name: str, *, memory: int | None = None) -> Iterator[bytes]:
+def pieces_of(
+    file: BinaryIO, compression: str | None, name: str, *, n_bytes: int | None = None, memory: int | None = None
+) -> Iterator[bytes]:
     """The bytes of `file`, decompressed, in pieces of about PIECE_BYTES.
 
-    memory: the most that a decoder may take for its window. Raises DamagedStreamError naming `name` where the data
-    break off or are damaged, after all that comes before; MemoryError for a window that is too large.
+    n_bytes: about how many the file has. memory: the most that a decoder may take for its window. Raises
+    DamagedStreamError naming `name` where the data break off or are damaged, after all that comes before; MemoryError
+    for a window that is too large.
     """
     if compression is None:
-        while piece := file.read(PIECE_BYTES):
+        at_once = _at_once(PIECE_BYTES, n_bytes)
+        while piece := file.read(at_once):
             yield piece
         return
     parts: list[bytes] = []
     size = 0
     damage: CorpusError | None = None
-    decompressed = _decompressed(file, compression, name, memory)
+    decompressed = _decompressed(file, compression, name, _at_once(_READ_BYTES, n_bytes), memory)
     while True:
         try:
             part = next(decompressed)
@@ -179,11 +183,16 @@ def pieces_of(file: BinaryIO, compression: str | None, name: str, *, memory: int
         raise damage
 
 
-def _decompressed(file: BinaryIO, compression: str, name: str, memory: int | None) -> Iterator[bytes]:
+def _at_once(most: int, n_bytes: int | None) -> int:
+    """How many bytes are read at once: Python takes as much memory as is asked for, 0.1 ms for each small file."""
+    return most if n_bytes is None else max(min(most, n_bytes + 1), 1 << 12)
+
+
+def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, memory: int | None) -> Iterator[bytes]:
     make = _makers(memory)[compression]
     decoder = make()
     is_new = True
-    while data := file.read(_READ_BYTES):
+    while data := file.read(at_once):
         while data or not decoder.needs_input:
             if decoder.eof:
                 # Streams may follow one another, and zeros may fill up the last block of a tape.

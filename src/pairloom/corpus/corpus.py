@@ -395,7 +395,7 @@ class Reading:
             reader = _core.JsonLines(source.name, field=field, replace=replace, skip=corpus.skip_bad)
         before = self.n_skipped
         try:
-            for piece in pieces_of(file, compression, source.name, memory=self._memory):
+            for piece in pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory):
                 documents = reader.push(piece)
                 # The piece, and the parts that it was joined from.
                 self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
@@ -423,7 +423,9 @@ class Reading:
         reader = WarcReader(source.name, replace=self._corpus.input_errors == "replace", skip=self._corpus.skip_bad)
         before = self.n_skipped
         try:
-            for documents in reader.read(pieces_of(file, compression, source.name, memory=self._memory)):
+            for documents in reader.read(
+                pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory)
+            ):
                 self.n_skipped = before + reader.n_skipped
                 yield documents, _told(file, source)
         finally:
@@ -437,7 +439,7 @@ class Reading:
         with tempfile.TemporaryFile() as whole:
             if compression is not None or not file.seekable():
                 # Both formats need random access.
-                for piece in pieces_of(file, compression, source.name, memory=self._memory):
+                for piece in pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory):
                     whole.write(piece)
                 whole.seek(0)
                 file = whole

@@ -82,7 +82,7 @@ class Source:
         elif self.is_remote:
             with open_remote(self.name, self.n_bytes, stop) as file:
                 yield cast(BinaryIO, file)
-        elif is_stream(self.name):
+        elif self.n_bytes is None and is_stream(self.name):
             descriptor = open_stream(self.name)
             try:
                 yield cast(BinaryIO, Stream(descriptor, stop))

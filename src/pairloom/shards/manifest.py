@@ -70,6 +70,8 @@ class Manifest:
     next: ResumePoint = ResumePoint()
     # Bytes of text in shards that an earlier version wrote without recording it.
     old_bytes: int | None = None
+    # The JSON of inputs and shards, by their ids: a run saves its manifest once a shard, and encodes each entry once.
+    _encoded: dict[int, tuple[dict[str, Any], str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def documents(self) -> int:
@@ -118,7 +120,22 @@ class Manifest:
             content["next"] = dataclasses.asdict(self.next)
         if self.old_bytes is not None:
             content["old_bytes"] = self.old_bytes
-        return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+        kept = {"shards", "indexes"} if self.complete else {"shards", "indexes", "inputs"}
+        lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    def _json_of(self, value: Any, is_kept: bool) -> str:
+        """The JSON of a value of the object; is_kept: it is a list whose entries are encoded once."""
+        if not is_kept or not value:
+            return _json_text(value, 1)
+        return "[\n  " + ",\n  ".join(map(self._entry, value)) + "\n ]"
+
+    def _entry(self, entry: dict[str, Any]) -> str:
+        # Kept with the entry, so that no other can have its id.
+        known = self._encoded.get(id(entry))
+        if known is None:
+            known = self._encoded[id(entry)] = entry, _json_text(entry, 2)
+        return known[1]
 
     def file(self) -> tuple[str, bytes]:
         """The name and the bytes of its file."""
@@ -180,6 +197,13 @@ class Manifest:
         # Computed here, so that damage is found now.
         _ = (found.documents, found.tokens, found.text_bytes, found.special_literals)
         return found
+
+
+def _json_text(value: Any, indent: int) -> str:
+    """The JSON of a value, with so many spaces more at the start of its lines."""
+    # A line break is never within a string of JSON.
+    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)
+    return text.replace("\n", "\n" + " " * indent)
 
 
 def name_of(format: str) -> str:
