@@ -250,12 +250,35 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a)\1", "[[:punct:]]", "[a--b]", r"[\b]", "(?ms:.)", "(?x) a", r"\X", "a{2}?", "(?P<n>a)", "[a", "a\\"],
+    [
+        *(r"\1(a)", r"(a\1)", r"(?i)(a)\1", r"(a)\12", r"(?<n>a)\k<n>", r"[\1]", r"(a\K)", r"\G", r"\X"),
+        *(
+            "[[:word1:]]",
+            "[a--b]",
+            r"[\b]",
+            "(?ms:.)",
+            "(?x) a+ +",
+            "(?x)a{1 ,2}",
+            r"(?x)(a)\1 1",
+            "a{2}?",
+            "(?P<n>a)",
+            "[a",
+            "a\\",
+        ),
+    ],
 )
 def test_what_means_other_things_is_refused(pattern: str) -> None:
     for respell in (to_oniguruma, from_oniguruma):
         with pytest.raises(FormatError, match="means other things"):
             respell(pattern)
+
+
+def test_flags_inside_of_an_alternative_reach_over_the_ones_behind_it() -> None:
+    assert from_oniguruma("a(?i)b|c") == to_oniguruma("a(?i:b|c)") == "a(?i:b|c)"
+    assert from_oniguruma("(?i)a|(?i)b") == to_oniguruma("(?i)a|(?i)b") == "(?i)a|(?i)b"
+    assert to_oniguruma("a(?i)b") == "a(?i)b"
+    with pytest.raises(FormatError, match="means other things"):
+        to_oniguruma("a(?i)b|c")
 
 
 def normalized(texts: dict[str, bool]) -> bytes:

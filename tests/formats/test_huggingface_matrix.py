@@ -12,7 +12,8 @@ import regex
 import tokenizers
 
 from pairloom import FormatError, Tokenizer, pretokenize
-from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, to_oniguruma
+from pairloom.formats.shared.empty_matches import can_match_nothing
+from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
 from tests.formats.models import trained
 
@@ -39,6 +40,25 @@ PATTERNS: list[dict[str, str]] = [
             r"^.",
             r"\R",
             "^",
+        )
+    ),
+    *(
+        {"Regex": text}
+        for text in (
+            r"a?\Z",
+            r"\n\Z|b",
+            r"[[:punct:]]+|[^[:^word:]]",
+            r"(a|b| )\1",
+            r"(.)(.)\2\1?",
+            r"(a*)b\1",
+            r"a\Kb",
+            r"[^ ]\K ",
+            r"(?<=a)b|b\K",
+            "(?x) a b? # both\n | [ ] c",
+            "(?x: a | (?i: B ) \\  )c?",
+            "a(?i)b|c",
+            "(?:a(?i)b|c)1?|(?m) .(?i)a",
+            r"\p{Word}+|\p{^graph}",
         )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
@@ -177,8 +197,16 @@ def test_classes_hold_the_characters_that_they_hold_there(step: dict[str, Any], 
     [
         *(
             f"[{not_}[:{name}:]]"
-            for name in ("alpha", "digit", "space", "upper", "lower", "alnum", "xdigit")
+            for name in (
+                *("alpha", "digit", "space", "upper", "lower", "alnum", "xdigit"),
+                *("punct", "print", "graph", "cntrl", "blank", "word", "ascii"),
+            )
             for not_ in ("", "^")
+        ),
+        *(
+            f"{form}{name}}}{end}"
+            for name in ("Word", "graph", "p_rint", "Punct", "Cntrl", "Blank", "Alnum")
+            for form, end in ((r"\p{", ""), (r"\P{", ""), (r"\p{^", ""), (r"[\p{", "]"), (r"[^\P{", "]"))
         ),
         *(r"[[:^alpha:]]", r"[_[:digit:]]", r"\R", r"\N", r"\O", r"\e", "(?<name>a.)"),
         *(

@@ -22,7 +22,7 @@ SUMMARY = (
 QUICK = 200
 FULL = 6_000
 
-_N_TEXTS = 25
+_N_TEXTS = 199
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 _REGEXES = (
     r"\s+",
@@ -36,6 +36,9 @@ _REGEXES = (
     r"\ba",
     r"(?=(\d{3})+$)",
     " ",
+    r"([ab])\1|2\K1",
+    "a(?i)b|c",
+    r"[[:punct:]]+\Z?",
 )
 _BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "Removed")
 _CHARACTERS = (*"aabbAc  12.,_\n-'é²", "  ", "東京", "e\u0301", "\u00a0", "ab", "<s>", "1234567")

@@ -2,8 +2,9 @@ r"""Translates patterns between the dialects of fancy-regex (pairloom, tiktoken)
 
 Three constructs that tokenizers use differ in Oniguruma's Ruby syntax: `{1,3}+` is possessive in fancy-regex and a
 repeated group in Oniguruma; `$` is the end of the text there and the end of a line here; `^` likewise for the start.
-`\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. They are rewritten. Constructs that cannot be
-rewritten are refused by name.
+`\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. `(?i)` inside of an alternative reaches over the
+alternatives behind it there. They are rewritten. Constructs that cannot be rewritten are refused by name: `\G` (where a
+search begins), `\X` (by other Unicode tables) and references to groups by name.
 """
 
 from __future__ import annotations
@@ -11,33 +12,56 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import shown
+from pairloom.formats.shared.regex_syntax import (
+    GROUP,
+    INTERVAL,
+    POSIX,
+    PROPERTY,
+    REFERENCE,
+    atom_end,
+    escape_end,
+    refusal,
+)
 
-__all__ = ["can_match_nothing", "from_oniguruma", "never_consumes", "to_oniguruma"]
+__all__ = ["from_oniguruma", "to_oniguruma", "without_free_spacing"]
 
 Direction = Literal["to", "from"]
 
-_GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|[ims]+\))|(?!\?))")
-_PROPERTY: Final = re.compile(r"\\[pP]\{\^?[A-Za-z_ ]+\}")
-_CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
-_INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
-# Escapes that mean the same: assertions and classes by Unicode's properties, and control characters.
-_SAME: Final = frozenset("dDsSAzntrfva")
-# Those that are rewritten.
-_OTHER: Final = frozenset("wWbBhH")
+_IGNORES_CASE: Final = re.compile(r"\(\?[ms]*i")
 # Those that only Oniguruma has, or that are written out from it.
-_THEIRS: Final = {r"\R": "(?>\\r\\n|[\\n-\\r\x85\u2028\u2029])", r"\O": r"[\s\S]", r"\N": r"[^\n]", r"\e": r"\x1B"}
-_POSIX: Final = re.compile(r"\[:(\^?)(alnum|alpha|digit|lower|space|upper|xdigit):\]")
+_THEIRS: Final = {
+    r"\R": "(?>\\r\\n|[\\n-\\r\x85\u2028\u2029])",
+    r"\O": r"[\s\S]",
+    r"\N": r"[^\n]",
+    r"\e": r"\x1B",
+    r"\Z": r"(?=\n?\z)",
+}
+# What a word character is: measured over all of Unicode 16.0 in both engines, like the classes below.
+_WORD: Final[dict[Direction, str]] = {
+    "to": "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d",
+    "from": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾",
+}
+_WORD_IN_CLASS: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
 _POSIX_CLASSES: Final = {
     "alnum": r"\p{Alphabetic}\p{Nd}",
     "alpha": r"\p{Alphabetic}",
+    "ascii": r"\x00-\x7F",
+    "blank": r"\p{Zs}\t",
+    "cntrl": r"\p{Cc}",
     "digit": r"\p{Nd}",
+    "graph": r"[^\s\p{Cc}\p{Cs}\p{Cn}]",
     "lower": r"\p{Lowercase}",
+    "print": r"[^\p{Cc}\p{Cs}\p{Cn}\p{Zl}\p{Zp}]",
+    "punct": r"\p{P}\p{S}",
     "space": r"\s",
     "upper": r"\p{Uppercase}",
+    "word": _WORD_IN_CLASS,
     "xdigit": "0-9A-Fa-f",
 }
+# Of all names of properties that both engines know, only these stand for other characters (`\p{Punct}` is none of them:
+# it is not what `[:punct:]` is).
+_OTHER_PROPERTIES: Final = frozenset(("graph", "print", "word"))
+_FLAGS: Final = re.compile(r"\(\?([imsx]+)([:)])")
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -55,133 +79,161 @@ def from_oniguruma(pattern: str) -> str:
     >>> from_oniguruma(r"\p{N}{1,3}+|\s+$")
     '(?:\\p{N}{1,3})+|\\s+(?=\\n|\\z)'
     """
-    return _respelt(pattern, "from")
+    return _respelt(without_free_spacing(pattern), "from")
 
 
-def can_match_nothing(pattern: str) -> bool:
-    r"""Whether a pattern may match an empty text; True for some that cannot, such as `(?=a)a?(?<=a)`.
+def without_free_spacing(pattern: str) -> str:
+    r"""The pattern of Oniguruma without the white space and the comments that `(?x)` allows.
 
-    >>> [can_match_nothing(pattern) for pattern in (r"a|b+", r"a*", r"(?:a|(?=b))", r"[ab]{0,2}c")]
-    [False, True, True, False]
+    >>> without_free_spacing("(?x) a [ ] # a letter and a space\n | (?i: b \\ )")
+    'a[ ]|(?i:b\\ )'
     """
-    # Of each open group: whether it is an assertion, an alternative before could be empty, and this one could so far.
-    levels: list[tuple[bool, bool, bool]] = [(False, False, True)]
-    at = 0
-    last_is_empty = True
-    before = True
-    while at < len(pattern):
-        character = pattern[at]
-        interval = _INTERVAL.match(pattern, at) if character == "{" else None
-        if character in "*?" or (interval and int(interval[1]) == 0):
-            # The atom may be left out: the sequence is as empty as it was before it.
-            if at and pattern[at - 1] not in "*+?":
-                assertion, earlier, _ = levels[-1]
-                levels[-1] = (assertion, earlier, before)
-            at = interval.end() if interval else at + 1
-            continue
-        if character == "+" or interval:
-            at = interval.end() if interval else at + 1
-            continue
-        if character == "(":
-            found = _GROUP.match(pattern, at)
-            text = found[0] if found else "("
-            at += len(text)
-            if not text.endswith(")"):
-                levels.append((text[2:3] in ("=", "!") or text[:3] == "(?<", False, True))
-            continue
-        assertion, earlier, current = levels[-1]
-        if character == "|":
-            levels[-1] = (assertion, earlier or current, True)
-            at += 1
-            continue
-        if character == ")" and len(levels) > 1:
-            levels.pop()
-            last_is_empty = assertion or earlier or current
-            at += 1
-        else:
-            end = _atom_end(pattern, at)
-            last_is_empty = pattern[at:end] in _EMPTY
-            at = end
-        assertion, earlier, before = levels[-1]
-        levels[-1] = (assertion, earlier, before and last_is_empty)
-    return any(earlier or current for _, earlier, current in levels)
-
-
-_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
-
-
-def never_consumes(pattern: str) -> bool:
-    r"""Whether a pattern matches only nothing: all of it is assertions. False for some such patterns.
-
-    >>> [never_consumes(pattern) for pattern in (r"(?=[A-Z])|\b", r"(?<=a)(?=\d{3}$)", r"(?=a)a", "a*")]
-    [True, True, False, False]
-    """
-    depth = at = 0  # depth counts groups from the outermost assertion on
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "(":
-            text = found[0] if (found := _GROUP.match(pattern, at)) else "("
-            is_assertion = text[2:3] in ("=", "!") or text[:3] == "(?<"
-            depth += not text.endswith(")") and (depth > 0 or is_assertion)
-            at += len(text)
-        elif character == ")":
-            depth -= depth > 0
-            at += 1
-        else:
-            end = _atom_end(pattern, at)
-            if depth == 0 and pattern[at:end] not in _EMPTY and character != "|":
-                return False
-            at = end
-    return True
-
-
-def _respelt(pattern: str, direction: Direction) -> str:
+    if not any("x" in flags for flags, _ in _FLAGS.findall(pattern)):
+        return pattern
     parts: list[str] = []
-    open_groups: list[int] = []
-    atom = 0  # where in `parts` the last atom begins
+    free = [False]
     at = 0
     while at < len(pattern):
         character = pattern[at]
-        if character == "(":
-            found = _GROUP.match(pattern, at)
-            if found is None:
-                raise _refusal(pattern, pattern[at : at + 4])
-            if not found[0].endswith(")"):
-                open_groups.append(len(parts))
-            # Whether "." is a newline too is "m" there and "s" here.
-            theirs, ours = ("s", "m") if direction == "to" else ("m", "s")
-            if ours in found[0].partition("<")[0]:
-                raise _refusal(pattern, found[0])
-            # Nothing refers to a group here, so that its name says nothing.
-            named = found[0].startswith("(?<") and found[0].endswith(">")
-            parts.append("(" if named else found[0].replace(theirs, ours))
-            at = found.end()
-        elif character == ")":
-            atom = open_groups.pop() if open_groups else 0
-            parts.append(character)
-            at += 1
-        elif character in "*+?" or (character == "{" and _INTERVAL.match(pattern, at)):
-            at = _quantifier(pattern, at, parts, atom, direction)
-        else:
-            atom = len(parts)
-            end = _atom_end(pattern, at)
-            found_atom = pattern[at:end]
-            if found_atom.startswith("["):
-                parts.append(_respelt_class(found_atom, direction))
+        if (flags := _FLAGS.match(pattern, at)) is not None:
+            now = free[-1] or "x" in flags[1]
+            if flags[2] == ":":
+                free.append(now)
             else:
-                if direction == "to" and (found_atom in (r"\h", r"\H") or found_atom in _THEIRS):
-                    raise _refusal(pattern, found_atom)
-                parts.append(_ATOMS[direction].get(found_atom, found_atom))
+                free[-1] = now
+            kept = flags[1].replace("x", "")
+            if kept or flags[2] == ":":
+                parts.append(f"(?{kept}{flags[2]}")
+            at = flags.end()
+        elif free[-1] and (character == "#" or (character.isspace() and character not in "\x1c\x1d\x1e\x1f")):
+            end = pattern.find("\n", at) if character == "#" else at
+            at = len(pattern) if end < 0 else end + 1
+            behind = pattern[at : at + 1]
+            # What stands apart must not become one: two quantifiers, a number and a digit, the parts of an interval.
+            if _UNFINISHED.search("".join(parts[-12:])) and behind and (behind in "*+?{}," or behind.isalnum()):
+                raise refusal(pattern, f"{''.join(parts[-1:])}{character}{behind}")
+        else:
+            if character == "(":
+                free.append(free[-1])
+            elif character == ")" and len(free) > 1:
+                free.pop()
+            end = atom_end(pattern, at)
+            parts.append(pattern[at:end])
             at = end
     return "".join(parts)
 
 
-# What a word character is: measured over all of Unicode 16.0 in both engines.
-_WORD: Final[dict[Direction, str]] = {
-    "to": "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d",
-    "from": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾",
-}
-_WORD_IN_CLASS: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+_UNFINISHED: Final = re.compile(r"[*+?}]$|\\[ux1-9][0-9A-Fa-f{}]*$|\{[\d,]*$")
+
+
+class _Group:
+    """An open group, or the whole pattern."""
+
+    def __init__(self, begin: int, number: int | None = None) -> None:
+        self.begin = begin  # the index of its first part
+        self.number = number  # of a group that captures
+        self.closing = ""  # closes what was opened for flags
+        self.has_late_flags = False  # flags inside of an alternative
+
+
+def _respelt(pattern: str, direction: Direction) -> str:
+    return _Translation(pattern, direction).run()
+
+
+class _Translation:
+    """One pass over a pattern, from one engine to the other."""
+
+    def __init__(self, pattern: str, direction: Direction) -> None:
+        self.pattern = pattern
+        self.direction: Direction = direction
+        self.parts: list[str] = []
+        self.groups = [_Group(0)]
+        self.n_captures = 0
+        self.closed: set[int] = set()  # the numbers of groups that may be referred to
+        self.has_names = False
+        self.atom = 0  # where in `parts` the last atom begins
+
+    def run(self) -> str:
+        pattern, at = self.pattern, 0
+        while at < len(pattern):
+            character = pattern[at]
+            if character == "(":
+                at = self._open(at)
+            elif character == ")":
+                self._close()
+                at += 1
+            elif character in "*+?" or (character == "{" and INTERVAL.match(pattern, at)):
+                at = _quantifier(pattern, at, self.parts, self.atom, self.direction)
+            else:
+                self.atom = len(self.parts)
+                end = atom_end(pattern, at)
+                self.parts.append(self._atom(pattern[at:end]))
+                at = end
+        return "".join(self.parts) + self.groups[0].closing
+
+    def _open(self, at: int) -> int:
+        """A group, or flags; gives where its text ends."""
+        found = GROUP.match(self.pattern, at)
+        if found is None:
+            raise refusal(self.pattern, self.pattern[at : at + 4])
+        text = found[0]
+        # Whether "." is a newline too is "m" there and "s" here.
+        theirs, ours = ("s", "m") if self.direction == "to" else ("m", "s")
+        if ours in text.partition("<")[0]:
+            raise refusal(self.pattern, text)
+        # Nothing refers to a name here, so that it says nothing.
+        is_named = text.startswith("(?<") and text.endswith(">")
+        self.has_names |= is_named
+        respelt = "(" if is_named else text.replace(theirs, ours)
+        if text.endswith(")"):
+            respelt = self._flags(respelt)
+        else:
+            self.n_captures += respelt == "("
+            self.groups.append(_Group(len(self.parts), self.n_captures if respelt == "(" else None))
+        self.parts.append(respelt)
+        return found.end()
+
+    def _flags(self, text: str) -> str:
+        """`(?i)`. Inside of an alternative it is for the rest of the group there, the alternatives behind it in one
+        with what stands before it; here it is for what stands behind it in this one and in each of the others.
+        """
+        group = self.groups[-1]
+        begins_group = len(self.groups) > 1 and group.begin == len(self.parts) - 1
+        if not self.parts or self.parts[-1] == "|" or begins_group:
+            return text
+        group.has_late_flags = True
+        if self.direction == "to":
+            return text
+        group.closing += ")"
+        return f"{text[:-1]}:"
+
+    def _close(self) -> None:
+        group = self.groups[-1]
+        self.parts.append(f"{group.closing})")
+        if len(self.groups) > 1:
+            self.groups.pop()
+            self.atom = group.begin
+            if group.number is not None:
+                self.closed.add(group.number)
+
+    def _atom(self, text: str) -> str:
+        if text.startswith("["):
+            return _respelt_class(text, self.direction)
+        # A group that is open or comes later, and letters of either case, differ between the engines.
+        is_unsafe = REFERENCE.fullmatch(text) and (
+            int(text[1:]) not in self.closed or self.has_names or _IGNORES_CASE.search(self.pattern)
+        )
+        if is_unsafe or (text == r"\K" and len(self.groups) > 1):
+            raise refusal(self.pattern, text)
+        if self.direction == "to":
+            if text in (r"\h", r"\H") or text in _THEIRS:
+                raise refusal(self.pattern, text)
+            if text == "|" and self.groups[-1].has_late_flags:
+                raise refusal(self.pattern, "(?i)...|")
+        text = _respelt_property(self.pattern, text, self.direction)
+        return _ATOMS[self.direction].get(text, text)
+
+
 _HEX: Final = "0-9A-Fa-f"
 
 
@@ -210,6 +262,22 @@ _ATOMS: Final[dict[Direction, dict[str, str]]] = {
 }
 
 
+def _respelt_property(pattern: str, atom: str, direction: Direction, *, in_class: bool = False) -> str:
+    r"""A class by a property, where its name stands for other characters in the other engine.
+
+    >>> _respelt_property("", r"\p{^Graph}", "from")
+    '[^[^\\s\\p{Cc}\\p{Cs}\\p{Cn}]]'
+    """
+    found = PROPERTY.fullmatch(atom)
+    name = re.sub(r"[_ ]", "", found[2]).lower() if found else ""
+    if not found or name not in _OTHER_PROPERTIES:
+        return atom
+    members = _POSIX_CLASSES[name] if in_class or name != "word" else _WORD["from"]
+    if direction == "to":
+        raise refusal(pattern, atom)
+    return f"[{'^' if (atom[1] == 'P') != bool(found[1]) else ''}{members}]"
+
+
 def _respelt_class(text: str, direction: Direction) -> str:
     """A class whose escapes mean in the other engine what they mean in this one."""
     # There the superscripts and fractions of Latin-1 are word characters only outside of classes.
@@ -220,10 +288,10 @@ def _respelt_class(text: str, direction: Direction) -> str:
     parts: list[str] = []
     at = 0
     while at < len(text):
-        end = _escape_end(text, at) if text[at] == "\\" else at + 1
-        if (posix := _POSIX.match(text, at)) is not None:
+        end = escape_end(text, at) if text[at] == "\\" else at + 1
+        if (posix := POSIX.match(text, at)) is not None:
             if direction == "to":
-                raise _refusal(text, posix[0])
+                raise refusal(text, posix[0])
             members = _POSIX_CLASSES[posix[2]]
             parts.append(f"[^{members}]" if posix[1] else members)
             at = posix.end()
@@ -233,63 +301,21 @@ def _respelt_class(text: str, direction: Direction) -> str:
             or text[at:end] in _THEIRS
             or (direction == "to" and text[at:end] in (r"\h", r"\H"))
         ):
-            raise _refusal(text, text[at:end])
-        parts.append(inside.get(text[at:end], text[at:end]))
+            raise refusal(text, text[at:end])
+        respelt = _respelt_property(text, text[at:end], direction, in_class=True)
+        parts.append(inside.get(respelt, respelt))
         at = end
     return "".join(parts)
 
 
-def _atom_end(pattern: str, at: int) -> int:
-    """Where the escape, class or character at `at` ends."""
-    character = pattern[at]
-    if character == "\\":
-        return _escape_end(pattern, at)
-    if character == "[":
-        return _class_end(pattern, at)
-    return at + 1
-
-
-def _escape_end(pattern: str, at: int) -> int:
-    for form in (_PROPERTY, _CODE_POINT):
-        if found := form.match(pattern, at):
-            return found.end()
-    letter = pattern[at + 1 : at + 2]
-    if not letter or (letter.isalnum() and letter not in _SAME and letter not in _OTHER and letter not in "RONe"):
-        raise _refusal(pattern, pattern[at : at + 2])
-    return at + 2
-
-
-def _class_end(pattern: str, at: int) -> int:
-    depth = 0
-    start = at
-    while at < len(pattern):
-        if pattern[at] == "\\":
-            at = _escape_end(pattern, at)
-            continue
-        if (posix := _POSIX.match(pattern, at)) is not None:
-            at = posix.end()
-            continue
-        for operator in ("[:", "--", "~~"):
-            if pattern.startswith(operator, at):
-                raise _refusal(pattern, operator)
-        if pattern[at] == "[":
-            depth += 1
-        elif pattern[at] == "]":
-            depth -= 1
-        at += 1
-        if depth == 0:
-            return at
-    raise _refusal(pattern, pattern[start : start + 4])
-
-
 def _quantifier(pattern: str, at: int, parts: list[str], atom: int, direction: Direction) -> int:
     """Appends the quantifier at `at`, respelling the parts from `atom` on where it must."""
-    found = _INTERVAL.match(pattern, at)
+    found = INTERVAL.match(pattern, at)
     end = found.end() if found else at + 1
     quantifier = pattern[at:end]
     suffix = pattern[end : end + 1]
     if found and suffix == "?" and not found[2]:
-        raise _refusal(pattern, quantifier + suffix)
+        raise refusal(pattern, quantifier + suffix)
     if found and suffix == "+":
         repeated = "".join(parts[atom:]) + quantifier
         parts[atom:] = [f"(?>{repeated})" if direction == "to" else f"(?:{repeated})+"]
@@ -299,10 +325,3 @@ def _quantifier(pattern: str, at: int, parts: list[str], atom: int, direction: D
         end += 1
     parts.append(quantifier)
     return end
-
-
-def _refusal(pattern: str, construct: str) -> FormatError:
-    return FormatError(
-        f"pattern {shown(pattern, 200)} uses {construct!r}, which means other things to pairloom and to HuggingFace's"
-        " tokenizers; write it another way, or save as 'pairloom'"
-    )

@@ -17,8 +17,9 @@ from pairloom import _core
 from pairloom.errors import FormatError, PatternError
 from pairloom.formats.shared.byte_alphabet import ALPHABET
 from pairloom.formats.shared.character_classes import DIGIT, LETTERS, PUNCTUATION, WORDS
+from pairloom.formats.shared.empty_matches import can_match_nothing, never_consumes
 from pairloom.formats.shared.json_text import shown, take, take_id
-from pairloom.formats.shared.oniguruma import can_match_nothing, from_oniguruma, never_consumes, to_oniguruma
+from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS, commented, uncommented

@@ -1,0 +1,81 @@
+r"""The syntax of regular expressions, as far as pairloom's dialect and Oniguruma's share it: where an atom ends.
+
+What is not known to be shared is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pairloom.errors import FormatError
+from pairloom.formats.shared.json_text import shown
+
+__all__ = ["GROUP", "INTERVAL", "POSIX", "PROPERTY", "REFERENCE", "atom_end", "escape_end", "refusal"]
+
+GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|[ims]+\))|(?!\?))")
+PROPERTY: Final = re.compile(r"\\[pP]\{(\^?)([A-Za-z_ ]+)\}")
+_CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
+INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
+REFERENCE: Final = re.compile(r"\\[1-9](?!\d)")
+# Escapes that mean the same: assertions and classes by Unicode's properties, and control characters.
+_SAME: Final = frozenset("dDsSAzntrfva")
+# Those that are rewritten.
+_OTHER: Final = frozenset("wWbBhH")
+POSIX: Final = re.compile(
+    r"\[:(\^?)(alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
+)
+
+
+def atom_end(pattern: str, at: int) -> int:
+    """Where the escape, class or character at `at` ends."""
+    character = pattern[at]
+    if character == "\\":
+        if REFERENCE.match(pattern, at) or pattern.startswith(r"\K", at):
+            return at + 2
+        return escape_end(pattern, at)
+    if character == "[":
+        return _class_end(pattern, at)
+    return at + 1
+
+
+def escape_end(pattern: str, at: int) -> int:
+    """Where the escape at `at` ends; FormatError for one that the engines do not share."""
+    for form in (PROPERTY, _CODE_POINT):
+        if found := form.match(pattern, at):
+            return found.end()
+    letter = pattern[at + 1 : at + 2]
+    if not letter or (letter.isalnum() and letter not in _SAME and letter not in _OTHER and letter not in "RONeZ"):
+        raise refusal(pattern, pattern[at : at + 2])
+    return at + 2
+
+
+def _class_end(pattern: str, at: int) -> int:
+    depth = 0
+    start = at
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at = escape_end(pattern, at)
+            continue
+        if (posix := POSIX.match(pattern, at)) is not None:
+            at = posix.end()
+            continue
+        for operator in ("[:", "--", "~~"):
+            if pattern.startswith(operator, at):
+                raise refusal(pattern, operator)
+        if pattern[at] == "[":
+            depth += 1
+        elif pattern[at] == "]":
+            depth -= 1
+        at += 1
+        if depth == 0:
+            return at
+    raise refusal(pattern, pattern[start : start + 4])
+
+
+def refusal(pattern: str, construct: str) -> FormatError:
+    """The error for a pattern with a construct that cannot be translated."""
+    return FormatError(
+        f"pattern {shown(pattern, 200)} uses {construct!r}, which means other things to pairloom and to HuggingFace's"
+        " tokenizers; write it another way, or save as 'pairloom'"
+    )
