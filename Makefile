@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
+.PHONY: help demo newcomer test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -25,6 +25,9 @@ $(VENV)/installed: $(VENV)/tools $(SOURCES) pyproject.toml
 
 demo: $(VENV)/installed ## train on real text of this machine, encode, decode, show
 	@$(BIN)/python examples/demo.py
+
+newcomer: ## the README's commands in a fresh clone, timed: from clone to your own text as tokens
+	$(PYTHON) scripts/newcomer.py
 
 test: $(VENV)/installed ## the Python and Rust tests
 	@start=$$(date +%s); \
