@@ -127,6 +127,7 @@ docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its 
 		echo "make docs: rustc lacks the target wasm32-unknown-unknown, so the playground has no engine"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m pytest tests/docs
+	@find site -name "*.html" ! -name 404.html | sort && echo "make docs: $$(find site -name "*.html" ! -name 404.html | wc -l) pages"
 
 miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
