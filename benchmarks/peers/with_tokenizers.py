@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from protocol import (
@@ -100,8 +101,15 @@ def script(job: Job) -> Result:
 
 
 def load_file(job: Job) -> Result:
-    """A tokenizer.json to a tokenizer."""
-    return {"times": repeated_on_processor(lambda: Tokenizer.from_file(job["file"]), job["repeats"])}
+    """A tokenizer.json, or a folder of vocab.json and merges.txt, to a tokenizer."""
+    path = Path(job["file"])
+
+    def read() -> Tokenizer:
+        if path.is_dir():
+            return Tokenizer(models.BPE.from_file(str(path / "vocab.json"), str(path / "merges.txt")))
+        return Tokenizer.from_file(str(path))
+
+    return {"times": repeated_on_processor(read, job["repeats"])}
 
 
 if __name__ == "__main__":

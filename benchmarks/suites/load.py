@@ -56,7 +56,7 @@ def _files(section: Section, setup: Setup) -> None:
 
 
 def _foreign_files(folder: Path) -> dict[str, dict[str, object]]:
-    """Jobs by name: tokenizer.json of cl100k, o200k and one as Llama 3 publishes it, and o200k's .tiktoken."""
+    """Jobs by name: tokenizer.json of cl100k, o200k and as Llama 3 publishes it, GPT-2's files, o200k's .tiktoken."""
     jobs: dict[str, dict[str, object]] = {}
     for name in ("cl100k", "o200k"):
         path = folder / f"{name}.tokenizer.json"
@@ -69,6 +69,9 @@ def _foreign_files(folder: Path) -> dict[str, dict[str, object]]:
     path = folder / "llama.tokenizer.json"
     path.write_text(json.dumps(file, ensure_ascii=False, indent=2), encoding="utf-8")
     jobs["a tokenizer.json like Llama 3's"] = {"file": str(path)}
+    gpt2 = folder / "gpt2-files"
+    Tokenizer.load(vocabulary("gpt2").model).save(gpt2, overwrite=True, format="gpt2")
+    jobs["GPT-2's vocab.json and merges.txt"] = {"file": str(gpt2)}
     job = vocabulary("o200k").job()
     ranks = {"file": job["ranks"], "pattern": job["pattern"], "special_tokens": job["special_tokens"]}
     jobs["o200k's .tiktoken"] = ranks

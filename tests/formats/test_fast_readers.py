@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pairloom import Tokenizer, _core
-from pairloom.errors import PairloomError
-from pairloom.formats import huggingface, ranks, tiktoken
+from pairloom.errors import FormatError, PairloomError
+from pairloom.formats import gpt2, huggingface, ranks, tiktoken
 from pairloom.model import Model
 
 TEXT = "the cat sat on the mat, the hat on the cat; café 12 \n\n\x00 naïve <x>" * 3
@@ -27,7 +28,7 @@ def model_of(seed: int) -> Model:
 def outcome(read: Callable[[], Model | None]) -> Any:
     try:
         return read()
-    except (PairloomError, ValueError) as error:
+    except (PairloomError, ValueError, TypeError) as error:
         return type(error), str(error)
 
 
@@ -85,6 +86,57 @@ def test_the_core_reads_tokenizer_json_as_python_does() -> None:
         assert outcome(lambda data=data: huggingface.read(data, "file")) == expected, seed  # type: ignore[misc]
         taken += found is not None and isinstance(expected, Model)
     assert taken > 50
+
+
+def test_the_core_reads_vocab_and_merges_as_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 0
+    vocab_path, merges_path = tmp_path / "vocab.json", tmp_path / "merges.txt"
+    for seed in range(400):
+        rng = random.Random(seed)
+        try:
+            files = gpt2.write(model_of(seed % 40))
+        except PairloomError:
+            continue
+        vocab, lines = json.loads(files["vocab.json"]), files["merges.txt"].decode().split("\n")
+        wrong: list[Callable[[], object]] = [
+            lambda lines=lines: lines.pop(0),  # type: ignore[misc]
+            lambda lines=lines, rng=rng: lines.insert(rng.randrange(len(lines)), ""),  # type: ignore[misc]
+            lambda lines=lines, rng=rng: lines.insert(rng.randrange(1, len(lines)), 'q" \\z'),  # type: ignore[misc]
+            lambda lines=lines, rng=rng: lines.insert(1, rng.choice(lines[1:])),  # type: ignore[misc]
+            lambda lines=lines: lines.insert(2, "a b c"),  # type: ignore[misc]
+            lambda lines=lines: lines.insert(2, "a\t b\r"),  # type: ignore[misc]
+            lambda lines=lines: lines.pop(),  # type: ignore[misc]
+            lambda lines=lines: lines.__setitem__(slice(None), []),  # type: ignore[misc]
+            lambda vocab=vocab: vocab.update({"zq": 3}),  # type: ignore[misc]
+            lambda vocab=vocab: vocab.update({"日": 5000}),  # type: ignore[misc]
+            lambda vocab=vocab, rng=rng: vocab.pop(rng.choice(list(vocab))),  # type: ignore[misc]
+        ]
+        if rng.random() < 0.5:
+            rng.choice(wrong)()
+        text = json.dumps(vocab, ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, 2]))
+        if rng.random() < 0.2:
+            text += rng.choice([" ", "}", ',"x":1', ',"merges":["a b"],"vocab":{}', "]", "\n"])
+        vocab_path.write_text(text, encoding="utf-8")
+        merges_path.write_text("\n".join(lines), encoding="utf-8", newline="")
+        given: list[Any] = [None, [], ["<s>"], ["<|endoftext|>"], {"<s>": 7000}, ["the"], ["Ġ", "a b"], {"x": -1}, "x"]
+        special_tokens = rng.choice(given)
+        read = lambda specials=special_tokens: gpt2.read_pair(vocab_path, merges_path, special_tokens=specials)  # noqa: E731
+        found = outcome(read)
+        with monkeypatch.context() as patched:
+            taken += gpt2._taken_by_core(vocab_path.read_bytes(), merges_path.read_bytes(), {}) is not None
+            patched.setattr(gpt2, "_taken_by_core", lambda *_: None)
+            assert outcome(read) == found, (seed, special_tokens)
+    assert taken > 50
+
+
+@pytest.mark.parametrize("behind", [',"x":1', ',"x":{"vocab":{}}', "},{", '},"x":{"a":1', ',"merges":[],"y":{}'])
+def test_what_stands_behind_vocab_json_is_refused(behind: str, tmp_path: Path) -> None:
+    files = gpt2.write(Tokenizer.train(TEXT, 270).model)
+    assert gpt2._taken_by_core(files["vocab.json"], files["merges.txt"], {}) is not None
+    (tmp_path / "merges.txt").write_bytes(files["merges.txt"])
+    (tmp_path / "vocab.json").write_bytes(files["vocab.json"] + behind.encode())
+    with pytest.raises(FormatError, match="not JSON: Extra data"):
+        gpt2.read(tmp_path)
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -38,7 +38,7 @@ _REGEXES = (
     " ",
     r"([ab])\1|2\K1",
     "a(?i)b|c",
-    r"[[:punct:]]+\Z?",
+    r"[[:punct:]]+|\n\Z",
 )
 _BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "Removed")
 _CHARACTERS = (*"aabbAc  12.,_\n-'é²", "  ", "東京", "e\u0301", "\u00a0", "ab", "<s>", "1234567")

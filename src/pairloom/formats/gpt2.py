@@ -11,7 +11,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from pairloom import _core
 from pairloom._internal.arguments import check_special_tokens
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import to_alphabet
@@ -55,8 +57,18 @@ def read_pair(
 ) -> Model:
     """The Model of the two files; a special token takes its entry's id, else the next past the largest."""
     vocab_path, merges_path = Path(vocab_path), Path(merges_path)
-    entries = check_entries(parse(vocab_path.read_bytes(), str(vocab_path)), str(vocab_path))
-    lefts, rights, lines = _pairs(merges_path.read_bytes(), str(merges_path), entries)
+    vocab, merges = vocab_path.read_bytes(), merges_path.read_bytes()
+    fields: dict[str, Any] = {
+        "ignore_merges": False,
+        "pattern": GPT2 if pattern is None else pattern,
+        "decode_errors": "replace",
+    }
+    if (taken := _taken_by_core(vocab, merges, special_tokens or {})) is not None:
+        found, specials = taken
+        with model_of(str(vocab_path)):
+            return Model.from_columns(found, special_tokens=specials, **fields)
+    entries = check_entries(parse(vocab, str(vocab_path)), str(vocab_path))
+    lefts, rights, lines = _pairs(merges, str(merges_path), entries)
     rows = merge_rows(lefts, rights, entries, lambda rank: f"{merges_path}: line {lines[rank]}")
     try:
         specials = _special_ids(entries, special_tokens or {})
@@ -65,15 +77,49 @@ def read_pair(
     ordinary = ordinary_entries(entries, specials, rows, str(vocab_path))
     columns = token_columns(ordinary, str(vocab_path))
     with model_of(str(vocab_path)):
-        return Model(
-            **columns,
-            merges=rows,
-            rule="pairs",
-            ignore_merges=False,
-            special_tokens=specials,
-            pattern=GPT2 if pattern is None else pattern,
-            decode_errors="replace",
-        )
+        return Model(**columns, merges=rows, rule="pairs", special_tokens=specials, **fields)
+
+
+_NOTHING_ELSE = b'{"model":{"vocab":{},"merges":[]}}'
+
+
+def _taken_by_core(
+    vocab: bytes, merges: bytes, special_tokens: Specials
+) -> tuple[_core.ModelColumns, dict[str, int]] | None:
+    """Columns and special tokens of files as they should be, by the core's reader of tokenizer.json.
+
+    None: the reader in Python takes them, or names what is wrong with them.
+    """
+    lines = merges.partition(b"\n")[2] if merges.startswith(b"#version") else merges
+    quoted = lines.removesuffix(b"\n").replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b'","')
+    listed = b'"%b"' % quoted if lines else b""
+    taken = _core.TokenizerJson.read(b'{"model":{"vocab":%b,"merges":[%b]}}' % (vocab, listed))
+    # What else there is stood in vocab.json, behind the end of its object.
+    if taken is None or taken[1] != _NOTHING_ELSE:
+        return None
+    entries = taken[0]
+    try:
+        literals = check_special_tokens(special_tokens)
+    except (TypeError, ValueError):
+        return None
+    alphabet = {literal: to_alphabet(literal.encode()) for literal in literals}
+    id_of = entries.ids_of([*literals, *alphabet.values()])
+    assigned = {
+        literal: token_id
+        for literal, text in alphabet.items()
+        if (token_id := id_of.get(literal, id_of.get(text))) is not None
+    }
+    if not isinstance(special_tokens, Mapping):
+        # The next free id of one that is no entry follows from all entries.
+        if len(assigned) < len(literals) or len(set(assigned.values())) < len(literals):
+            return None
+        special_tokens = assigned
+    try:
+        specials = assign_special_ids({}, special_tokens)
+    except (TypeError, ValueError):
+        return None
+    columns = entries.columns(list(specials.items()))
+    return None if columns is None else (columns, specials)
 
 
 def _special_ids(entries: Mapping[str, int], special_tokens: Specials) -> dict[str, int]:
