@@ -1,7 +1,7 @@
 """Model: everything that defines a tokenizer, as columns. Models are equal exactly if the tokenizers are.
 
 File formats, training and callers build Models, and the core builds its encoder from one. A Model is immutable, and
-`Model.__post_init__` checks all of it, in a few milliseconds for 100,000 tokens.
+its constructor checks all of it, in a few milliseconds for 100,000 tokens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Modules that are imported when they are first used, so that `import pairloom` and short commands stay fast.
 
 NumPy takes longer to import than everything here; encoding a text to a list and loading a file do not need it. typing,
-pathlib and json together take as long as everything else on that road: its modules import them lazily, or only for type
-checkers under `TYPE_CHECKING = False`, which these know and which saves the import of typing.
+pathlib and json take as long as everything else that is imported then. So these modules import them lazily, or under
+`TYPE_CHECKING = False`: type checkers know that name, and it saves the import of typing.
 """
 
 from __future__ import annotations
