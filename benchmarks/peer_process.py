@@ -2,7 +2,8 @@
 
 pairloom runs in this interpreter, its peers in a virtual environment. The function that is timed is in
 peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn (A B C A B C), so
-that a change in the machine's speed affects all of them, and returns every result.
+that a change in the machine's speed affects all of them, and returns every result. pairloom itself takes a turn on each
+tier of instructions, and one in another build of it where one is given (`own_calls`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+
+from report.section import Setup
 
 _PEERS = Path(__file__).parent / "peers"
 ENVIRONMENT = Path(__file__).parent / ".venv-peers"
@@ -28,6 +31,11 @@ PINNED = {
     "tiktoken": "0.14.0",
     "datasets": "5.2.0",
 }
+OLDER = "pairloom before"
+"""The peer that is another build of pairloom."""
+TIERS = {"avx512": "", "avx2": "avx512", "neon": "", "portable": "avx512,avx2,neon"}
+"""What PAIRLOOM_DISABLE_CPU_FEATURES turns off for each tier."""
+_BELOW = {"avx512": ["avx2", "portable"], "avx2": ["portable"], "neon": ["portable"], "portable": []}
 Result = dict[str, Any]
 Call = tuple[str, Mapping[str, Any]]
 """(peer, job)."""
@@ -44,13 +52,33 @@ def install() -> None:
     mark.write_text("\n".join(wanted) + "\n")
 
 
-def run(peer: str, job: Mapping[str, Any]) -> Result:
+def tiers() -> list[str]:
+    """The tiers of this processor, best first, with what the caller's environment leaves of them."""
+    command = [sys.executable, "-c", "import pairloom; print(pairloom.cpu_tier())"]
+    own = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return [own, *_BELOW[own]]
+
+
+def own_name(setup: Setup, tier: str) -> str:
+    """What pairloom is called in the tables on this tier: the best one needs no name."""
+    return "pairloom" if tier == setup.tiers[0] else f"pairloom, {tier}"
+
+
+def own_calls(setup: Setup, job: Mapping[str, Any]) -> dict[str, Call]:
+    """The same job of pairloom on each tier, and of another build of it where there is one."""
+    calls: dict[str, Call] = {own_name(setup, tier): ("pairloom", {**job, "tier": tier}) for tier in setup.tiers}
+    return calls | ({OLDER: (OLDER, job)} if setup.older else {})
+
+
+def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
     """One job in a process of its own; RuntimeError with the end of its stderr when it fails."""
-    python = sys.executable if peer == "pairloom" else str(ENVIRONMENT / "bin/python")
+    python = {"pairloom": sys.executable, OLDER: older}.get(peer) or str(ENVIRONMENT / "bin/python")
     environment = dict(os.environ)
     if job.get("threads"):
         environment["RAYON_NUM_THREADS"] = str(job["threads"])
-    command = [python, str(_PEERS / f"with_{peer}.py")]
+    if job.get("tier"):
+        environment["PAIRLOOM_DISABLE_CPU_FEATURES"] = TIERS[job["tier"]]
+    command = [python, str(_PEERS / f"with_{peer.split()[0]}.py")]
     text = json.dumps(dict(job))
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -59,14 +87,16 @@ def run(peer: str, job: Mapping[str, Any]) -> Result:
     return result
 
 
-def turns(calls: Mapping[str, Call], n_turns: int, *, say: bool = True) -> dict[str, list[Result]]:
-    """Runs all calls in turn, `n_turns` times; the results of each, by its name."""
+def turns(calls: Mapping[str, Call], setup: Setup, once: Collection[str] = ()) -> dict[str, list[Result]]:
+    """Runs all calls in turn, `setup.n_turns` times, those named in `once` in the first turn alone; the results of
+    each, by its name.
+    """
     results: dict[str, list[Result]] = {name: [] for name in calls}
-    for turn in range(n_turns):
+    for turn in range(setup.n_turns):
         for name, (peer, job) in calls.items():
-            results[name].append(run(peer, job))
-            if say:
-                print(f"    turn {turn + 1}: {name}", file=sys.stderr)
+            if turn == 0 or name not in once:
+                results[name].append(run(peer, job, setup.older))
+        print(f"    turn {turn + 1} of {', '.join(calls)}", file=sys.stderr)
     return results
 
 

@@ -1,14 +1,15 @@
 """`make bench`: builds the corpora, installs the peers, checks answers, then times everything.
 
-    python benchmarks/run.py [--quick] [--only NAME]... [--turns 3] [--threads N]
+    python benchmarks/run.py [--quick] [--only NAME]... [--tier T]... [--older PYTHON] [--turns 3] [--threads N]
 
-Writes benchmarks/record/<machine>/<date>.json. A run of all sections also draws the plot beside it and writes the table
-in README.md between the bench markers: a part of them never replaces the whole. After the processor's own tier the
-sections that depend on it are measured on each lower tier too (PAIRLOOM_DISABLE_CPU_FEATURES), as "encode, avx2";
---tier measures one tier alone.
-A wrong answer stops the run. A missed target is printed; with --strict the exit status is then 1. --quick measures one
-turn on the beginnings of corpora that exist already, or on the standard library's sources, and writes nothing. --only
-measures some suites, and replaces their results in a record of the same day.
+Writes benchmarks/record/<machine>/<date>.json. A run of all sections on all tiers also draws the plot beside it and
+writes the table in README.md between the bench markers: a part of them never replaces the whole. Where speed depends
+on the tier of instructions pairloom takes a turn on each that the processor has; --tier names those that are wanted.
+--older names the interpreter of another build of pairloom, which takes its turn in train, encode and latency: before
+and after a change, on one machine in one session; nothing is written then. A wrong answer stops the run. A missed
+target is printed; with --strict the exit status is then 1. --quick measures one turn of the best tier on the
+beginnings of corpora that exist already, or on the standard library's sources, and writes nothing. --only measures some
+suites, and replaces their results in a record of the same day. --large adds the larger size of each corpus: hours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import dataclasses
 import datetime
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -48,15 +48,11 @@ SECTIONS = (
     "scaling",
 )
 OPTIONAL = ("pipeline",)
-# What is measured on every tier, and what is turned off for each.
-ON_EVERY_TIER = ("train", "encode", "latency")
-TIERS = {"avx512": "", "avx2": "avx512", "neon": "", "portable": "avx512,avx2,neon"}
-BELOW = {"avx512": ["avx2", "portable"], "avx2": ["portable"], "neon": ["portable"], "portable": []}
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
 
 
-def quick_setup(n_threads: int, folder: Path, n_turns: int) -> Setup:
+def quick_setup(n_threads: int, folder: Path, n_turns: int, tiers: list[str]) -> Setup:
     """The first 8 MB of each corpus that is there already, or of the standard library's sources."""
     small = []
     for name, label in LANGUAGES.items():
@@ -70,7 +66,7 @@ def quick_setup(n_threads: int, folder: Path, n_turns: int) -> Setup:
     growing = [
         _written(folder / f"growing-{part}.txt", whole[: len(whole) // part], f"1/{part}") for part in (8, 4, 2, 1)
     ]
-    return Setup(True, n_turns, n_threads, small, [], growing, folder)
+    return Setup(True, n_turns, n_threads, small, [], growing, folder, tiers)
 
 
 def _written(path: Path, data: bytes, name: str) -> Corpus:
@@ -78,48 +74,28 @@ def _written(path: Path, data: bytes, name: str) -> Corpus:
     return Corpus(name, path)
 
 
-def full_setup(n_threads: int, folder: Path, n_turns: int, wanted: list[str], *, small_only: bool) -> Setup:
-    """All sizes of all corpora, or the smaller of each, built where they are not there."""
-    small, large = (
+def full_setup(
+    n_threads: int, folder: Path, n_turns: int, tiers: list[str], wanted: list[str], *, large: bool
+) -> Setup:
+    """The smaller size of each corpus, or both, built where they are not there."""
+    small, larger = (
         [Corpus(f"{LANGUAGES[name]}, {SIZES[name][index]} MB", corpus(name, SIZES[name][index])) for name in LANGUAGES]
-        if not (index and small_only)
+        if large or not index
         else []
         for index in (0, 1)
     )
     growing = []
     if {"growth", "scaling", "pipeline"} & set(wanted):
         growing = [Corpus(f"mixed, {size} MB", corpus("mixed", size)) for size in SIZES["mixed"]]
-    return Setup(False, n_turns, n_threads, small, large, growing, folder)
+    return Setup(False, n_turns, n_threads, small, larger, growing, folder, tiers)
 
 
-def own_tier() -> str:
-    """The tier of this processor, with what the caller's environment leaves of it."""
-    command = [sys.executable, "-c", "import pairloom; print(pairloom.cpu_tier())"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def lower_tiers() -> list[str]:
-    """The tiers below the processor's own, best first."""
-    return BELOW[own_tier()]
-
-
-def measure(name: str, setup: Setup, tier: str = "") -> Section:
-    """One section, printed when it is done; on a lower tier if one is given."""
-    print(f"{name} {tier}...", file=sys.stderr)
+def measure(name: str, setup: Setup) -> Section:
+    """One section, printed when it is done."""
+    print(f"{name}...", file=sys.stderr)
     began = time.perf_counter()
-    before = dict(os.environ)
-    if tier:
-        os.environ["PAIRLOOM_DISABLE_CPU_FEATURES"] = TIERS[tier]
-    try:
-        used = own_tier()
-        section: Section = importlib.import_module(f"suites.{name}").measure(setup)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-    section.name = f"{name}, {tier}" if tier else name
-    section.claims = [dataclasses.replace(claim, what=f"{claim.what} [{used}]") for claim in section.claims]
-    section.notes.append(f"tier {used}")
-    section.notes.append(f"took {time.perf_counter() - began:.0f} s")
+    section: Section = importlib.import_module(f"suites.{name}").measure(setup)
+    section.notes.append(f"tiers {', '.join(setup.tiers)}; took {time.perf_counter() - began:.0f} s")
     print(section.text(), flush=True)
     return section
 
@@ -163,25 +139,37 @@ def write_record(sections: list[Section], n_turns: int) -> Path:
 
 
 def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
-    """What the README says: one line a promise, the least favourable ratio of its corpora."""
+    """What the README says: a row a promise, a column a tier, the least and the most of its corpora in a cell."""
     machine = record["machine"]
-    lines = [
-        f"Measured on {machine['cpu']}, {machine['cores']} cores, {record['date']}, by `make bench`: medians of"
-        f" {record['turns']} turns, all peers in the same run. [Record]({record_path}), every figure in it.",
-        "",
-        "| | pairloom against | times as fast, least to most |",
-        "|---|---|---:|",
-    ]
-    ratios: dict[tuple[str, str], list[float]] = {}
+    ratios: dict[tuple[str, str], dict[str, list[float]]] = {}
+    tiers: dict[str, None] = {}
     for section in record["sections"]:
         for claim in section["claims"]:
-            if match := re.search(r"times (?:as fast as )?(\w+) \[(\w+)\]$", claim["what"]):
-                what = f"{claim['what'].split(',')[0]}, {match[2]}"
-                ratios.setdefault((what, match[1]), []).append(claim["value"])
-    lines += [
-        f"| {what} | {peer} | {shown(min(values))} to {shown(max(values))} |" for (what, peer), values in ratios.items()
+            if match := re.search(r"times (?:as fast as )?(\w+)(?: \[(\w+)\])?$", claim["what"]):
+                peer, tier = match[1], match[2] or ""
+                tiers |= {tier: None} if tier else {}
+                row = ratios.setdefault((claim["what"].split(",")[0], peer), {})
+                row.setdefault(tier, []).append(claim["value"])
+    lines = [
+        f"Measured on {machine['cpu']}, {machine['cores']} cores, {record['date']}, by `make bench`: medians of"
+        f" {record['turns']} turns, all peers and tiers in one run; pairloom is faster so many times, least to most of"
+        f" English, 15 languages and C code. [Record]({record_path}), every figure in it.",
+        "",
+        f"| | than | {' | '.join(tiers)} |",
+        f"|---|---|{'---:|' * len(tiers)}",
     ]
+    for (what, peer), row in ratios.items():
+        # A claim without a tier is of the best one.
+        found = [row.get(tier) or (row.get("") if number == 0 else None) for number, tier in enumerate(tiers)]
+        cells = [spread(values) if values else "" for values in found]
+        lines.append(f"| {what} | {peer} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", f"![speed by peer, cost by size]({plot})"])
+
+
+def spread(values: list[float]) -> str:
+    """The least and the most, or the only one."""
+    least, most = shown(min(values)), shown(max(values))
+    return least if least == most else f"{least} to {most}"
 
 
 def write_readme(record_path: Path) -> None:
@@ -206,12 +194,12 @@ def main() -> int:
     """The command line; 1 when a target was missed and --strict was given."""
     parser = argparse.ArgumentParser(description="pairloom against its peers")
     parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
-    parser.add_argument("--small", action="store_true", help="leave out the larger size of each corpus")
-    parser.add_argument("--fast-rivals", action="store_true", help="train against the slow peers on little or nothing")
+    parser.add_argument("--large", action="store_true", help="the larger size of each corpus too")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
     parser.add_argument("--turns", type=int, help="3 unless --quick")
     parser.add_argument("--threads", type=int, default=peer_process.machine()["cores"])
-    parser.add_argument("--tier", choices=TIERS, help="measure on this tier alone, which the processor must have")
+    parser.add_argument("--tier", action="append", choices=peer_process.TIERS, help="this tier, not all")
+    parser.add_argument("--older", metavar="PYTHON", help="the interpreter of a build to compare with")
     parser.add_argument("--strict", action="store_true", help="exit status 1 when a target is missed")
     options = parser.parse_args()
     present = [name for name in OPTIONAL if (HERE / "suites" / f"{name}.py").exists()]
@@ -221,25 +209,25 @@ def main() -> int:
             f"no benchmark is named {', '.join(sorted(unknown))}; there are {', '.join((*SECTIONS, *present))}"
         )
     n_turns = options.turns or (1 if options.quick else 3)
+    available = peer_process.tiers()
+    if missing := set(options.tier or ()) - set(available):
+        parser.error(f"this processor has {', '.join(available)}, not {', '.join(sorted(missing))}")
+    tiers = [tier for tier in available if tier in (options.tier or available)]
     peer_process.install()
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=CORPORA if CORPORA.exists() else None) as name:
         folder = Path(name)
         setup = (
-            quick_setup(options.threads, folder, n_turns)
+            quick_setup(options.threads, folder, n_turns, options.tier or tiers[:1])
             if options.quick
-            else full_setup(options.threads, folder, n_turns, wanted, small_only=options.small)
+            else full_setup(options.threads, folder, n_turns, tiers, wanted, large=options.large)
         )
-        setup = dataclasses.replace(setup, fast_rivals=options.fast_rivals)
-        tiers = [options.tier] if options.tier else ["", *([] if options.quick or options.only else lower_tiers())]
-        sections = [
-            measure(section, setup, tier)
-            for tier in tiers
-            for section in wanted
-            if tier in ("", options.tier) or section in ON_EVERY_TIER
-        ]
-    if not options.quick:
+        setup = dataclasses.replace(setup, older=options.older)
+        sections = [measure(section, setup) for section in wanted]
+    print(f"all: {(time.perf_counter() - began) / 60:.0f} minutes")
+    if not (options.quick or options.older):
         record = write_record(sections, n_turns)
-        if options.only or options.tier or options.small:
+        if options.only or options.tier:
             print("README.md and its picture stay as they are: only a run of everything replaces them", file=sys.stderr)
         else:
             write_readme(record)

@@ -17,8 +17,9 @@ from typing import Any
 from pairloom.analysis.plots import FIRST, PAPER, SECOND, STYLE, svg_for_both_modes
 
 MOST_LINEAR = 20
-# (colour, hatching) of the peers, pairloom first.
-LOOKS = ((FIRST, ""), (SECOND, "//"), ("#009e73", "\\\\"), ("#767676", ".."), ("#cc79a7", "xx"))
+# (colour, hatching): pairloom's tiers share a colour, each peer has its own.
+OWN = ((FIRST, ""), (FIRST, "---"), (FIRST, "ooo"))
+PEERS = ((SECOND, "//"), ("#009e73", "\\\\"), ("#767676", ".."), ("#cc79a7", "xx"))
 
 
 def table_of(record: dict[str, Any], section: str, beginning: str) -> dict[str, Any] | None:
@@ -84,10 +85,16 @@ def training_speed(row: list[Any]) -> tuple[str, str, float]:
 def lists_speed(row: list[Any]) -> tuple[str, str, float]:
     """(corpus and threads, peer, MB/s)."""
     return (
-        f"{row[0].removesuffix(' MB').rpartition(',')[0]}\n{row[1]} thread{'s' if row[1] > 1 else ''}",
+        f"{row[0].removesuffix(' MB').rpartition(',')[0] or row[0]}\n{row[1]} thread{'s' if row[1] > 1 else ''}",
         row[2],
         row[4],
     )
+
+
+def looks_of(peers: list[str]) -> dict[str, tuple[str, str]]:
+    """Colour and hatching of each."""
+    own = [peer for peer in peers if peer.startswith("pairloom")]
+    return dict(zip(own, OWN)) | dict(zip([peer for peer in peers if peer not in own], PEERS))
 
 
 def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -> None:
@@ -96,10 +103,11 @@ def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -
     found = [(group, peer, speed) for group, peer, speed in found if speed is not None]
     groups = list(dict.fromkeys(group for group, _, _ in found))
     peers = list(dict.fromkeys(peer for _, peer, _ in found))
+    looks = looks_of(peers)
     width = 0.8 / len(peers)
     for index, peer in enumerate(peers):
         at = [groups.index(group) + index * width for group, name, _ in found if name == peer]
-        colour, hatch = LOOKS[index % len(LOOKS)]
+        colour, hatch = looks[peer]
         speeds = [speed for _, name, speed in found if name == peer]
         axis.bar(at, speeds, width, label=peer, color=colour, hatch=hatch, edgecolor=PAPER)
     axis.set_title(title)
@@ -113,7 +121,9 @@ def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -
         axis.set_ylabel("MB/s")
     axis.grid(axis="y")
     axis.set_xticks([index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=8)
-    axis.legend(ncols=len(peers), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1)
+    axis.legend(
+        ncols=min(len(peers), 4), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1
+    )
 
 
 def against(axis: Any, table: dict[str, Any], what: str, columns: tuple[int, ...]) -> None:

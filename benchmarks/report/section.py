@@ -86,7 +86,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is measured: how often, on which corpora, with how many threads."""
+    """What is measured: how often, on which corpora, with how many threads, on which tiers."""
 
     quick: bool
     n_turns: int
@@ -94,12 +94,15 @@ class Setup:
     small: list[Corpus]
     """English, many languages, code at 80 MB (10 MB when quick)."""
     large: list[Corpus]
-    """The same at 350 MB, or as far as distinct text goes; none when quick."""
+    """The same at 350 MB, or as far as distinct text goes, where they are asked for."""
     growing: list[Corpus]
     """One mixed corpus from 100 MB to 2 GB; smaller when quick."""
     folder: Path
-    fast_rivals: bool = False
     """Where answers and models are put while measuring."""
+    tiers: list[str]
+    """Tiers of instructions, best first: each takes its turn where speed depends on it."""
+    older: str | None = None
+    """The interpreter of another build of pairloom, which takes its turn where training and encoding are timed."""
 
     @property
     def corpora(self) -> list[Corpus]:

@@ -24,7 +24,7 @@ def measure(setup: Setup) -> Section:
     for corpus in setup.small:
         job = {"task": "decode", "path": str(corpus.path), "limit": limit, "repeats": 4} | vocabulary("gpt2").job()
         calls: dict[str, Call] = {name: (peer, job | {"kind": kind}) for name, (peer, kind) in CALLS.items()}
-        results = turns(calls, setup.n_turns)
+        results = turns(calls, setup)
         if len({found[0]["digest"] for found in results.values()}) != 1:
             raise AssertionError(f"the texts decoded from {corpus.path} differ")
         times = {name: warm(found) for name, found in results.items()}

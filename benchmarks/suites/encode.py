@@ -1,14 +1,24 @@
 """Encoding with the GPT-2 vocabulary: files to arrays, batches to arrays and lists, numbers of tokens; ids first.
 
-Every document of the corpora must get the ids that tiktoken gives, under gpt2, cl100k and o200k. "Cold" is the first
-call of a tokenizer in a fresh process, "warm" the calls after it; the file is in the system's cache for all.
+Every document of the corpora must get the ids that tiktoken gives, under gpt2, cl100k and o200k, on the
+lower tiers under gpt2. "Cold" is the first call of a tokenizer in a fresh process, "warm" the calls
+after it; the file is in the system's cache for all.
 """
 
 from __future__ import annotations
 
 from corpora.vocabularies import vocabulary
-from peer_process import Call, cold, run, turns, warm
-from report.section import Claim, Section, Setup, Table
+from peer_process import OLDER, Call, Result, cold, own_calls, own_name, run, turns, warm
+from report.section import Claim, Corpus, Section, Setup, Table
+
+# Times gigatoken, and tiktoken, on each tier.
+TARGETS = {
+    "avx512": {"file to array": 2.2, "arrays": 2.2, "counts": 2.8, "lists": 5.0, "lists, tiktoken": 18.0},
+    "avx2": {"file to array": 1.8, "arrays": 1.8, "counts": 2.2, "lists": 5.0, "lists, tiktoken": 18.0},
+    "portable": {"file to array": 1.0, "arrays": 1.0, "counts": 1.0, "lists": 1.0, "lists, tiktoken": 4.0},
+}
+TARGETS["neon"] = TARGETS["avx2"]
+SLOW = ("tiktoken", "tokenizers")
 
 
 def measure(setup: Setup) -> Section:
@@ -32,31 +42,35 @@ def verified(setup: Setup) -> Table:
         for name in ("gpt2", "cl100k", "o200k"):
             job = {"task": "encode_batch", "path": str(corpus.path), "kind": "lists", "repeats": 1, "verify": True}
             job |= vocabulary(name).job() | {"threads": setup.n_threads}
-            ours, theirs = (run(peer, job)["digest"] for peer in ("pairloom", "tiktoken"))
-            different = sum(one != other for one, other in zip(ours, theirs, strict=True))
-            table.rows.append([corpus.name, name, len(ours), different])
-            if different:
-                raise AssertionError(
-                    f"{different} documents of {corpus.path} get other ids than tiktoken's under {name}"
-                )
+            theirs = run("tiktoken", job)["digest"]
+            for tier in setup.tiers if name == "gpt2" else setup.tiers[:1]:
+                ours = run("pairloom", job | {"tier": tier})["digest"]
+                different = sum(one != other for one, other in zip(ours, theirs, strict=True))
+                table.rows.append([corpus.name, f"{name}, {tier}", len(ours), different])
+                if different:
+                    raise AssertionError(
+                        f"{different} documents of {corpus.path} get other ids than tiktoken's under {name} on {tier}"
+                    )
     return table
+
+
+def claims(setup: Setup, what: str, kind: str, seconds: dict[str, float]) -> list[Claim]:
+    """Seconds of each peer over pairloom's, on each tier, and over those of the build that it is compared with."""
+    found = []
+    for tier in setup.tiers:
+        own = seconds[own_name(setup, tier)]
+        for peer, key in (("gigatoken", kind), ("tiktoken", f"{kind}, tiktoken")):
+            if peer in seconds and key in TARGETS[tier]:
+                found.append(Claim(f"{what}, times {peer} [{tier}]", seconds[peer] / own, TARGETS[tier][key]))
+    if setup.older:
+        found.append(Claim(f"{what}, times as fast as before", seconds[OLDER] / seconds["pairloom"], 0.9))
+    return found
 
 
 def files(setup: Setup, section: Section) -> None:
     table = Table(
-        "a file to one array: MB/s",
-        [
-            "corpus",
-            "threads",
-            "cold",
-            "gigatoken cold",
-            "ratio",
-            "warm",
-            "gigatoken warm",
-            "ratio",
-            "peak GB",
-            "gigatoken's",
-        ],
+        "a file to one array: MB/s and peak memory in GB",
+        ["corpus", "threads", "peer", "cold", "warm", "pairloom is faster by, cold", "warm", "peak GB"],
     )
     section.tables.append(table)
     for corpus in setup.corpora:
@@ -69,25 +83,29 @@ def files(setup: Setup, section: Section) -> None:
                 raise AssertionError(f"the ids of {corpus.path} differ between pairloom and gigatoken")
         for n_threads in threads_of(setup):
             job = base | {"threads": n_threads}
-            results = turns({peer: (peer, job) for peer in ("pairloom", "gigatoken")}, setup.n_turns)
-            own, theirs_ = results["pairloom"], results["gigatoken"]
-            row: list[str | int | float | None] = [corpus.name, n_threads]
+            results = turns(own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}, setup)
+            add_rows(table, corpus, n_threads, results, dict.fromkeys(results, corpus.n_bytes))
+            for row, found in zip(table.rows[-len(results) :], results.values()):
+                row.append(max(result["peak_bytes"] for result in found) / 1e9)
             for state, figure in (("cold", cold), ("warm", warm)):
-                ratio = figure(theirs_) / figure(own)
-                row += [corpus.n_bytes / 1e6 / figure(own), corpus.n_bytes / 1e6 / figure(theirs_), ratio]
-                what = f"file to array, {corpus.name}, {n_threads} thread(s), {state}, times gigatoken"
-                section.claims.append(Claim(what, ratio, 1.3))
-            table.rows.append([*row, *(max(r["peak_bytes"] for r in found) / 1e9 for found in (own, theirs_))])
+                what = f"file to array, {corpus.name}, {n_threads} thread(s), {state}"
+                seconds = {peer: figure(found) for peer, found in results.items()}
+                section.claims += claims(setup, what, "file to array", seconds)
+
+
+def add_rows(
+    table: Table, corpus: Corpus, n_threads: int, results: dict[str, list[Result]], n_bytes: dict[str, int]
+) -> None:
+    """A row for each peer: MB/s cold and warm, and how much faster pairloom is on its best tier."""
+    speeds = {peer: [n_bytes[peer] / 1e6 / figure(found) for figure in (cold, warm)] for peer, found in results.items()}
+    for peer, own in speeds.items():
+        ratios = [ours / theirs for ours, theirs in zip(speeds["pairloom"], own, strict=True)]
+        table.rows.append([corpus.name, n_threads, peer, *own, *ratios])
 
 
 def batches(setup: Setup, section: Section, kind: str) -> None:
     """Documents of about 4 kB as a list of str."""
-    peers = {"arrays": ["gigatoken"], "lists": ["gigatoken", "tiktoken", "tokenizers"], "counts": ["gigatoken"]}[kind]
-    targets = {
-        "arrays": {"gigatoken": 1.3},
-        "lists": {"gigatoken": 4.0, "tiktoken": 15.0},
-        "counts": {"gigatoken": 1.5},
-    }
+    peers = {"arrays": ["gigatoken"], "lists": ["gigatoken", *SLOW], "counts": ["gigatoken"]}[kind]
     table = Table(
         f"documents to {kind}: MB/s, cold and warm" + (" (gigatoken makes ids for it)" if kind == "counts" else ""),
         ["corpus", "threads", "peer", "cold", "warm", "pairloom is faster by, cold", "warm"],
@@ -98,18 +116,13 @@ def batches(setup: Setup, section: Section, kind: str) -> None:
         for n_threads in threads_of(setup):
             job = {"task": "encode_batch", "path": str(corpus.path), "kind": kind, "repeats": 3, "limit": limit}
             job |= vocabulary("gpt2").job() | {"threads": n_threads}
-            calls: dict[str, Call] = {"pairloom": ("pairloom", job)}
-            # What is a hundred times slower is timed on a part.
+            # What is tens of times slower is timed on a part.
             part = {"repeats": 2, "limit": limit // 8}
-            calls |= {peer: (peer, job | (part if peer == "tokenizers" else {})) for peer in peers}
-            results = turns(calls, setup.n_turns)
-            speed_of = {}
-            for peer, found in results.items():
-                n_bytes = min(calls[peer][1]["limit"], corpus.n_bytes)
-                speeds = n_bytes / 1e6 / cold(found), n_bytes / 1e6 / warm(found)
-                speed_of[peer] = speeds
-                ratios = tuple(own / theirs for own, theirs in zip(speed_of["pairloom"], speeds, strict=True))
-                table.rows.append([corpus.name, n_threads, peer, *speeds, *ratios])
-                if peer in targets[kind]:
-                    what = f"documents to {kind}, {corpus.name}, {n_threads} thread(s), warm, times {peer}"
-                    section.claims.append(Claim(what, ratios[1], targets[kind][peer]))
+            calls: dict[str, Call] = own_calls(setup, job)
+            calls |= {peer: (peer, job | (part if peer in SLOW else {})) for peer in peers}
+            results = turns(calls, setup)
+            n_bytes = {name: min(job["limit"], corpus.n_bytes) for name, (_, job) in calls.items()}
+            add_rows(table, corpus, n_threads, results, n_bytes)
+            what = f"documents to {kind}, {corpus.name}, {n_threads} thread(s), warm"
+            seconds = {peer: warm(found) / n_bytes[peer] for peer, found in results.items()}
+            section.claims += claims(setup, what, kind, seconds)

@@ -1,4 +1,4 @@
-"""Cost against size: corpora from 100 MB to 2 GB, vocabularies from 1k to 128k, and pretokens that never end.
+"""Cost against size: corpora from 100 MB to 2 GB, vocabularies from 1k to 256k, and pretokens that never end.
 
 No worse than linear growth is asked of the first two; of the last, no faster than n log n.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from peer_process import median, run, turns
 from report.section import Claim, Section, Setup, Table
 
-VOCABULARIES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+VOCABULARIES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 # Timing noise on shared machines; a quadratic step would be far above it.
 TOLERANCE = 1.35
 
@@ -48,7 +48,8 @@ def by_corpus_size(setup: Setup, section: Section) -> None:
         peers = ("pairloom", "gigatoken") if corpus.n_bytes < 600e6 else ("pairloom",)
         results = turns(
             {peer: (peer, {"task": "stages" if peer == "pairloom" else "train", **job}) for peer in peers},
-            setup.n_turns,
+            setup,
+            once=("gigatoken",),
         )
         own, theirs = results["pairloom"], results.get("gigatoken")
         row = [corpus.n_bytes / 1e6, int(own[0]["distinct"])]
@@ -70,7 +71,7 @@ def by_vocabulary_size(setup: Setup, section: Section) -> None:
     section.tables.append(table)
     for size in VOCABULARIES[:: 3 if setup.quick else 1]:
         job = {"task": "stages", "path": str(corpus.path), "vocab_size": size, "threads": setup.n_threads}
-        own = turns({"pairloom": ("pairloom", job)}, setup.n_turns)["pairloom"]
+        own = turns({"pairloom": ("pairloom", job)}, setup)["pairloom"]
         table.rows.append([size, *(median(own, key) for key in ("counting", "merging", "seconds"))])
     first, last = table.rows[0], table.rows[-1]
     growth = float(last[3] or 0) / float(first[3] or 1) / (float(last[0] or 0) / float(first[0] or 1))

@@ -58,7 +58,7 @@ def training(setup: Setup, section: Section) -> None:
     for index, (name, generate) in enumerate(ATTACKS.items()):
         path = write(generate, 2_000_000, setup.folder / f"attack-{index}.txt")
         calls[name] = ("pairloom", {"task": "count", "path": str(path), "repeats": 1})
-    for name, found in turns(calls, setup.n_turns).items():
+    for name, found in turns(calls, setup).items():
         table.rows.append([name, min(float(result["seconds"]) for result in found) * 1e3])
 
 

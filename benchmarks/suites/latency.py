@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corpora.vocabularies import vocabulary
-from peer_process import Call, median, turns
+from peer_process import OLDER, Call, median, own_calls, own_name, turns
 from report.section import Claim, Corpus, Section, Setup, Table
 
 SHORT = "Hello, world!"
@@ -13,7 +13,6 @@ LONG = (
     "way in which the light had left the valley. Nobody believed them, of course..."
 )[:292]
 CALLS: dict[str, tuple[str, str]] = {
-    "pairloom, list": ("pairloom", "latency"),
     "tiktoken, list": ("tiktoken", "latency"),
     "gigatoken, array": ("gigatoken", "latency"),
     "gigatoken, list": ("gigatoken", "latency_lists"),
@@ -33,9 +32,10 @@ def measure(setup: Setup) -> Section:
         "292 different characters": pieces(setup.small[0], 292),
     }
     job = {"task": "latency", "texts": texts, "calls": 20_000 if setup.quick else 100_000} | vocabulary("gpt2").job()
-    calls: dict[str, Call] = {name: (peer, job | {"task": task}) for name, (peer, task) in CALLS.items()}
+    calls = own_calls(setup, job)
+    calls |= {name: (peer, job | {"task": task}) for name, (peer, task) in CALLS.items()}
     calls |= {call: ("pairloom", job | {"call": call}) for call in OWN_CALLS}
-    results = turns(calls, setup.n_turns)
+    results = turns(calls, setup)
     own = {call: results.pop(call) for call in OWN_CALLS}
     for text in texts:
         table = Table(f"one text of {text} to ids: microseconds", ["call", "p50", "p99"])
@@ -43,12 +43,17 @@ def measure(setup: Setup) -> Section:
         p50 = {name: median(found, text, "p50_ns") for name, found in results.items()}
         for name, found in results.items():
             table.rows.append([name, p50[name] / 1e3, median(found, text, "p99_ns") / 1e3])
-        ours = p50["pairloom, list"]
-        at_most = "p50 over"
-        section.claims.append(Claim(f"{text}, {at_most} tiktoken's", ours / p50["tiktoken, list"], 1 / 3, at_most=True))
-        section.claims.append(
-            Claim(f"{text}, {at_most} gigatoken's array", ours / p50["gigatoken, array"], 1, at_most=True)
-        )
+        for tier in setup.tiers:
+            ours = p50[own_name(setup, tier)]
+            for peer, call, most in (
+                ("tiktoken's", "tiktoken, list", 1 / 3),
+                ("gigatoken's array", "gigatoken, array", 1),
+            ):
+                what = f"{text}, p50 over {peer} [{tier}]"
+                section.claims.append(Claim(what, ours / p50[call], most, at_most=True))
+        if setup.older:
+            ratio = p50["pairloom"] / p50[OLDER]
+            section.claims.append(Claim(f"{text}, p50 over the one before", ratio, 1.05, at_most=True))
     table = Table("calls of pairloom's Tokenizer: microseconds, p50", ["call", *texts])
     section.tables.append(table)
     for call, found in own.items():

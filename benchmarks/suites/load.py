@@ -29,7 +29,7 @@ def measure(setup: Setup) -> Section:
     for name in ("gpt2", "cl100k", "o200k"):
         job = {"task": "load", "repeats": 5} | vocabulary(name).job()
         calls: dict[str, Call] = {peer: (peer, job) for peer in what}
-        results = turns(calls, setup.n_turns)
+        results = turns(calls, setup)
         for peer, found in results.items():
             table.rows.append([name, what[peer], cold(found) * 1e3, warm(found) * 1e3])
         if name == "gpt2":
@@ -48,7 +48,7 @@ def _files(section: Section, setup: Setup) -> None:
     for name, job in _foreign_files(setup.folder).items():
         owner = "tiktoken" if "pattern" in job else "tokenizers"
         calls: dict[str, Call] = {peer: (peer, job) for peer in ("pairloom", owner)}
-        results = turns(calls, setup.n_turns)
+        results = turns(calls, setup)
         for peer, found in results.items():
             table.rows.append([name, peer, cold(found) * 1e3, warm(found) * 1e3])
         ratio = warm(results[owner]) / warm(results["pairloom"])

@@ -27,7 +27,7 @@ def measure(setup: Setup) -> Section:
     for corpus in setup.small:
         job = {"task": "encode_file", "path": str(corpus.path), "threads": 1, "repeats": 3}
         calls: dict[str, Call] = {name: ("pairloom", job | {"model": str(models[name])}) for name in PATTERNS}
-        for name, found in turns(calls, setup.n_turns).items():
+        for name, found in turns(calls, setup).items():
             seconds[name, corpus.name] = warm(found)
     for name in PATTERNS:
         row: list[str | int | float | None] = [name]
