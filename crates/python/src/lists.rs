@@ -36,9 +36,12 @@ impl CachedInts {
     fn ints(&self, py: Python<'_>) -> PyResult<&[Py<PyInt>]> {
         let ints = self.ints.get_or_try_init(py, || {
             let mut ints = vec_for(self.n_ids)?;
+            #[cfg(not(Py_GIL_DISABLED))]
             for id in 0..self.n_ids as u32 {
                 ints.push(int(py, id)?.unbind());
             }
+            #[cfg(Py_GIL_DISABLED)]
+            free_threaded::fill(py, &mut ints, self.n_ids)?;
             Ok::<_, PyErr>(ints)
         })?;
         Ok(ints)
@@ -67,6 +70,46 @@ impl CachedInts {
         }
         // SAFETY: PyList_New returned it.
         Ok(unsafe { list.cast_into_unchecked() })
+    }
+}
+
+/// Int objects that threads can share without the interpreter's lock.
+///
+/// There each new reference to an object of another thread is counted by an atomic instruction: eight threads that made
+/// lists of the same ints were slower than one. An immortal int's references are not counted; it is never freed, so the
+/// process has one table of them for all tokenizers.
+#[cfg(Py_GIL_DISABLED)]
+mod free_threaded {
+    use std::sync::atomic::Ordering;
+
+    use pyo3::prelude::*;
+    use pyo3::sync::MutexExt;
+    use pyo3::types::PyInt;
+
+    use crate::objects::{int, push};
+
+    static INTS: std::sync::Mutex<Vec<Py<PyInt>>> = std::sync::Mutex::new(Vec::new());
+
+    /// Appends the ints below `n_ids`, at most [`MAX_CACHED`](super::MAX_CACHED), to `ints`, which has room for them.
+    pub(super) fn fill(py: Python<'_>, ints: &mut Vec<Py<PyInt>>, n_ids: usize) -> PyResult<()> {
+        let mut all = INTS.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
+        while all.len() < n_ids {
+            let new = int(py, all.len() as u32)?;
+            // SAFETY: `new` is a new object that no other thread can reach, but for CPython's small ints, which are
+            // immortal already and are left alone. These are the values that CPython gives immortal objects: all bits
+            // of the local count, nothing in the shared one.
+            unsafe {
+                let object = new.as_ptr();
+                if (*object).ob_ref_local.load(Ordering::Relaxed) != u32::MAX {
+                    (*object).ob_tid = 0;
+                    (*object).ob_ref_local.store(u32::MAX, Ordering::Relaxed);
+                    (*object).ob_ref_shared.store(0, Ordering::Relaxed);
+                }
+            }
+            push(&mut all, new)?;
+        }
+        ints.extend(all[..n_ids].iter().map(|int| int.clone_ref(py)));
+        Ok(())
     }
 }
 
