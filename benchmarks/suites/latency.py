@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corpora.vocabularies import vocabulary
-from peer_process import OLDER, Call, median, own_calls, own_name, turns
+from peer_process import OLDER, median, own_calls, own_name, turns
 from report.section import Claim, Corpus, Section, Setup, Table
 
 SHORT = "Hello, world!"
