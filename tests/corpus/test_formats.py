@@ -160,9 +160,46 @@ def test_columns_of_bytes(tmp_path: Path) -> None:
         for path in _write_columns(tmp_path, {"text": pyarrow.array(texts, pyarrow.binary()).cast(kind)}):
             assert list(Corpus(path)) == DOCUMENTS
     for path in _write_columns(tmp_path, {"text": [b"a", b"\xff", b"b"]}):
-        with pytest.raises(CorpusError, match="row 1: invalid UTF-8"):
+        with pytest.raises(CorpusError, match=r"row 1: invalid UTF-8 at byte 0; .*input_errors"):
             list(Corpus(path))
         assert list(Corpus(path, input_errors="replace")) == ["a", "\ufffd", "b"]
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "string", "large_string"])
+@pytest.mark.parametrize("nesting", ["", "[]", "[].content", "[][]", ".content[]"])
+def test_texts_of_columns_that_are_not_utf8_have_the_policies_of_plain_text(
+    tmp_path: Path, kind: str, nesting: str
+) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    raw = pyarrow.array([b"first", b"caf\xe9 au lait", b"last", b"\xc3\xa9"]).cast(
+        pyarrow.large_binary() if kind.startswith("large") else pyarrow.binary()
+    )
+    # No check is made of the bytes, as none is made by many writers of files.
+    column = pyarrow.Array.from_buffers(getattr(pyarrow, kind)(), 4, raw.buffers())
+    ends = pyarrow.array([0, 2, 3, 4], pyarrow.int32())
+    for step in reversed(re.findall(r"\[\]|\.content", nesting)):
+        if step == "[]":
+            column = pyarrow.ListArray.from_arrays(ends, column)
+            ends = pyarrow.array([0, 3], pyarrow.int32())
+        else:
+            column = pyarrow.StructArray.from_arrays([column], ["content"])
+    field = f"text{nesting}"
+    where = rf": elements of {re.escape(field)}: row 1" if "[]" in nesting else ": row 1"
+    for path in _write_columns(tmp_path, {"text": column}):
+        message = rf'{re.escape(path.name)}{where}: invalid UTF-8 at byte 3; .*input_errors="replace".*skip_bad'
+        with pytest.raises(CorpusError, match=message):
+            list(Corpus(path, text_field=field))
+        assert list(Corpus(path, text_field=field, input_errors="replace")) == [
+            "first",
+            "caf\ufffd au lait",
+            "last",
+            "\xe9",
+        ]
+        reading = Corpus(path, text_field=field, skip_bad=True).read()
+        assert [text for block in reading for text in block.documents.texts()] == ["first", "last", "\xe9"]
+        assert reading.n_skipped == 1
+        with pytest.warns(UserWarning, match="1 files that cannot be read"):
+            PretokenCounts.from_corpus(Corpus(path, text_field=field, skip_bad_files=True))
 
 
 def test_hive_partitions_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -157,7 +157,13 @@ def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path
         job.commit([job.task.write(PARTS[:1])])
     assert documents_of(folder) == IDS[:30]
     with ShardJob(tmp_path / "skipping", TOKENIZER, skip_bad=True) as job:
-        assert job.commit([job.task.write([pa.array(["ab", None, "the"])])]).skipped == 1
+        texts = pa.array([b"ab", None, b"caf\xe9", b"the"])
+        assert job.commit([job.task.write([texts])]).skipped == 2
+    with (
+        ShardJob(tmp_path / "strict", TOKENIZER) as job,
+        pytest.raises(CorpusError, match=r"texts\[0\]: invalid UTF-8 at byte 3; .* skip_bad"),
+    ):
+        job.task.write([texts.slice(0, 1), texts.slice(2, 2), texts])
     assert documents_of(tmp_path / "skipping") == TOKENIZER.encode_batch(["ab", "the"])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import itertools
 import json
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -369,3 +371,26 @@ def test_json_is_stable(tokenizer: Tokenizer, tmp_path: Path) -> None:
     json.loads((tmp_path / "a" / "manifest.json").read_bytes())
     ids = list(itertools.chain.from_iterable(expected(tokenizer)))
     assert np.array_equal(np.load(tmp_path / "a" / "shard-00000.npy"), ids)
+
+
+_LETTER = """
+import sys
+from pairloom import Tokenizer, tokenize_files
+tokenizer = Tokenizer.train("a" * 5000 + " aab abb bab", 270)
+def peak() -> int:
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) << 10
+open("/proc/self/clear_refs", "w").write("5")
+before = peak()
+assert tokenize_files(tokenizer, sys.argv[1], sys.argv[2]).n_documents == 1
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system lacks what is tested: peaks that can be reset")
+def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
+    n_bytes = 40_000_000
+    (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)
+    command = [sys.executable, "-c", _LETTER, str(tmp_path / "a.txt"), str(tmp_path / "out")]
+    peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    # The text, four bytes for each symbol, and one for each pair that waits; 20 MB is what a run takes anyway.
+    assert peak < 8 * n_bytes + 20_000_000

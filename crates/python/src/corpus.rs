@@ -51,18 +51,11 @@ impl Documents {
         let column = chunked("texts", texts)?;
         let documents = py.detach(move || {
             let rows = column.rows()?;
-            let texts = rows.texts()?;
-            let n_nulls = rows.items.len() - texts.len();
-            match rows.first_null() {
-                Some(row) if !skip => Err(pairloom_core::Error::Record {
-                    location: format!("texts[{row}]"),
-                    message: "the text is null; leave such rows out with skip_bad".into(),
-                }),
-                _ => Ok((corpus::Documents::from_texts(&texts)?, n_nulls)),
-            }
+            let (texts, n_skipped) = rows.records(skip)?;
+            Ok((corpus::Documents::from_texts(&texts)?, n_skipped))
         });
-        let (inner, n_nulls) = documents.map_err(|error| exception(py, error))?;
-        Ok((Documents { inner }, n_nulls))
+        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
+        Ok((Documents { inner }, n_skipped))
     }
 
     #[staticmethod]

@@ -75,6 +75,9 @@ class RowsReader:
         self._name = name
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
+        # What rows are counted in, in messages.
+        is_list = any(step.n_lists for step in self._field)
+        self._counted = f"{name}: elements of {self._shown}" if is_list else name
         self._replace = replace
         self._skip = skip
         # Rows of the file, and texts in them.
@@ -188,6 +191,8 @@ class RowsReader:
                 column = compute.struct_field(column, step.name)
             for _ in range(step.n_lists):
                 n_nulls += self._checked_nulls(column, "list")
+                # Whether its texts are UTF-8 is for the reader of documents to say.
+                column = column.view(_of_bytes(column.type))
                 column.validate(full=True)
                 # Leaves out null lists.
                 column = compute.list_flatten(column)
@@ -220,13 +225,13 @@ class RowsReader:
         """Documents of some rows, and how many of these were left out; a long document comes in pieces."""
         if len(offsets) > 2 or len(data) < 2 * PIECE_BYTES:
             yield _core.Documents.from_column(
-                data, offsets, name=self._name, first_row=row, replace=self._replace, skip=self._skip
+                data, offsets, name=self._counted, first_row=row, replace=self._replace, skip=self._skip
             )
             return
         if self._skip and not self._replace and not _is_utf8(data):
             yield _core.Documents.from_texts([]), 1
             return
-        reader = _core.PlainText(f"{self._name}: row {row}", separator=None, replace=self._replace)
+        reader = _core.PlainText(f"{self._counted}: row {row}", separator=None, replace=self._replace)
         for start in range(0, len(data), PIECE_BYTES):
             yield reader.push(bytes(data[start : start + PIECE_BYTES])), 0
         yield reader.finish(), 0
@@ -304,6 +309,20 @@ def _is_list(kind: Any) -> bool:
     types = _pyarrow().types
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(types, test)(kind) for test in tests if hasattr(types, test))
+
+
+def _of_bytes(kind: Any) -> Any:
+    """The type of the same memory in which texts, also those within lists and structs, are bytes."""
+    pyarrow = _pyarrow()
+    types = pyarrow.types
+    if types.is_struct(kind):
+        return pyarrow.struct([field.with_type(_of_bytes(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pyarrow.list_(_of_bytes(kind.value_type), kind.list_size)
+    for name, make in (("list", "list_"), ("large_list", "large_list"), ("list_view", "list_view")):
+        if hasattr(types, f"is_{name}") and getattr(types, f"is_{name}")(kind):
+            return getattr(pyarrow, make)(_of_bytes(kind.value_type))
+    return _bytes_types().get(kind, kind)
 
 
 def _bytes_types() -> dict[Any, Any]:

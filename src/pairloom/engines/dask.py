@@ -6,9 +6,6 @@ retries and dashboard are the caller's.
 
 from __future__ import annotations
 
-import copy
-import functools
-import operator
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -49,7 +46,7 @@ def count_files(
     if not files:
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
-    count, add = delayed(_counted, pure=True), delayed(_added, pure=True)
+    count, add = delayed(_counted, pure=True), delayed(PretokenCounts.merged, pure=True)
     parts = [
         count(files[first : first + files_per_task], pattern, threads, options, counting)
         for first in range(0, len(files), files_per_task)
@@ -63,11 +60,6 @@ def _counted(
     files: list[str], pattern: Pattern, threads: int, reading: dict[str, Any], counting: dict[str, Any]
 ) -> PretokenCounts:
     return PretokenCounts.from_corpus(Corpus(files, **reading), pattern, threads=threads, **counting)
-
-
-def _added(parts: list[PretokenCounts]) -> PretokenCounts:
-    # The parts belong to Dask, which may ask for them again.
-    return functools.reduce(operator.iadd, parts[1:], copy.copy(parts[0]))
 
 
 def encode_files(

@@ -108,7 +108,7 @@ class ShardTask:
 
         batches: lists of str, Arrow columns of text, or Arrow tables and record batches with the column `text_field`.
         task: the name of the task, in which order shards are committed; of two receipts with one name, one counts.
-        Raises CorpusError for a null unless skip_bad, OSError.
+        Raises CorpusError for a null, or bytes that are not UTF-8, unless skip_bad, OSError.
         """
         check_several("batches", "batches of documents", batches)
         name = _checked_name(task)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::export::Validity;
 use super::import::{Bits, Chunked, Kind, View, invalid};
+use crate::corpus::not_utf8;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::text::{Text, prefetch_first, valid};
@@ -53,9 +54,28 @@ impl<'a> Rows<'a> {
         Ok(texts)
     }
 
-    /// The first row that is null.
-    pub fn first_null(&self) -> Option<usize> {
-        (0..self.items.len()).find(|&row| !self.validity.is_valid(row))
+    /// The texts of the rows that are records: neither null nor something else than UTF-8; and how many others there
+    /// are, of which the first is an [`Error::Record`] unless they are left out.
+    pub fn records(&self, leaves_out: bool) -> Result<(Vec<&'a str>, usize)> {
+        let mut texts = Vec::with_room(self.items.len(), ROWS)?;
+        for (index, row) in self.items.iter().enumerate() {
+            let location = || format!("texts[{index}]");
+            let text = match std::str::from_utf8(row.0) {
+                _ if !self.validity.is_valid(index) => Err(Error::Record {
+                    location: location(),
+                    message: "the text is null; leave such rows out with skip_bad".into(),
+                }),
+                Ok(text) => Ok(text),
+                Err(error) => Err(not_utf8(location(), error)),
+            };
+            match text {
+                Ok(text) => texts.push(text),
+                Err(_) if leaves_out => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let n_others = self.items.len() - texts.len();
+        Ok((texts, n_others))
     }
 
     fn push(&mut self, row: Option<&'a [u8]>) -> Result<()> {

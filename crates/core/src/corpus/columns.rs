@@ -2,6 +2,8 @@
 //!
 //! Arrow promises UTF-8, but files are not held to it, so it is validated here.
 
+use std::str::Utf8Error;
+
 use super::documents::{BLOCK, Documents, RecordErrors};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -54,14 +56,23 @@ impl Documents {
                     continue;
                 }
                 Err(error) => {
-                    let message = format!("invalid UTF-8 at byte {}", error.valid_up_to());
-                    return Err(Error::Record { location: location(row), message });
+                    return Err(not_utf8(location(row), error));
                 }
             }
             documents.end()?;
         }
         Ok((documents, n_skipped))
     }
+}
+
+/// The error for a row that is not UTF-8.
+pub(crate) fn not_utf8(location: String, error: Utf8Error) -> Error {
+    let message = format!(
+        "invalid UTF-8 at byte {}; the text may be Latin-1 or Windows-1252: replace malformed bytes with \
+         input_errors=\"replace\", or leave such rows out with skip_bad",
+        error.valid_up_to()
+    );
+    Error::Record { location, message }
 }
 
 /// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one before

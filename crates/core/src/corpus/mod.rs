@@ -21,6 +21,7 @@ mod tests;
 pub(crate) use buffers::BufferPool;
 pub use buffers::{Buffer, Content};
 pub use columns::check_ascending;
+pub(crate) use columns::not_utf8;
 pub use documents::{Documents, RecordErrors};
 pub use json_lines::JsonLines;
 pub use limit::ByteLimit;

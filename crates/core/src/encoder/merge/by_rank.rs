@@ -3,11 +3,13 @@
 //! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where
 //! the heap of [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of
 //! that rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time n log
-//! n in the worst case; about ten bytes of memory for a byte of text, and a list for each rank of the vocabulary.
+//! n in the worst case. A list holds the distances of its offsets ([`Offsets`]), so a byte of text takes four bytes for
+//! its symbol and mostly one or two for its candidate; besides there is a list for each rank of the vocabulary.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::offsets::Offsets;
 use super::spans::{Spans, WHAT, candidate};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -30,22 +32,19 @@ pub(in crate::encoder) fn merge(
         if n_steps % STEPS_PER_CALL == 0 { on_progress(0) } else { Ok(()) }
     };
     // The offsets of the candidates of each rank.
-    let mut later: Vec<Vec<u32>> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
-    later.resize_with(vocabulary.n_ranks(), Vec::new);
+    let mut later: Vec<Offsets> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
+    later.resize_with(vocabulary.n_ranks(), Offsets::default);
     let mut spans = Spans::new(vocabulary, pretoken, |rank, at| {
         step()?;
-        later[rank as usize].try_push(at, WHAT)
+        later[rank as usize].push(at)
     })?;
     // Candidates whose rank is not later than the current one.
     let mut at_once: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for rank in 0..later.len() as u32 {
         step()?;
-        let mut positions = std::mem::take(&mut later[rank as usize]);
         // Offsets are appended from left to right within a rank, but by several ranks.
-        if !positions.is_sorted() {
-            positions.sort_unstable();
-        }
-        let mut listed = positions.into_iter().map(|at| candidate(rank, at)).peekable();
+        let offsets = std::mem::take(&mut later[rank as usize]).sorted()?;
+        let mut listed = offsets.iter().map(|at| candidate(rank, at)).peekable();
         loop {
             let is_at_once = match (at_once.peek(), listed.peek()) {
                 (Some(Reverse(first)), Some(listed)) => first < listed,
@@ -56,7 +55,7 @@ pub(in crate::encoder) fn merge(
             step()?;
             spans.merge((next >> 32) as u32, next as u32, |new, at| {
                 if new > rank {
-                    return later[new as usize].try_push(at, WHAT);
+                    return later[new as usize].push(at);
                 }
                 at_once.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
                 at_once.push(Reverse(candidate(new, at)));

@@ -13,5 +13,6 @@
 pub(super) mod by_rank;
 pub(super) mod heap;
 pub mod naive;
+mod offsets;
 pub(super) mod short;
 mod spans;
