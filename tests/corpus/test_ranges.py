@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.server
 import io
+import json
+import os
 import random
 import re
+import subprocess
+import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +122,7 @@ class _Server(http.server.ThreadingHTTPServer):
     share = 0.0
     has_ranges = True
     n_broken = in_row = 0
+    most_in_row = 4
     random = random.Random(3)
 
 
@@ -146,7 +153,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         # Never so often in a row that reading gives up, unless all of them break.
         is_broken = self.server.random.random() < self.server.share and (
-            self.server.share == 1 or self.server.in_row < 4
+            self.server.share == 1 or self.server.in_row < self.server.most_in_row
         )
         self.server.in_row = self.server.in_row + 1 if is_broken else 0
         if self.command == "GET" and is_broken:
@@ -160,10 +167,42 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[_Server]:
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.folder = tmp_path
+class _HubHandler(_Handler):
+    """The files of the folder as the data set me/data of Hugging Face's hub."""
+
+    def do_GET(self) -> None:
+        url = urllib.parse.urlparse(self.path)
+        if found := re.fullmatch(r"/datasets/me/data/resolve/main/(.*)", url.path):
+            self.path = found[1]
+            super().do_GET()
+        elif found := re.fullmatch(r"/api/datasets/me/data/tree/main/?(.*)", url.path):
+            folder = self.server.folder / found[1]
+            paths = sorted(folder.rglob("*") if "recursive=true" in url.query.lower() else folder.glob("*"))
+            self._json([self._entry(path) for path in paths])
+        elif url.path == "/api/datasets/me/data":
+            self._json({"id": "me/data", "sha": "1" * 40, "siblings": [], "private": False})
+        else:
+            self.send_error(404)
+
+    def _entry(self, path: Path) -> dict[str, Any]:
+        known = {"path": path.relative_to(self.server.folder).as_posix(), "oid": "0" * 40}
+        if path.is_dir():
+            return {"type": "directory", "size": 0, **known}
+        return {"type": "file", "size": path.stat().st_size, **known}
+
+    def _json(self, content: Any) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextlib.contextmanager
+def _serving(folder: Path, handler: type[_Handler]) -> Iterator[_Server]:
+    server = _Server(("127.0.0.1", 0), handler)
+    server.folder = folder
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -172,6 +211,12 @@ def server(tmp_path: Path) -> Iterator[_Server]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[_Server]:
+    with _serving(tmp_path, _Handler) as server:
+        yield server
 
 
 def test_a_connection_that_breaks_loses_and_doubles_nothing(server: _Server) -> None:
@@ -210,3 +255,42 @@ def test_corpora_are_read_over_http(server: _Server, has_ranges: bool) -> None:
         server.share = 1.0
         with pytest.raises(OSError, match="the connection broke 6 times at byte 0"):
             list(Corpus(f"http://127.0.0.1:{server.server_port}/a.jsonl"))
+
+
+_READ_HUB = """
+import json, sys
+from pairloom import Corpus
+for name in sys.argv[1:]:
+    corpus = Corpus(name)
+    print(json.dumps([corpus.names, list(corpus)]))
+try:
+    Corpus("hf://datasets/me/data/none.jsonl")
+except FileNotFoundError as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def test_corpora_are_read_from_a_hub_of_data_sets(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    folder = tmp_path / "hub"
+    (folder / "more").mkdir(parents=True)
+    (folder / "README.md").write_text("not a corpus")
+    (folder / "a.jsonl").write_text(json_lines(DOCUMENTS))
+    write_parquet(folder / "more" / "b.parquet", DOCUMENTS * 20)
+    root = "hf://datasets/me/data"
+    names = [f"{root}/a.jsonl", f"{root}/more/b.parquet"]
+    with _serving(folder, _HubHandler) as server:
+        server.share, server.most_in_row = 0.7, 1
+        # The address is read when the library is imported.
+        environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HUB_OFFLINE": "0"}
+        command = [sys.executable, "-c", _READ_HUB, *names, root, f"{root}/more/*.parquet"]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=120)
+        *found, missing = map(json.loads, done.stdout.splitlines())
+    assert found == [
+        [[names[0]], DOCUMENTS],
+        [[names[1]], DOCUMENTS * 20],
+        [names, DOCUMENTS * 21],
+        [[names[1]], DOCUMENTS * 20],
+    ]
+    assert "none.jsonl" in missing
+    assert server.n_broken > 0
