@@ -18,6 +18,11 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", required=True, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
     group.add_argument("--model-format", choices=READABLE, help="the format of FILE; detected if not given")
+    group.add_argument(
+        "--model-cache",
+        metavar="FOLDER",
+        help="keep a FILE of another library in pairloom's form there, so that the next command loads it faster",
+    )
     add_format_arguments(group)
 
 
@@ -44,10 +49,17 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
 
 def load_model(args: argparse.Namespace, *, legacy: bool = False) -> Tokenizer:
     """The tokenizer that the options name; `legacy` accepts files of earlier builds (see `pairloom.formats.load`)."""
-    return load_at(args.model, args, args.model_format, legacy=legacy)
+    return load_at(args.model, args, args.model_format, legacy=legacy, cache=args.model_cache)
 
 
-def load_at(path: str, args: argparse.Namespace, format: str | None = None, *, legacy: bool = False) -> Tokenizer:
+def load_at(
+    path: str,
+    args: argparse.Namespace,
+    format: str | None = None,
+    *,
+    legacy: bool = False,
+    cache: str | None = None,
+) -> Tokenizer:
     """The tokenizer at `path`, loaded with the pattern and special tokens of the options."""
     with_id, without_id = _specials(args.special)
     model = formats.load(
@@ -57,6 +69,7 @@ def load_at(path: str, args: argparse.Namespace, format: str | None = None, *, l
         special_tokens=with_id or without_id or None,
         allow_missing_bytes=args.allow_missing_bytes,
         legacy=legacy,
+        cache=cache,
     )
     tokenizer = Tokenizer.from_model(model, name=path)
     return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer

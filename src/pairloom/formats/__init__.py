@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pairloom import patterns
-    from pairloom.formats import gpt2, huggingface, objects, pretrained, ranks, tekken, tiktoken
+    from pairloom.formats import gpt2, huggingface, model_cache, objects, pretrained, ranks, tekken, tiktoken
 else:
     from pairloom._internal.lazy import LazyModule, pathlib
 
     # A file of pairloom's own needs none of these.
     gpt2 = LazyModule("pairloom.formats.gpt2")
     huggingface = LazyModule("pairloom.formats.huggingface")
+    model_cache = LazyModule("pairloom.formats.model_cache")
     objects = LazyModule("pairloom.formats.objects")
     patterns = LazyModule("pairloom.patterns")
     pretrained = LazyModule("pairloom.formats.pretrained")
@@ -84,16 +85,18 @@ def load(
     special_tokens: Specials | None = None,
     allow_missing_bytes: bool = False,
     legacy: bool = False,
+    cache: PathLike | None = None,
 ) -> Model:
     """Reads the file or folder at `path`; the format is detected if None.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
     file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
-    do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a
-    vocabulary that lacks some of the 256 bytes. legacy: see `native.read`. Raises OSError, and FormatError naming the
-    file, the location and the remedy.
+    do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes.
+    legacy: see `native.read`. cache: a folder for `ModelCache`. Raises OSError, and FormatError naming the file, the
+    location and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
+    kept = None if cache is None else model_cache.ModelCache(check_path("cache", cache))
     if format is not None:
         _check_format(format, READABLE)
     if pattern is not None:
@@ -107,24 +110,29 @@ def load(
         if incomplete := bool(companions) and special_tokens is None and format in INCOMPLETE:
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
-        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens, cache=kept)
     else:
         # Read once: a pipe cannot be read again.
         data = file.read_bytes()
         if format is None:
             format = _format_of_data(data, file)
-        if format == "tiktoken":
-            model = tiktoken.read(data, str(file), pattern=pattern, special_tokens=special_tokens)
-        else:
+        if format != "tiktoken":
             for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
                 if value is not None:
                     raise ValueError(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
-            if format == "pairloom":
-                model = native.read(data, str(file), legacy=legacy)
-            else:
-                model = {"huggingface": huggingface.read, "tekken": tekken.read}[format](data, str(file))
+        if format == "pairloom":
+            model = native.read(data, str(file), legacy=legacy)
+        else:
+            name, foreign = str(file), format
+
+            def read() -> Model:
+                if foreign == "tiktoken":
+                    return tiktoken.read(data, name, pattern=pattern, special_tokens=special_tokens)
+                return {"huggingface": huggingface.read, "tekken": tekken.read}[foreign](data, name)
+
+            model = read() if kept is None else kept.model(foreign, [data], pattern, special_tokens, read)
     check_bytes(model, str(file), allow_missing_bytes)
     return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
 

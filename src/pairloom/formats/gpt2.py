@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
 from pairloom._internal.arguments import check_special_tokens
@@ -23,6 +23,9 @@ from pairloom.formats.shared.special_entries import with_special_tokens
 from pairloom.formats.shared.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
 from pairloom.model import Model, Pattern, assign_special_ids
 from pairloom.patterns import GPT2
+
+if TYPE_CHECKING:
+    from pairloom.formats.model_cache import ModelCache
 
 __all__ = ["MERGES_NAME", "VOCAB_NAME", "is_in", "read", "read_pair", "write"]
 
@@ -37,7 +40,13 @@ def is_in(folder: Path) -> bool:
     return (folder / VOCAB_NAME).is_file() or (folder / MERGES_NAME).is_file()
 
 
-def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials | None = None) -> Model:
+def read(
+    path: Path,
+    *,
+    pattern: Pattern | None = None,
+    special_tokens: Specials | None = None,
+    cache: ModelCache | None = None,
+) -> Model:
     """The Model of the folder's vocab.json and merges.txt."""
     vocab, merges = path / VOCAB_NAME, path / MERGES_NAME
     for file in (vocab, merges):
@@ -45,7 +54,7 @@ def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials
             raise FormatError(
                 f"{path}: the folder has no {file.name}; a gpt2 folder holds {VOCAB_NAME} and {MERGES_NAME}"
             )
-    return read_pair(vocab, merges, pattern=pattern, special_tokens=special_tokens)
+    return read_pair(vocab, merges, pattern=pattern, special_tokens=special_tokens, cache=cache)
 
 
 def read_pair(
@@ -54,10 +63,26 @@ def read_pair(
     *,
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
+    cache: ModelCache | None = None,
 ) -> Model:
     """The Model of the two files; a special token takes its entry's id, else the next past the largest."""
     vocab_path, merges_path = Path(vocab_path), Path(merges_path)
     vocab, merges = vocab_path.read_bytes(), merges_path.read_bytes()
+
+    def read() -> Model:
+        return _model_of(vocab, merges, vocab_path, merges_path, pattern, special_tokens)
+
+    return read() if cache is None else cache.model("gpt2", [vocab, merges], pattern, special_tokens, read)
+
+
+def _model_of(
+    vocab: bytes,
+    merges: bytes,
+    vocab_path: Path,
+    merges_path: Path,
+    pattern: Pattern | None,
+    special_tokens: Specials | None,
+) -> Model:
     fields: dict[str, Any] = {
         "ignore_merges": False,
         "pattern": GPT2 if pattern is None else pattern,
