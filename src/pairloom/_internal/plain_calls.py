@@ -21,7 +21,7 @@ __all__ = ["plain_count_tokens", "plain_encode"]
 
 
 def plain_encode(method: Method) -> Method:
-    """`method`, an `encode`, with a short road for `encode(text)`."""
+    """`method`, an `encode`, with a fast path for `encode(text)`."""
 
     @wraps(method)
     def encode(self: Any, text: Any, pair: Any = None, **options: Any) -> Any:
@@ -33,7 +33,7 @@ def plain_encode(method: Method) -> Method:
 
 
 def plain_count_tokens(method: Method) -> Method:
-    """`method`, a `count_tokens`, with a short road for `count_tokens(text)`."""
+    """`method`, a `count_tokens`, with a fast path for `count_tokens(text)`."""
 
     @wraps(method)
     def count_tokens(self: Any, text: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ _batching = import_optional("datatrove.utils.batching", _PURPOSE)
 class PretokenCounter(_Step):  # type: ignore[misc]
     """Counts the pretokens of the documents that pass through, into `{rank:05d}.parquet` of `output_folder`.
 
-    input_folder: count its files instead, each rank its share, as the first step; the cheaper road, on which no object
+    input_folder: count its files instead, each rank its share, as the first step; cheaper, since no object
     is made of a document. reading: options of `Corpus` for these (text_field, skip_bad, ...).
     options: special_tokens, corpus_specials, max_memory. One thread a rank unless `threads` says.
     """

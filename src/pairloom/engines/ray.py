@@ -1,6 +1,6 @@
 """Ray: counts of files and datasets, a map over batches of text, a writer of shards. Needs the extra [ray].
 
-Tasks ask Ray for one CPU each and use one thread. `count_files` is the cheaper road for files: its tasks read them
+Tasks ask Ray for one CPU each and use one thread. `count_files` is cheaper for files: its tasks read them
 themselves, and nothing but counts goes through the object store. For `EncodeText` as an actor take a pool that leaves
 processors free (`concurrency=(1, n - 1)`): a pool of as many actors as there are processors starves Ray's own listing
 of files, which then waits forever.

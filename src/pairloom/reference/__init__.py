@@ -1,6 +1,6 @@
 """The whole tokenizer in plain Python: the specification, and the oracle of the tests.
 
-Read in the order of the road that text takes:
+Read in the order in which text passes through:
 
     documents.py    corpus -> documents      where texts are cut, at special tokens
     pretokens.py    documents -> pretokens   the matches of the pattern, and how often each occurs
