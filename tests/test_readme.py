@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
+import shlex
 from pathlib import Path
 
 import pytest
+
+from tests.cli.test_commands import run
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -16,6 +20,19 @@ def test_the_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "README.md").write_bytes((ROOT / "README.md").read_bytes())
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
+
+
+def test_the_commands_of_a_newcomer_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make newcomer` runs all of them in a fresh clone."""
+    (tmp_path / "my.txt").write_bytes((ROOT / "README.md").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    readme_commands = runpy.run_path(str(ROOT / "scripts" / "newcomer.py"))["readme_commands"]
+    commands = [shlex.split(command) for command in readme_commands() if command.startswith("pairloom ")]
+    assert [command[1] for command in commands] == ["train", "view"]
+    for command in commands:
+        done = run(*(word for word in command[1:] if word != "--open"))
+        assert done.returncode == 0, done.stderr.decode()
+    assert "my.txt" in (tmp_path / "tokens.html").read_text(encoding="utf-8")
 
 
 def test_every_linked_file_exists() -> None:
