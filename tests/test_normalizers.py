@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import pickle
 import random
-import warnings
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tokenizers
 
-from pairloom import FormatError, Tokenizer, tokenize_files
+from pairloom import FormatError, Tokenizer
 from pairloom.formats import native
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model
 from tests.formats.models import trained
 from tests.formats.native_spec import read as read_by_specification
+from tests.roads import check_roads
 
 MERGES = [(0xC3, 0xA9), (32, 97), (0xCC, 0x81), (101, 258), (32, 32), (102, 105)]
 SPECIALS = {"<s>": 300, "[x]": 301}
@@ -51,36 +50,10 @@ def test_every_road_gives_the_ids_of_the_reference(steps: tuple[str, ...], tmp_p
     oracle = Model.of_bytes(MERGES, SPECIALS)
     oracle = Model(oracle.vocab, oracle.merges, SPECIALS, "gpt2", steps)
     found = texts(1)
-    wanted = [reference.encode(text, oracle) for text in found]
-    ordinary = [reference.encode(text, oracle, allowed_special=()) for text in found]
-    assert [tokenizer.encode(text) for text in found] == wanted
-    assert [tokenizer.encode_ordinary(text) for text in found] == ordinary
-    assert [tokenizer.encode(text, allowed_special=()) for text in found] == ordinary
-    assert tokenizer.encode_batch(found, threads=2) == wanted
-    assert tokenizer.encode_ordinary_batch(found) == ordinary
-    assert [tokenizer.encode_to_numpy(text).tolist() for text in found] == wanted
-    assert tokenizer.encode_batch_to_numpy(found)[0].tolist() == list(chain(*wanted))
-    assert [tokenizer.count_tokens(text) for text in found] == list(map(len, wanted))
-    assert tokenizer.count_tokens_batch(found).tolist() == list(map(len, wanted))
-    assert [tokenizer.as_huggingface().encode(text).ids for text in found] == wanted
+    encode_ordinary = partial(reference.encode, model=oracle, allowed_special=())
+    check_roads(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
+    ordinary = list(map(encode_ordinary, found))
     assert [tokenizer.as_tiktoken().encode_ordinary(text) for text in found] == ordinary
-    for text, ids in zip(found, wanted, strict=True):
-        for size in (1, 3, 1000):
-            pieces = [text[at : at + size] for at in range(0, len(text), size)]
-            assert list(tokenizer.encode_iterable(pieces)) == ids
-    path = tmp_path / "text"
-    whole = "".join(found) * 3
-    path.write_text(whole, newline="")
-    assert tokenizer.encode_file(path, threads=2).tolist() == reference.encode(whole, oracle)
-    assert tokenizer.encode_file(path, specials="ordinary").tolist() == tokenizer.encode_ordinary(whole)
-    records = tmp_path / "records.jsonl"
-    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tokenize_files(tokenizer, [records], tmp_path / "shards")
-    shards = sorted((tmp_path / "shards").glob("shard-*[0-9].npy"))
-
-    assert np.concatenate([np.load(shard) for shard in shards]).tolist() == list(chain(*ordinary))
 
 
 def test_a_long_document_is_normalised_as_a_whole(tmp_path: Path) -> None:

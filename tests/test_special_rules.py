@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import pickle
 import random
-import warnings
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tokenizers
 
-from pairloom import FormatError, SpecialTokenError, Tokenizer, tokenize_files
+from pairloom import FormatError, SpecialTokenError, Tokenizer
 from pairloom.formats import native
 from pairloom.model import SPECIAL_RULES, Model
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model as Oracle
 from tests.formats.models import trained
 from tests.formats.native_spec import read as read_by_specification
+from tests.roads import check_roads
 
 MERGES = [(97, 98), (32, 97), (97, 97), (32, 32)]
 SPECIALS = {"<m>": 260, "word": 261, "<": 262, "rd ": 263, "<s>": 264}
@@ -50,32 +49,10 @@ def test_every_road_gives_the_ids_of_the_reference(rules: tuple[tuple[str, str],
     plain = Oracle.of_bytes(MERGES)
     oracle = Oracle(plain.vocab, plain.merges, SPECIALS, special_rules=rules)
     found = texts(1)
-    wanted = [reference.encode(text, oracle) for text in found]
-    ordinary = [reference.encode(text, oracle, allowed_special=()) for text in found]
+    encode_ordinary = partial(reference.encode, model=oracle, allowed_special=())
+    check_roads(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
     some = [reference.encode(text, oracle, allowed_special={"word", "<s>"}) for text in found]
-    assert [tokenizer.encode(text) for text in found] == wanted
-    assert [tokenizer.encode_ordinary(text) for text in found] == ordinary
     assert [tokenizer.encode(text, allowed_special={"word", "<s>"}) for text in found] == some
-    assert tokenizer.encode_batch(found, threads=2) == wanted
-    assert tokenizer.encode_batch_to_numpy(found)[0].tolist() == list(chain(*wanted))
-    assert tokenizer.count_tokens_batch(found).tolist() == list(map(len, wanted))
-    assert [tokenizer.as_huggingface().encode(text).ids for text in found] == wanted
-    for text, ids in zip(found, wanted, strict=True):
-        for size in (1, 3, 1000):
-            pieces = [text[at : at + size] for at in range(0, len(text), size)]
-            assert list(tokenizer.encode_iterable(pieces)) == ids
-    path = tmp_path / "text"
-    whole = "".join(found) * 3
-    path.write_text(whole, newline="")
-    assert tokenizer.encode_file(path, threads=2).tolist() == reference.encode(whole, oracle)
-    assert tokenizer.encode_file(path, specials="ordinary").tolist() == tokenizer.encode_ordinary(whole)
-    records = tmp_path / "records.jsonl"
-    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tokenize_files(tokenizer, [records], tmp_path / "shards", specials="recognise")
-    shards = sorted((tmp_path / "shards").glob("shard-*[0-9].npy"))
-    assert np.concatenate([np.load(shard) for shard in shards]).tolist() == list(chain(*wanted))
     for text in found:
         try:
             reference.encode(text, oracle, disallowed_special={"word"})

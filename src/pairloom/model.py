@@ -202,6 +202,17 @@ class Model:
         del kept["columns"]
         return Model(**{**{name: getattr(self, name) for name in _COLUMNS}, **kept, **fields})
 
+    def with_tokens(
+        self,
+        tokens: Mapping[int, bytes],
+        merges: Sequence[tuple[int, int, int]] | npt.NDArray[np.uint32],
+        special_tokens: Mapping[str, int],
+        **fields: Any,
+    ) -> Model:
+        """The Model with other tokens, merges and ids of special tokens, and with `fields` changed."""
+        kept = {name: getattr(self, name) for name in (*self.__slots__, "rule") if name != "columns"}
+        return Model.from_tokens(tokens, merges, **{**kept, "special_tokens": special_tokens, **fields})
+
     @property
     def token_ids(self) -> npt.NDArray[np.uint32]:
         """uint32 [n], strictly ascending."""

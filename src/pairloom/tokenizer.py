@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pairloom import _core, formats
 from pairloom._internal.arguments import (
@@ -285,10 +285,13 @@ class Tokenizer:
         if isinstance(corpus, os.PathLike):
             raise TypeError("corpus is a path; use extend_files to train on the file")
         check_texts("corpus", corpus)
-        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        config = extending.config_for(self._model, self._config, pattern, profile, fields)
         return self._extended(
-            lambda **options: pretoken_counts.PretokenCounts.from_texts(corpus, **options), vocab_size, config, run
+            partial(pretoken_counts.PretokenCounts.from_texts, corpus),
+            vocab_size,
+            extending.config_for(self._model, self._config, pattern, profile, fields),
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
         )
 
     def extend_files(
@@ -304,13 +307,15 @@ class Tokenizer:
         **fields: Any,
     ) -> Tokenizer:
         """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
-        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
         config = extending.config_for(self._model, self._config, pattern, profile, fields)
-
-        def count(**options: Any) -> PretokenCounts:
-            return pretoken_counts.PretokenCounts.from_files(paths, input_errors=config.input_errors, **options)
-
-        return self._extended(count, vocab_size, config, run)
+        return self._extended(
+            partial(pretoken_counts.PretokenCounts.from_files, paths, input_errors=config.input_errors),
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
 
     def extend_from_counts(
         self,
@@ -326,19 +331,21 @@ class Tokenizer:
         """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
         if not isinstance(counts, pretoken_counts.PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
-        run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        config = extending.config_for(self._model, self._config, counts.metadata.pattern, profile, fields)
-        return self._extended(lambda **_: counts, vocab_size, config, run)
+        return self._extended(
+            lambda **_: counts,
+            vocab_size,
+            extending.config_for(self._model, self._config, counts.metadata.pattern, profile, fields),
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
 
     def _extended(
-        self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, run: dict[str, Any]
+        self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, **run: Any
     ) -> Tokenizer:
-        # Fails before the corpus is read.
-        extending.n_new_merges(self._model, vocab_size, config)
-        cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-        counts, config = training.prune(count(**cut, **run), config)
-        model = extending.extend_model(self._model, self._core, counts, vocab_size, config, **run)
-        return Tokenizer.from_model(model, config)
+        return Tokenizer.from_model(
+            *extending.extend_counted(self._model, self._core, count, vocab_size, config, **run)
+        )
 
     # Files ------------------------------------------------------------------------------------------------------
 

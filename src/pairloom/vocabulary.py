@@ -163,19 +163,8 @@ def truncated(
         )
     for token_id in merged_ids[n_merges:].tolist():
         del tokens[token_id]
-    return Model.from_tokens(
-        tokens,
-        model.merges[:n_merges],
-        ignore_merges=model.ignore_merges,
-        special_tokens={text: i - n_removed if text in after else i for text, i in specials.items()},
-        pattern=model.pattern,
-        decode_errors=model.decode_errors,
-        plain_specials=model.plain_specials,
-        post_processor=model.post_processor,
-        tokenizer_config=model.tokenizer_config,
-        normalizer=model.normalizer,
-        special_rules=model.special_rules,
-    )
+    moved = {text: i - n_removed if text in after else i for text, i in specials.items()}
+    return model.with_tokens(tokens, model.merges[:n_merges], moved)
 
 
 def with_special_tokens(model: Model, special_tokens: Specials) -> Model:

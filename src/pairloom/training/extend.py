@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import N_BYTES, TrainingConfig
 from pairloom.training.first_seen import check_rule
-from pairloom.training.train import check_counts, shortage_text
+from pairloom.training.train import check_counts, prune, shortage_text
 
-__all__ = ["config_for", "extend_model", "n_new_merges"]
+__all__ = ["config_for", "extend_counted", "extend_model", "n_new_merges"]
 
 # What the tokenizer itself says.
 _OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
@@ -79,6 +80,24 @@ def n_new_merges(model: Model, vocab_size: int, config: TrainingConfig) -> int:
     return n_new
 
 
+def extend_counted(
+    model: Model,
+    core: _core.Encoder,
+    count: Callable[..., PretokenCounts],
+    vocab_size: int,
+    config: TrainingConfig,
+    **run: Any,
+) -> tuple[Model, TrainingConfig]:
+    """`extend_model` on what `count` counts, and the configuration that was used; `run` has threads, progress and
+    max_memory.
+    """
+    # Fails before the corpus is read.
+    n_new_merges(model, vocab_size, config)
+    cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
+    counts, config = prune(count(**cut, **run), config)
+    return extend_model(model, core, counts, vocab_size, config, **run), config
+
+
 def extend_model(
     model: Model,
     core: _core.Encoder,
@@ -126,21 +145,12 @@ def extend_model(
     rows = np.column_stack([id_of[pairs[:, 0]], id_of[pairs[:, 1]], id_of[N_BYTES + n_old :]]).astype(np.uint32)
     for left, right, merged_id in rows.tolist():
         tokens[merged_id] = tokens[left] + tokens[right]
-    return Model.from_tokens(
-        tokens,
-        np.concatenate([model.merges, rows]),
-        special_tokens={
-            literal: token_id + n_learned if token_id >= first else token_id
-            for literal, token_id in model.special_tokens.items()
-        },
-        pattern=pattern_text(config.pattern),
-        decode_errors=model.decode_errors,
-        plain_specials=model.plain_specials,
-        post_processor=model.post_processor,
-        tokenizer_config=model.tokenizer_config,
-        normalizer=model.normalizer,
-        special_rules=model.special_rules,
-    )
+    moved = {
+        literal: token_id + n_learned if token_id >= first else token_id
+        for literal, token_id in model.special_tokens.items()
+    }
+    merges = np.concatenate([model.merges, rows])
+    return model.with_tokens(tokens, merges, moved, pattern=pattern_text(config.pattern))
 
 
 def _first_id(model: Model, config: TrainingConfig) -> int:

@@ -1,0 +1,58 @@
+"""Every road from text to ids gives the ids of the reference."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from pairloom import Tokenizer, tokenize_files
+
+__all__ = ["check_roads", "ids_in_shards"]
+
+
+def check_roads(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    encode: Callable[[str], list[int]],
+    encode_ordinary: Callable[[str], list[int]],
+    folder: Path,
+) -> None:
+    """Compares one by one, in batches, in pieces and as a file; `encode` and `encode_ordinary` are the reference's."""
+    wanted, ordinary = list(map(encode, texts)), list(map(encode_ordinary, texts))
+    assert [tokenizer.encode(text) for text in texts] == wanted
+    assert [tokenizer.encode_ordinary(text) for text in texts] == ordinary
+    assert [tokenizer.encode(text, allowed_special=()) for text in texts] == ordinary
+    assert tokenizer.encode_batch(texts, threads=2) == wanted
+    assert tokenizer.encode_ordinary_batch(texts) == ordinary
+    assert [tokenizer.encode_to_numpy(text).tolist() for text in texts] == wanted
+    assert tokenizer.encode_batch_to_numpy(texts)[0].tolist() == list(chain(*wanted))
+    assert [tokenizer.count_tokens(text) for text in texts] == list(map(len, wanted))
+    assert tokenizer.count_tokens_batch(texts).tolist() == list(map(len, wanted))
+    assert [tokenizer.as_huggingface().encode(text).ids for text in texts] == wanted
+    for text, ids in zip(texts, wanted, strict=True):
+        for size in (1, 3, 1000):
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            assert list(tokenizer.encode_iterable(pieces)) == ids
+    path = folder / "text"
+    whole = "".join(texts) * 3
+    path.write_text(whole, newline="")
+    assert tokenizer.encode_file(path, threads=2).tolist() == encode(whole)
+    assert tokenizer.encode_file(path, specials="ordinary").tolist() == tokenizer.encode_ordinary(whole)
+    assert ids_in_shards(tokenizer, texts, folder / "recognised", "recognise") == list(chain(*wanted))
+    assert ids_in_shards(tokenizer, texts, folder / "ordinary", "ordinary") == list(chain(*ordinary))
+
+
+def ids_in_shards(tokenizer: Tokenizer, texts: Sequence[str], folder: Path, specials: str) -> list[int]:
+    """The ids that `tokenize_files` writes of the texts as records."""
+    records = folder.with_suffix(".jsonl")
+    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tokenize_files(tokenizer, [records], folder, specials=specials)
+    found: list[int] = np.concatenate([np.load(shard) for shard in sorted(folder.glob("shard-*[0-9].npy"))]).tolist()
+    return found
