@@ -30,6 +30,7 @@ LOADED = {
     "pairloom.formats.shared",
     "pairloom.formats.shared.json_text",
     "pairloom.model",
+    "pairloom.special_policies",
     "pairloom.tokenizer",
 }
 STANDARD = {"collections", "contextlib", "errno", "functools", "importlib", "types", "warnings"}
@@ -66,6 +67,7 @@ def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
     code = (
         f"from pairloom import Tokenizer; t = Tokenizer.load({str(model)!r}); assert t.decode(t.encode('ab')) == 'ab'"
     )
+    assert "numpy" not in loaded(code + "; assert list(t.encode_iterable(['ab', ' ab'])) == t.encode('ab ab')")
     assert not loaded(code) & (HEAVY | {"pairloom.formats.huggingface", "pairloom.training.train"})
     # The arrays load it.
     assert "numpy" in loaded(code + "; t.encode_to_numpy('ab')")

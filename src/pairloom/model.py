@@ -294,6 +294,11 @@ class Model:
             special_rules=special_rules,
         )
 
+    @property
+    def strips(self) -> bool:
+        """Whether some special token takes white space along, which decoding does not give back."""
+        return any(rule in ("lstrip", "rstrip") for _, rule in self.special_rules)
+
     def missing_bytes(self) -> list[int]:
         """The byte values of 0 to 255 that are no token, ascending: text that holds one cannot be encoded."""
         return self.columns.missing_bytes()

@@ -5,18 +5,51 @@ Cost: two passes over the ids, and for text that is not ASCII two over its bytes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pairloom._internal.arguments import shown
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from pairloom import _core
+    from pairloom.model import Model
 
     Spans = npt.NDArray[np.int64]
 else:
     from pairloom._internal.lazy import numpy as np
 
 
-__all__ = ["byte_spans", "char_spans", "starts_of_tokens"]
+__all__ = ["TokenSpans", "byte_spans", "char_spans", "starts_of_tokens"]
+
+
+class TokenSpans:
+    """Where the tokens of one tokenizer lie; `core` is its encoder."""
+
+    def __init__(self, model: Model, core: _core.Encoder) -> None:
+        self._model = model
+        self._core = core
+        self._lengths = core.token_byte_lengths()
+
+    def lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
+        """The number of bytes of each of the ids, which must be known."""
+        return self._lengths[np.asarray(ids, np.int64)]
+
+    def of(self, text: str, ids: Any) -> Spans:
+        """The byte spans [n, 2] of the ids of `text`; ValueError where encoding changes the text."""
+        if (self._model.normalizer or self._model.strips) and self._core.decode_bytes(ids) != text.encode():
+            if not self._model.normalizer:
+                raise ValueError(
+                    f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
+                    " place in it; take them for plain text: allowed_special=()"
+                )
+            steps = self._model.normalizer
+            raise ValueError(
+                f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its"
+                " tokens have no place in it; normalise it first, or use with_normalizer(None)"
+            )
+        return byte_spans(self.lengths_of(ids))
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

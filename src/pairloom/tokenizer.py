@@ -26,44 +26,42 @@ from pairloom._internal.plain_calls import plain_count_tokens, plain_encode
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DECODE_ERRORS, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
+from pairloom.special_policies import SpecialPolicies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from typing import Any, Literal
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     import numpy as np
     import numpy.typing as npt
 
     from pairloom import dropout as dropouts
+    from pairloom import encode_streams, patterns, post_processing, vocabulary
     from pairloom import offsets as token_offsets
-    from pairloom import patterns, post_processing, vocabulary
-    from pairloom._internal import arrow, background_io
+    from pairloom._internal import arrow
     from pairloom._internal import progress as progress_reports
     from pairloom._internal.progress import Progress
-    from pairloom.corpus import corpus as corpora
     from pairloom.corpus import streams
     from pairloom.counts import pretoken_counts
     from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
     from pairloom.model import DecodeErrors
     from pairloom.post_processing import PostProcessor
+    from pairloom.special_policies import Allowed
     from pairloom.training import config as configs
     from pairloom.training import extend as extending
     from pairloom.training import train as training
     from pairloom.training.config import TrainingConfig
     from pairloom.view.view import View
-
-    Allowed = Literal["all"] | Collection[str]
 else:
     from pairloom._internal.lazy import LazyModule
     from pairloom._internal.lazy import numpy as np
 
     # Encoding a text by a file of pairloom's own needs none of these.
     arrow = LazyModule("pairloom._internal.arrow")
-    background_io = LazyModule("pairloom._internal.background_io")
     configs = LazyModule("pairloom.training.config")
-    corpora = LazyModule("pairloom.corpus.corpus")
+    encode_streams = LazyModule("pairloom.encode_streams")
     dropouts = LazyModule("pairloom.dropout")
     extending = LazyModule("pairloom.training.extend")
     huggingface_tokenizer = LazyModule("pairloom.dropin.huggingface_tokenizer")
@@ -86,10 +84,6 @@ SPECIALS = ("recognise", "ordinary", "error")
 """How literals of special tokens in files and streams are encoded."""
 
 
-# The most special-token policies (allowed and disallowed sets) that are cached.
-_MOST_POLICIES = 16
-
-
 class Tokenizer:
     """A byte-level BPE tokenizer: text to ids and back, without loss.
 
@@ -99,7 +93,7 @@ class Tokenizer:
     warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
     """
 
-    __slots__ = ("_config", "_core", "_lengths", "_model", "_native", "_policies", "_post_processor")
+    __slots__ = ("_config", "_core", "_model", "_native", "_policies", "_post_processor", "_spans")
 
     def __init__(
         self,
@@ -125,8 +119,8 @@ class Tokenizer:
         self._native: bytes | None = None
         self._config = config
         self._post_processor: PostProcessor | None = None
-        self._lengths: npt.NDArray[np.int64] | None = None
-        self._policies: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
+        self._spans: token_offsets.TokenSpans | None = None
+        self._policies = SpecialPolicies(model)
         self._core = _core.Encoder(
             columns=model.columns,
             ignore_merges=model.ignore_merges,
@@ -551,7 +545,7 @@ class Tokenizer:
         """
         if pair is not None or add_special_tokens is not False or dropout is not seed:
             check_bool("add_special_tokens", add_special_tokens)
-            policy = self._policy(allowed_special, disallowed_special)
+            policy = self._policies.of(allowed_special, disallowed_special)
             if dropout is None and seed is None:
                 ids = self._core.encode(text, policy)
             elif pair is not None:
@@ -566,7 +560,7 @@ class Tokenizer:
             return self._post_processor.surrounded(ids, second)
         if allowed_special == "all" and not disallowed_special:
             return self._core.encode(text)
-        return self._core.encode(text, self._policy(allowed_special, disallowed_special))
+        return self._core.encode(text, self._policies.of(allowed_special, disallowed_special))
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`; special tokens are plain text."""
@@ -581,7 +575,7 @@ class Tokenizer:
         disallowed_special: Allowed = (),
     ) -> list[list[int]]:
         """The ids of each text, on `threads` threads (0: all)."""
-        policy = self._policy(allowed_special, disallowed_special)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_batch(_text_list(texts), resolve_threads(threads), policy)
 
     def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
@@ -592,7 +586,7 @@ class Tokenizer:
         self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
         """The ids of `text` as an array [n] of `id_dtype`."""
-        return self._core.encode_to_numpy(text, self._policy(allowed_special, disallowed_special))
+        return self._core.encode_to_numpy(text, self._policies.of(allowed_special, disallowed_special))
 
     def encode_batch_to_numpy(
         self,
@@ -606,7 +600,7 @@ class Tokenizer:
 
         ids: [total]; offsets: int64 [n + 1].
         """
-        policy = self._policy(allowed_special, disallowed_special)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_batch_to_numpy(_text_list(texts), resolve_threads(threads), policy)
 
     def encode_with_offsets(
@@ -624,8 +618,7 @@ class Tokenizer:
         """
         check_choice("unit", unit, ("char", "byte"))
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-        self._check_unchanged(text, ids)
-        spans = token_offsets.byte_spans(self._lengths_of(ids))
+        spans = self._token_spans().of(text, ids)
         return ids, token_offsets.char_spans(text, spans) if unit == "char" else spans
 
     def encode_batch_with_offsets(
@@ -646,34 +639,16 @@ class Tokenizer:
         ids, offsets = self.encode_batch_to_numpy(
             texts, threads=threads, allowed_special=allowed_special, disallowed_special=disallowed_special
         )
-        lengths = self._lengths_of(ids)
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-            self._check_unchanged(text, ids[start:end])
-            spans = token_offsets.byte_spans(lengths[start:end])
+            spans = self._token_spans().of(text, ids[start:end])
             parts.append(token_offsets.char_spans(text, spans) if unit == "char" else spans)
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 
-    def _check_unchanged(self, text: str, ids: Any) -> None:
-        """Raises ValueError where the normaliser has changed the text, so that tokens do not lie in it."""
-        if not self._model.normalizer and not self._strips():
-            return
-        if self._core.decode_bytes(ids) != text.encode():
-            if not self._model.normalizer:
-                raise ValueError(
-                    f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
-                    " place in it; take them for plain text: allowed_special=()"
-                )
-            raise ValueError(
-                f"the normalizer {self.normalizer!r} changes the text {shown(text)}, so its tokens have no place in it;"
-                " normalise it first, or use with_normalizer(None)"
-            )
-
-    def _lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
-        """The number of bytes of each of the ids, which must be known."""
-        if self._lengths is None:
-            self._lengths = self._core.token_byte_lengths()
-        return self._lengths[np.asarray(ids, np.int64)]
+    def _token_spans(self) -> token_offsets.TokenSpans:
+        if self._spans is None:
+            self._spans = token_offsets.TokenSpans(self._model, self._core)
+        return self._spans
 
     def encode_arrow(
         self,
@@ -693,7 +668,7 @@ class Tokenizer:
         TypeError for what is no Arrow column, ValueError for a column or `type` of another kind, UnicodeDecodeError for
         bytes that are not UTF-8.
         """
-        policy = self._policy(allowed_special, disallowed_special)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return arrow.as_array(
             _core.encode_arrow(self._core, texts, type=type, threads=resolve_threads(threads), specials=policy)
         )
@@ -706,20 +681,7 @@ class Tokenizer:
         """
         check_texts("iterable", iterable)
         check_choice("specials", specials, SPECIALS)
-        return self._encode_pieces(iterable, specials)
-
-    def _encode_pieces(self, pieces: Iterable[str], specials: str) -> Iterator[int]:
-        stream = self._core.encode_stream(specials)
-        for index, piece in enumerate(pieces):
-            if not isinstance(piece, str):
-                check_str(f"iterable[{index}]", piece)
-            try:
-                ids = stream.push(piece)
-            except UnicodeEncodeError as error:
-                error.reason = f"{error.reason}; the text is iterable[{index}]"
-                raise
-            yield from ids
-        yield from stream.finish()
+        return encode_streams.encode_pieces(self._core.encode_stream(specials), iterable)
 
     def encode_file(
         self, path: PathLike, *, threads: int = 0, progress: Progress = None, specials: str = "recognise"
@@ -733,20 +695,9 @@ class Tokenizer:
         file = check_path("path", path)
         with progress_reports.reporter(progress) as report:
             if streams.is_stream(file):
-                return self._encode_stream(file, resolve_threads(threads), report, specials)
+                encoder = self.block_encoder(specials=specials, threads=threads)
+                return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
-
-    def _encode_stream(self, path: str, threads: int, report: Any, specials: str) -> npt.NDArray[Any]:
-        """The ids of the text from a pipe, read in Python so that waiting can be interrupted."""
-        encoder = self.block_encoder(specials=specials, threads=threads)
-        parts = [np.zeros(0, self.id_dtype)]
-        with background_io.ReadAhead(corpora.Corpus.of_stream(path).read()) as blocks:
-            for block in blocks:
-                ids, _, _ = encoder.push(block.documents, name=path)
-                parts.append(ids.copy())
-                if report is not None:
-                    report("encode", block.done, 0)
-        return np.concatenate(parts)
 
     @plain_count_tokens
     def count_tokens(
@@ -760,7 +711,7 @@ class Tokenizer:
         """The number of ids of `text`, at most `limit`: counting stops there."""
         if limit is not None:
             check_int("limit", limit, least=0)
-        return self._core.count_tokens(text, limit, self._policy(allowed_special, disallowed_special))
+        return self._core.count_tokens(text, limit, self._policies.of(allowed_special, disallowed_special))
 
     def count_tokens_batch(
         self,
@@ -771,7 +722,7 @@ class Tokenizer:
         disallowed_special: Allowed = (),
     ) -> npt.NDArray[np.int64]:
         """The number of ids of each text: int64 [n]."""
-        policy = self._policy(allowed_special, disallowed_special)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(_text_list(texts), resolve_threads(threads), policy)
 
     def count_tokens_arrow(
@@ -786,34 +737,10 @@ class Tokenizer:
 
         texts, the result and the errors are as in `encode_arrow`.
         """
-        policy = self._policy(allowed_special, disallowed_special)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return arrow.as_array(
             _core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy)
         )
-
-    def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
-        """The policy for special tokens: which are recognised and which raise; None is the default."""
-        if allowed == "all" and not disallowed:
-            return None
-        specials = self._model.special_tokens
-        key = (
-            None if allowed == "all" else _literals("allowed_special", allowed),
-            None if disallowed == "all" else _literals("disallowed_special", disallowed),
-        )
-        policy = self._policies.get(key)
-        if policy is None:
-            may = specials.keys() if key[0] is None else key[0]
-            must_not = specials.keys() - may if key[1] is None else key[1]
-            policy = _core.SpecialPolicy(
-                allowed=[(token, i) for token, i in specials.items() if token in may],
-                disallowed=sorted(must_not),
-                # What a caller names is recognised, though it stays text otherwise.
-                rules=[rule for rule in self._model.special_rules if key[0] is None or rule[1] != "ordinary"],
-            )
-            if len(self._policies) >= _MOST_POLICIES:
-                self._policies.clear()
-            self._policies[key] = policy
-        return policy
 
     # Decoding ---------------------------------------------------------------------------------------------------
 
@@ -870,7 +797,7 @@ class Tokenizer:
             check_several("ids", "int", ids)
             ids = list(ids)
         blob = self._core.decode_bytes(ids)
-        return blob.decode(), token_offsets.starts_of_tokens(blob, self._lengths_of(ids)).tolist()
+        return blob.decode(), token_offsets.starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
@@ -945,7 +872,7 @@ class Tokenizer:
     def is_lossless(self) -> bool:
         """Whether decode(encode(x)) == x for every text: no normaliser, a token for each of the 256 bytes, and no
         special token that takes white space along."""
-        return not self._model.normalizer and not self._model.missing_bytes() and not self._strips()
+        return not self._model.normalizer and not self._model.missing_bytes() and not self._model.strips
 
     @property
     def special_rules(self) -> dict[str, tuple[str, ...]]:
@@ -959,9 +886,6 @@ class Tokenizer:
         for literal, rule in self._model.special_rules:
             rules[literal] = (*rules.get(literal, ()), rule)
         return rules
-
-    def _strips(self) -> bool:
-        return any(rule in ("lstrip", "rstrip") for _, rule in self._model.special_rules)
 
     def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Tokenizer:
         """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
@@ -1205,16 +1129,6 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 @lru_cache(maxsize=1)
 def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
     return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer", legacy=True), config)
-
-
-def _literals(name: str, tokens: Any) -> frozenset[str]:
-    """The literals of an allowed_special or disallowed_special argument."""
-    check_texts(name, tokens)
-    literals = frozenset(tokens)
-    for literal in literals:
-        if not isinstance(literal, str):
-            raise TypeError(f"{name} must hold str, not {type(literal).__name__}")
-    return literals
 
 
 def _text_list(texts: Any) -> list[str]:

@@ -19,7 +19,7 @@ from pairloom._internal.atomic import write_file
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import vocab_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
-from pairloom.offsets import byte_spans, char_spans
+from pairloom.offsets import char_spans
 from pairloom.post_processing import PostProcessor, Special, post_processor_of
 from pairloom.pretokens import pretokenize
 
@@ -236,9 +236,7 @@ class HuggingFaceTokenizer:
     def _columns(self, ids: list[int], text: str) -> Columns:
         if not ids:
             return _NO_TEXT
-        tokenizer = self._tokenizer
-        tokenizer._check_unchanged(text, ids)
-        spans = byte_spans(tokenizer._lengths_of(ids))
+        spans = self._tokenizer._token_spans().of(text, ids)
         offsets = [(start, end) for start, end in char_spans(text, spans).tolist()]
         return Columns([self._text_of[token_id] for token_id in ids], offsets, self._words(ids, text, spans))
 

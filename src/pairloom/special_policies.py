@@ -1,0 +1,69 @@
+"""Which special tokens a call recognises and which it refuses: `allowed_special` and `disallowed_special`."""
+
+from __future__ import annotations
+
+from pairloom import _core
+from pairloom._internal.arguments import check_texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any, Literal
+
+    from pairloom.model import Model
+
+    Allowed = Literal["all"] | Collection[str]
+
+__all__ = ["SpecialPolicies"]
+
+# The most policies that are cached: the core builds a matcher for each.
+_MOST_POLICIES = 16
+
+
+class SpecialPolicies:
+    """The policies of a tokenizer, made when they are first asked for."""
+
+    __slots__ = ("_made", "_model")
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._made: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def of(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
+        """The policy for the two arguments of a call; None is the default, which recognises all."""
+        if allowed == "all" and not disallowed:
+            return None
+        key = (
+            None if allowed == "all" else _literals("allowed_special", allowed),
+            None if disallowed == "all" else _literals("disallowed_special", disallowed),
+        )
+        policy = self._made.get(key)
+        if policy is None:
+            policy = self._policy(*key)
+            if len(self._made) >= _MOST_POLICIES:
+                self._made.clear()
+            self._made[key] = policy
+        return policy
+
+    def _policy(self, allowed: frozenset[str] | None, disallowed: frozenset[str] | None) -> _core.SpecialPolicy:
+        specials = self._model.special_tokens
+        may = specials.keys() if allowed is None else allowed
+        must_not = specials.keys() - may if disallowed is None else disallowed
+        return _core.SpecialPolicy(
+            allowed=[(token, i) for token, i in specials.items() if token in may],
+            disallowed=sorted(must_not),
+            # What a caller names is recognised, though it stays text otherwise.
+            rules=[rule for rule in self._model.special_rules if allowed is None or rule[1] != "ordinary"],
+        )
+
+
+def _literals(name: str, tokens: Any) -> frozenset[str]:
+    check_texts(name, tokens)
+    literals = frozenset(tokens)
+    for literal in literals:
+        if not isinstance(literal, str):
+            raise TypeError(f"{name} must hold str, not {type(literal).__name__}")
+    return literals
