@@ -370,8 +370,11 @@ class Documents:
         """Each text is a document; `first` is the index of the first one, for messages."""
 
     @staticmethod
-    def from_arrow(texts: Any, *, skip: bool) -> tuple[Documents, int]:
-        """(documents, nulls left out) of an Arrow column of text; CorpusError for a null unless `skip`."""
+    def from_arrow(texts: Any, *, skip: bool, first: int = 0) -> tuple[Documents, int]:
+        """(documents, rows left out) of an Arrow column of text.
+
+        CorpusError for a null, or bytes that are not UTF-8, unless `skip`; rows are numbered from `first` on.
+        """
 
     @staticmethod
     def from_column(

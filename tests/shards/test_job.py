@@ -25,6 +25,7 @@ from pairloom import (
     ShardJob,
     SpecialTokenError,
     Tokenizer,
+    _core,
     open_shards,
     tokenize_files,
 )
@@ -161,10 +162,41 @@ def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path
         assert job.commit([job.task.write([texts])]).skipped == 2
     with (
         ShardJob(tmp_path / "strict", TOKENIZER) as job,
-        pytest.raises(CorpusError, match=r"texts\[0\]: invalid UTF-8 at byte 3; .* skip_bad"),
+        pytest.raises(CorpusError, match=r"texts\[1\]: invalid UTF-8 at byte 3; .* skip_bad"),
     ):
         job.task.write([texts.slice(0, 1), texts.slice(2, 2), texts])
     assert documents_of(tmp_path / "skipping") == TOKENIZER.encode_batch(["ab", "the"])
+
+
+def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    class Documents:
+        from_arrow_unseen = staticmethod(_core.Documents.from_arrow)
+
+        @classmethod
+        def from_arrow(cls, texts: Any, **options: Any) -> Any:
+            documents, n_left_out = cls.from_arrow_unseen(texts, **options)
+            sizes.append(documents.n_bytes)
+            return documents, n_left_out
+
+    table = pa.table({"text": [f"{number} the cat " * 3000 for number in range(600)], "n": range(600)})
+    expected = TOKENIZER.encode_batch(table["text"].to_pylist())
+    for name, batch in (("table", table), ("batch", table.to_batches()[0])):
+        sizes.clear()
+        with ShardJob(tmp_path / name, TOKENIZER, text_field="text") as job, monkeypatch.context() as patched:
+            patched.setattr("pairloom.shards.job._core.Documents", Documents)
+            job.commit([job.task.write([batch])])
+        assert max(sizes) < 5 << 20 < sum(sizes)
+        assert documents_of(tmp_path / name) == expected
+    late = pa.table({"text": [*table["text"].to_pylist(), None]})
+    with (
+        ShardJob(tmp_path / "null", TOKENIZER, text_field="text") as job,
+        pytest.raises(CorpusError, match=r"texts\[600\]: the text is null"),
+    ):
+        job.task.write([late])
 
 
 def test_a_url_of_fsspec_is_written_to(tmp_path: Path) -> None:

@@ -46,12 +46,17 @@ impl Documents {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (texts, *, skip))]
-    fn from_arrow(py: Python<'_>, texts: &Bound<'_, PyAny>, skip: bool) -> PyResult<(Self, usize)> {
+    #[pyo3(signature = (texts, *, skip, first = 0))]
+    fn from_arrow(
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        skip: bool,
+        first: u64,
+    ) -> PyResult<(Self, usize)> {
         let column = chunked("texts", texts)?;
         let documents = py.detach(move || {
             let rows = column.rows()?;
-            let (texts, n_skipped) = rows.records(skip)?;
+            let (texts, n_skipped) = rows.records(skip, first)?;
             Ok((corpus::Documents::from_texts(&texts)?, n_skipped))
         });
         let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;

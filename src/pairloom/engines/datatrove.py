@@ -7,11 +7,13 @@ waits forever for a worker that was killed: stop it and run it again, finished r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus.text_batches import batches_of
 from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter
 from pairloom.engines.encodings import BatchEncoder
 from pairloom.engines.shared import specials_options
@@ -23,6 +25,12 @@ _PURPOSE = "pairloom.engines.datatrove"
 _batching = import_optional("datatrove.utils.batching", _PURPOSE)
 _tokens: Any = import_optional("datatrove.pipeline.tokens.tokenizer", _PURPOSE)
 _DocumentTokenizer: Any = _tokens.DocumentTokenizer
+
+
+@lru_cache(maxsize=1)
+def _of_process(path: str, modified_ns: int) -> Tokenizer:
+    """The tokenizer, loaded once for all ranks of a process: what its cache has learned stays."""
+    return Tokenizer.load(path)
 
 
 class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
@@ -47,7 +55,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
 
     @cached_property
     def _loaded(self) -> tuple[Tokenizer, int | None]:
-        tokenizer = Tokenizer.load(self.tokenizer_name_or_path)
+        tokenizer = _of_process(self.tokenizer_name_or_path, Path(self.tokenizer_name_or_path).stat().st_mtime_ns)
         if self.eos_token and self.eos_token not in tokenizer.special_tokens:
             raise ValueError(f"eos_token must be a special token of the tokenizer; not {self.eos_token!r}")
         return tokenizer, tokenizer.special_tokens[self.eos_token] if self.eos_token else None
@@ -76,9 +84,11 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         encoder = tokenizer.block_encoder(end_id=end, specials=self._specials, threads=self._threads)
         for batch in _batching.batched(data, self.batch_size):
             with self.track_time(unit="batch"):
-                documents = _core.Documents.from_texts([document.text for document in batch])
-                ids, ends, _ = encoder.push(documents)
-                unshuffled.write_bytes(ids.astype(f"<u{self.token_size}").tobytes(), doc_ends=ends.tolist())
-                self.stat_update("tokens", value=len(ids))
+                # Some megabytes at a time, which a processor's caches hold.
+                for texts in batches_of([document.text for document in batch]):
+                    documents = _core.Documents.from_texts(texts) if isinstance(texts, list) else texts
+                    ids, ends, _ = encoder.push(documents)
+                    unshuffled.write_bytes(ids.astype(f"<u{self.token_size}").tobytes(), doc_ends=ends.tolist())
+                    self.stat_update("tokens", value=len(ids))
         unshuffled.close()
         return unshuffled

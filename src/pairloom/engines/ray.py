@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pairloom._internal.arguments import check_choice, check_int, check_paths, check_str
@@ -135,12 +135,7 @@ def write_tokens(
         task = job.task
 
         def write(table: Any) -> Any:
-            return {"receipt": [pickle.dumps(task.write(_parts(table)))]}
+            return {"receipt": [pickle.dumps(task.write([table]))]}
 
         rows = ds.map_batches(write, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows()
         return job.commit([pickle.loads(row["receipt"]) for row in rows])
-
-
-def _parts(table: Any) -> Iterator[Any]:
-    """A block, some rows at a time."""
-    yield from table.to_batches(max_chunksize=1 << 16)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import itertools
 import json
 import os
 import secrets
@@ -33,6 +34,7 @@ from pairloom._internal.arguments import (
 )
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.corpus import Corpus, SkippedFile
+from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards import manifest as manifest_file
@@ -148,11 +150,13 @@ class ShardTask:
     def _encode(self, batches: Iterable[Any], shards: Shards) -> int:
         encoder = block_encoder(self.tokenizer, self.config, self.threads)
         n_documents = n_bytes = n_skipped = 0
-        for batch in batches:
-            documents, n_nulls = self._documents(batch, n_documents)
+        for batch in itertools.chain.from_iterable(map(_parts, batches)):
+            documents, n_left_out = self._documents(batch, n_documents + n_skipped)
             ids, ends, literals = encoder.push(documents, name=str(self.folder), first=n_documents)
             shards.add(Batch(ids, ends, documents.ends() + n_bytes, literals, 0, n_documents, 0, 0))
-            n_documents, n_bytes, n_skipped = n_documents + len(ends), n_bytes + documents.n_bytes, n_skipped + n_nulls
+            n_documents += len(ends)
+            n_bytes += documents.n_bytes
+            n_skipped += n_left_out
         return n_skipped
 
     def _documents(self, batch: Any, first: int) -> tuple[_core.Documents, int]:
@@ -166,7 +170,18 @@ class ShardTask:
                 raise CorpusError(
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from error
-        return _core.Documents.from_arrow(batch, skip=self.skip_bad)
+        return _core.Documents.from_arrow(batch, skip=self.skip_bad, first=first)
+
+
+def _parts(batch: Any) -> Iterator[Any]:
+    """The batch, a table of pyarrow some megabytes at a time: engines give tables of any size."""
+    n_rows, n_bytes = getattr(batch, "num_rows", None), getattr(batch, "nbytes", None)
+    if not isinstance(n_rows, int) or not isinstance(n_bytes, int) or n_bytes <= PIECE_BYTES:
+        yield batch
+        return
+    at_once = max(n_rows * PIECE_BYTES // n_bytes, 1)
+    for start in range(0, n_rows, at_once):
+        yield batch.slice(start, at_once)
 
 
 def _checked_name(task: str | int) -> str:

@@ -55,11 +55,11 @@ impl<'a> Rows<'a> {
     }
 
     /// The texts of the rows that are records: neither null nor something else than UTF-8; and how many others there
-    /// are, of which the first is an [`Error::Record`] unless they are left out.
-    pub fn records(&self, leaves_out: bool) -> Result<(Vec<&'a str>, usize)> {
+    /// are, of which the first is an [`Error::Record`] unless they are left out. Rows are numbered from `first` on.
+    pub fn records(&self, leaves_out: bool, first: u64) -> Result<(Vec<&'a str>, usize)> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
-            let location = || format!("texts[{index}]");
+            let location = || format!("texts[{}]", first + index as u64);
             let text = match std::str::from_utf8(row.0) {
                 _ if !self.validity.is_valid(index) => Err(Error::Record {
                     location: location(),
