@@ -16,9 +16,9 @@ from pairloom import FormatError, Tokenizer
 from pairloom.formats import native
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model
+from tests.encoding_calls import check_encoding_calls
 from tests.formats.models import trained
 from tests.formats.native_spec import read as read_by_specification
-from tests.roads import check_roads
 
 MERGES = [(0xC3, 0xA9), (32, 97), (0xCC, 0x81), (101, 258), (32, 32), (102, 105)]
 SPECIALS = {"<s>": 300, "[x]": 301}
@@ -51,7 +51,7 @@ def test_every_road_gives_the_ids_of_the_reference(steps: tuple[str, ...], tmp_p
     oracle = Model(oracle.vocab, oracle.merges, SPECIALS, "gpt2", steps)
     found = texts(1)
     encode_ordinary = partial(reference.encode, model=oracle, allowed_special=())
-    check_roads(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
+    check_encoding_calls(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
     ordinary = list(map(encode_ordinary, found))
     assert [tokenizer.as_tiktoken().encode_ordinary(text) for text in found] == ordinary
 

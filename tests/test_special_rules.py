@@ -17,9 +17,9 @@ from pairloom.formats import native
 from pairloom.model import SPECIAL_RULES, Model
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model as Oracle
+from tests.encoding_calls import check_encoding_calls
 from tests.formats.models import trained
 from tests.formats.native_spec import read as read_by_specification
-from tests.roads import check_roads
 
 MERGES = [(97, 98), (32, 97), (97, 97), (32, 32)]
 SPECIALS = {"<m>": 260, "word": 261, "<": 262, "rd ": 263, "<s>": 264}
@@ -50,7 +50,7 @@ def test_every_road_gives_the_ids_of_the_reference(rules: tuple[tuple[str, str],
     oracle = Oracle(plain.vocab, plain.merges, SPECIALS, special_rules=rules)
     found = texts(1)
     encode_ordinary = partial(reference.encode, model=oracle, allowed_special=())
-    check_roads(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
+    check_encoding_calls(tokenizer, found, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
     some = [reference.encode(text, oracle, allowed_special={"word", "<s>"}) for text in found]
     assert [tokenizer.encode(text, allowed_special={"word", "<s>"}) for text in found] == some
     for text in found:

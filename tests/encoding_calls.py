@@ -1,4 +1,4 @@
-"""Every road from text to ids gives the ids of the reference."""
+"""Every call from text to ids gives the ids of the reference."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from pairloom import Tokenizer, tokenize_files
 
-__all__ = ["check_roads", "ids_in_shards"]
+__all__ = ["check_encoding_calls", "ids_in_shards"]
 
 
-def check_roads(
+def check_encoding_calls(
     tokenizer: Tokenizer,
     texts: Sequence[str],
     encode: Callable[[str], list[int]],
