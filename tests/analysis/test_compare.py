@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 import random
 import subprocess
@@ -285,6 +286,10 @@ def test_compare_plots_each_file(tmp_path: Path, suffix: str, head: bytes) -> No
         assert (done.returncode, done.stderr) == (0, b"")
     assert plot.read_bytes().startswith(head)
     assert plot.read_bytes() == again.read_bytes()
+    if suffix == ".svg":
+        # By name, not by size.
+        drawn = re.findall(r"<!-- \S*(german|b\.jsonl)[^>]*-->", plot.read_text(encoding="utf-8"))
+        assert drawn == ["b.jsonl", "german"]
     sources = json.loads(done.stdout)["sources"]
     assert {Path(name).name: totals for name, totals in sources.items()}["b.jsonl"] == {
         "n_bytes": 7,

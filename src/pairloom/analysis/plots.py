@@ -100,7 +100,7 @@ def plot_stats(
 
 
 def plot_comparison(comparison: Comparison, path: Path, *, overwrite: bool = False) -> None:
-    """Draws bytes per token of both sides for each source, the largest sources where there are more than 40.
+    """Draws bytes per token of both sides for each source, by name; the largest where there are more than 40.
 
     Files of one language each make it a plot of fertility by language. Raises what `plot_stats` raises.
     """
@@ -108,7 +108,7 @@ def plot_comparison(comparison: Comparison, path: Path, *, overwrite: bool = Fal
     import matplotlib
 
     measured = {name: totals for name, totals in comparison.sources.items() if min(totals.n_tokens) > 0}
-    largest = sorted(measured, key=lambda name: (-measured[name].n_bytes, name))[:_MOST_SOURCES]
+    largest = sorted(sorted(measured, key=lambda name: (-measured[name].n_bytes, name))[:_MOST_SOURCES])
     with matplotlib.rc_context(STYLE):
         figure = _figure()(figsize=(9, 1.6 + 0.45 * max(len(largest), 1)), layout="constrained")
         axes = figure.subplots()
