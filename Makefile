@@ -139,8 +139,8 @@ ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_
 wheel: $(VENV)/tools ## the wheel of this Python and the source distribution in dist/: checked, and tried in empty environments
 	$(BIN)/python -m pip install --quiet ziglang twine check-wheel-contents
 	rm -rf dist build/wheel && mkdir -p build/wheel
-	$(BIN)/maturin sdist --quiet --out dist
-	$(BIN)/maturin build --quiet --release --locked --out dist --interpreter $(BIN)/python $(ZIG)
+	$(BIN)/maturin sdist --out dist
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --quiet --release --locked --out dist --interpreter $(BIN)/python $(ZIG)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	for package in dist/*.whl dist/*.tar.gz; do \
