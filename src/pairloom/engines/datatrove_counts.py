@@ -39,7 +39,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
         *,
         input_folder: Any = None,
         reading: dict[str, Any] | None = None,
-        batch_size: int = 1000,
+        batch_size: int = 200,
         threads: int = 1,
         **options: Any,
     ) -> None:
