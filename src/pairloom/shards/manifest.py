@@ -126,9 +126,11 @@ class Manifest:
 
     def _json_of(self, value: Any, is_kept: bool) -> str:
         """The JSON of a value of the object; is_kept: it is a list whose entries are encoded once."""
-        if not is_kept or not value:
+        if not isinstance(value, list) or not value:
             return _json_text(value, 1)
-        return "[\n  " + ",\n  ".join(map(self._entry, value)) + "\n ]"
+        # Entry by entry: the encoder makes an object for each sign of what it encodes.
+        texts = map(self._entry, value) if is_kept else (_json_text(entry, 2) for entry in value)
+        return "[\n  " + ",\n  ".join(texts) + "\n ]"
 
     def _entry(self, entry: dict[str, Any]) -> str:
         # Kept with the entry, so that no other can have its id.
