@@ -168,6 +168,17 @@ def test_what_is_refused_is_refused_with_a_cache_too(files: Path, tmp_path: Path
         Tokenizer.load(lacking, pattern="gpt2", cache=cache)
 
 
+def test_what_stands_beside_the_tokenizer_is_read_each_time(files: Path, tmp_path: Path, reads: Reads) -> None:
+    folder, cache = tmp_path / "model", tmp_path / "cache"
+    tokenizer = Tokenizer.load(files / "tokenizer.json")
+    tokenizer.with_tokenizer_config(eos_token="<|x|>").save_pretrained(folder)
+    assert Tokenizer.load(folder, cache=cache).eos_token_id == tokenizer.special_tokens["<|x|>"]
+    tokenizer.save_pretrained(folder, overwrite=True)
+    before = reads.n
+    assert Tokenizer.load(folder, cache=cache).eos_token_id is None
+    assert reads.n == before and len(entries(cache)) == 1
+
+
 def test_processes_share_a_folder(files: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pairloom import Tokenizer\n"
