@@ -37,7 +37,6 @@ HERE = Path(__file__).parent
 SECTIONS = (
     "train",
     "count",
-    "growth",
     "encode",
     "decode",
     "latency",
@@ -46,6 +45,7 @@ SECTIONS = (
     "hostile",
     "memory",
     "scaling",
+    "growth",
 )
 OPTIONAL = ("pipeline",)
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -223,10 +223,14 @@ def main() -> int:
             else full_setup(options.threads, folder, n_turns, tiers, wanted, large=options.large)
         )
         setup = dataclasses.replace(setup, older=options.older)
-        sections = [measure(section, setup) for section in wanted]
+        sections = []
+        for section in wanted:
+            sections.append(measure(section, setup))
+            if not (options.quick or options.older):
+                # After each, so that a run that is stopped keeps what it measured.
+                record = write_record(sections, n_turns)
     print(f"all: {(time.perf_counter() - began) / 60:.0f} minutes")
     if not (options.quick or options.older):
-        record = write_record(sections, n_turns)
         if options.only or options.tier:
             print("README.md and its picture stay as they are: only a run of everything replaces them", file=sys.stderr)
         else:
