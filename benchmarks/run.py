@@ -6,10 +6,10 @@ Writes benchmarks/record/<machine>/<date>.json. A run of all sections on all tie
 writes the table in README.md between the bench markers: a part of them never replaces the whole. Where speed depends
 on the tier of instructions pairloom takes a turn on each that the processor has; --tier names those that are wanted.
 --older names the interpreter of another build of pairloom, which takes its turn in train, encode and latency: before
-and after a change, on one machine in one session; nothing is written then. A wrong answer stops the run. A missed
-target is printed; with --strict the exit status is then 1. --quick measures one turn of the best tier on the
-beginnings of corpora that exist already, or on the standard library's sources, and writes nothing. --only measures some
-suites, and replaces their results in a record of the same day. --large adds the larger size of each corpus: hours.
+and after a change, on one machine in one session. A wrong answer stops the run. A missed target is printed; with
+--strict the exit status is then 1. --quick measures one turn of the best tier on the beginnings of corpora that exist
+already, or on the standard library's sources, and writes nothing. --only measures some suites, and replaces their
+results in a record of the same day. --large adds the larger size of each corpus: hours.
 """
 
 from __future__ import annotations
@@ -147,6 +147,8 @@ def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
         for claim in section["claims"]:
             if match := re.search(r"times (?:as fast as )?(\w+)(?: \[(\w+)\])?$", claim["what"]):
                 peer, tier = match[1], match[2] or ""
+                if peer == "before":
+                    continue
                 tiers |= {tier: None} if tier else {}
                 row = ratios.setdefault((claim["what"].split(",")[0], peer), {})
                 row.setdefault(tier, []).append(claim["value"])
@@ -226,11 +228,11 @@ def main() -> int:
         sections = []
         for section in wanted:
             sections.append(measure(section, setup))
-            if not (options.quick or options.older):
+            if not options.quick:
                 # After each, so that a run that is stopped keeps what it measured.
                 record = write_record(sections, n_turns)
     print(f"all: {(time.perf_counter() - began) / 60:.0f} minutes")
-    if not (options.quick or options.older):
+    if not options.quick:
         if options.only or options.tier:
             print("README.md and its picture stay as they are: only a run of everything replaces them", file=sys.stderr)
         else:

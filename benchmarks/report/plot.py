@@ -17,6 +17,8 @@ from typing import Any
 from pairloom.analysis.plots import FIRST, PAPER, SECOND, STYLE, svg_for_both_modes
 
 MOST_LINEAR = 20
+# Another build of pairloom (run.py --older), which is no part of the picture.
+OLDER = "pairloom before"
 # (colour, hatching): pairloom's tiers share a colour, each peer has its own.
 OWN = ((FIRST, ""), (FIRST, "---"), (FIRST, "ooo"))
 PEERS = ((SECOND, "//"), ("#009e73", "\\\\"), ("#767676", ".."), ("#cc79a7", "xx"))
@@ -100,7 +102,7 @@ def looks_of(peers: list[str]) -> dict[str, tuple[str, str]]:
 def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -> None:
     """Bars in groups of a corpus, on a logarithmic axis where the speeds are far apart."""
     found = [speed_of(row) for row in table["rows"]]
-    found = [(group, peer, speed) for group, peer, speed in found if speed is not None]
+    found = [(group, peer, speed) for group, peer, speed in found if speed is not None and peer != OLDER]
     groups = list(dict.fromkeys(group for group, _, _ in found))
     peers = list(dict.fromkeys(peer for _, peer, _ in found))
     looks = looks_of(peers)
