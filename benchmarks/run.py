@@ -108,7 +108,7 @@ def revision() -> str:
     return done.stdout.strip()
 
 
-def write_record(sections: list[Section], n_turns: int) -> Path:
+def write_record(sections: list[Section], setup: Setup) -> Path:
     """The record of this machine and day; sections measured anew replace the old."""
     machine = peer_process.machine()
     slug = re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-")
@@ -129,7 +129,8 @@ def write_record(sections: list[Section], n_turns: int) -> Path:
         "date": date,
         "revision": revision(),
         "machine": machine,
-        "turns": n_turns,
+        "turns": setup.n_turns,
+        "tiers": setup.tiers,
         "peers": peer_process.PINNED,
         "corpora": {name: {key: fact[key] for key in kept} for name, fact in facts.items()},
         "sections": list(found.values()),
@@ -230,7 +231,7 @@ def main() -> int:
             sections.append(measure(section, setup))
             if not options.quick:
                 # After each, so that a run that is stopped keeps what it measured.
-                record = write_record(sections, n_turns)
+                record = write_record(sections, setup)
     print(f"all: {(time.perf_counter() - began) / 60:.0f} minutes")
     if not options.quick:
         if options.only or options.tier:

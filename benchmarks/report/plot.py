@@ -73,7 +73,8 @@ def draw(record: dict[str, Any], output: Path) -> None:
             axis.set_visible(True)
             drawn(axis, table)
         machine = record["machine"]
-        figure.suptitle(f"{machine['cpu']}, {machine['cores']} cores, {record['date']}")
+        tier = f"; pairloom: {record['tiers'][0]}" if record.get("tiers") else ""
+        figure.suptitle(f"{machine['cpu']}, {machine['cores']} cores, {record['date']}{tier}")
         image = io.BytesIO()
         figure.savefig(image, format="svg", metadata={"Date": None})
     output.write_bytes(svg_for_both_modes(image.getvalue()))
