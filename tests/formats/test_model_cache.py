@@ -211,3 +211,11 @@ def test_the_command_line_keeps_a_model(files: Path, tmp_path: Path) -> None:
         )
         assert (found.stdout, found.stderr) == (plain.stdout, plain.stderr)
     assert len(entries(tmp_path / "c")) == 1
+
+
+def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Tokenizer.train(["low low"], 258).save("tokenizer.json", format="huggingface")
+    with pytest.raises(ValueError, match="cache must name a folder"):
+        Tokenizer.load("tokenizer.json", cache="")
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
