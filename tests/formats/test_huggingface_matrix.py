@@ -12,7 +12,8 @@ import regex
 import tokenizers
 
 from pairloom import FormatError, Tokenizer, pretokenize
-from pairloom.formats.shared.empty_matches import can_match_nothing
+from pairloom.formats import huggingface
+from pairloom.formats.shared.empty_matches import can_match_nothing, least_length
 from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
 from tests.formats.models import trained
@@ -59,6 +60,8 @@ PATTERNS: list[dict[str, str]] = [
             "a(?i)b|c",
             "(?:a(?i)b|c)1?|(?m) .(?i)a",
             r"\p{Word}+|\p{^graph}",
+            r"\*?",
+            r"\??|b",
         )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
@@ -78,7 +81,7 @@ LOSES = r"leaves parts of the text out"
 
 def texts(n: int) -> list[str]:
     rng = random.Random(7)
-    alphabet = [*"ab c12.\n-é東_'|AB²¼東カ", "  ", "<s>", "ab", NEWER, "\u061d", "e\u0301", "👨\u200d👩", "\r\n"]
+    alphabet = [*"ab c12.\n-é東_'|AB²¼東カ", "  ", "<s>", "ab", NEWER, "\u061d", "e\u0301", "👨\u200d👩", "\r\n", "*?"]
     return ["".join(rng.choices(alphabet, k=rng.randrange(30))) for _ in range(n)]
 
 
@@ -92,7 +95,10 @@ def file() -> dict[str, Any]:
 def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 200) -> str:
     """ "same", or why it is refused; fails where ids differ, before or after saving, or where nothing would be lost."""
     theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": pre_tokenizer}))
-    wanted = [(text, theirs.encode(text).ids) for text in texts(n_texts)]
+    literals = [
+        literal for step in pre_tokenizer["pretokenizers"] if (literal := step.get("pattern", {}).get("String"))
+    ]
+    wanted = [(text, theirs.encode(text).ids) for text in (*texts(n_texts), *literals)]
     try:
         ours = Tokenizer.from_huggingface(theirs)
     except FormatError as error:
@@ -153,6 +159,95 @@ def test_byte_level_alone_and_with_a_space_before(file: dict[str, Any]) -> None:
             assert Tokenizer.from_huggingface(ours.to_huggingface()) == ours
     twice = {"type": "Sequence", "pretokenizers": [BYTE_LEVEL, BYTE_LEVEL]}
     assert "a second ByteLevel" in outcome(file, twice)
+
+
+@pytest.mark.parametrize(
+    ("before", "pattern", "invert"),
+    [
+        # White space is none of the byte alphabet's letters, and all that a text has is letters there.
+        *(([BYTE_LEVEL], {"Regex": text}, False) for text in (r"\s+", r" |\s[a-z]+", "é\u3000", r"(?:a|b) +")),
+        *(([BYTE_LEVEL], {"String": text}, False) for text in (" ", "a b")),
+        *(([BYTE_LEVEL], {"Regex": text}, True) for text in (r"\S+", r"[^ ]", r"\w|[^\w\n]+")),
+        ([OTHERS[7]], {"String": "ab"}, False),
+        ([BYTE_LEVEL, OTHERS[7]], {"Regex": r"(a)\1b|[ab]{4,}"}, False),
+        ([OTHERS[6]], {"String": "a1b"}, False),
+        ([OTHERS[0]], {"String": "b.b"}, False),
+        ([{**BYTE_LEVEL, "use_regex": True}], {"String": "(ab)"}, False),
+    ],
+    ids=str,
+)
+def test_what_removes_nothing_is_taken(
+    before: list[dict[str, Any]], pattern: dict[str, str], invert: bool, file: dict[str, Any]
+) -> None:
+    removed = {"type": "Split", "pattern": pattern, "behavior": "Removed", "invert": invert}
+    steps = [*before, removed, *([] if BYTE_LEVEL["type"] in (step["type"] for step in before) else [BYTE_LEVEL])]
+    assert outcome(file, {"type": "Sequence", "pretokenizers": steps}) == "same"
+
+
+@pytest.mark.parametrize(
+    ("before", "pattern", "invert"),
+    [
+        *(([BYTE_LEVEL], {"Regex": text}, False) for text in (r"\s|a", r"\s?a", "(?i: )|b", r"\S", "(a| )b")),
+        ([BYTE_LEVEL], {"Regex": r"[^a]"}, True),
+        ([{**BYTE_LEVEL, "use_regex": False}], {"String": ".b"}, False),
+        ([OTHERS[8]], {"String": "ab"}, False),
+        ([OTHERS[4]], {"String": ".."}, False),
+        ([OTHERS[6]], {"String": "ab"}, False),
+        ([{**BYTE_LEVEL, "use_regex": True}], {"String": "'s"}, False),
+    ],
+    ids=str,
+)
+def test_what_removes_something_is_refused(
+    before: list[dict[str, Any]], pattern: dict[str, str], invert: bool, file: dict[str, Any]
+) -> None:
+    removed = {"type": "Split", "pattern": pattern, "behavior": "Removed", "invert": invert}
+    steps = [*before, removed, *([] if BYTE_LEVEL["type"] in (step["type"] for step in before) else [BYTE_LEVEL])]
+    # `outcome` shows that a text is lost there.
+    assert LOSES in outcome(file, {"type": "Sequence", "pretokenizers": steps})
+
+
+def test_white_space_that_two_tokens_take_is_refused_only_where_both_are_found(file: dict[str, Any]) -> None:
+    n = len(file["model"]["vocab"])
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    taking, beginning = {"content": "<a>", "rstrip": True}, {"content": " <b>", "lstrip": True}
+
+    def ours(taking: dict[str, Any], beginning: dict[str, Any], *, encodes_special: bool = False) -> Tokenizer:
+        added = [{**flags, **entry, "id": n + i} for i, entry in enumerate((taking, beginning))]
+        theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "added_tokens": added}))
+        theirs.encode_special_tokens = encodes_special
+        found = Tokenizer.from_huggingface(theirs)
+        rng = random.Random(5)
+        for _ in range(200):
+            text = "".join(rng.choices(["<a>", " <b>", "<b>", " ", "a", "ab"], k=8))
+            assert found.encode(text) == theirs.encode(text).ids == found.to_huggingface().encode(text).ids, text
+        return found
+
+    with pytest.raises(FormatError, match="loses its place"):
+        ours(taking, beginning)
+    # Text stays text, and what is found in different passes never meets.
+    ours(taking, beginning, encodes_special=True)
+    ours({**taking, "normalized": True}, beginning)
+    ours(taking, {**beginning, "normalized": True})
+    plain = {"special": False}
+    with pytest.raises(FormatError, match="loses its place"):
+        ours({**taking, **plain}, {**beginning, **plain}, encodes_special=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "changed"),
+    [
+        ("pre_tokenizer", {**BYTE_LEVEL, "add_prefix_space": 1}),
+        ("pre_tokenizer", {**BYTE_LEVEL, "use_regex": "no"}),
+        *(
+            ("added_tokens", [{"id": 256 + len(MERGES), "content": "<s>", "special": True, flag: value}])
+            for flag, value in (("lstrip", 1), ("rstrip", "true"), ("single_word", None), ("normalized", []))
+        ),
+    ],
+    ids=str,
+)
+def test_a_setting_that_is_no_bool_is_refused(key: str, changed: Any, file: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match="must be true or false"):
+        huggingface.read(json.dumps({**file, key: changed}).encode())
 
 
 def test_steps_in_turn(file: dict[str, Any]) -> None:
@@ -269,7 +364,7 @@ def test_rewritten_classes_hold_the_characters_that_they_hold_there(text: str) -
 
 def test_patterns_that_can_match_nothing_are_all_found() -> None:
     rng = random.Random(1)
-    plain = ["a", "b", "[ab]", r"\s", "(?=a)", "(?!b)", "^", "$", r"\z", "(?<=a)"]
+    plain = ["a", "b", "[ab]", r"\s", r"\*", r"\?", "(?=a)", "(?!b)", "^", "$", r"\z", "(?<=a)"]
 
     def group(depth: int) -> str:
         kind = rng.random()
@@ -292,6 +387,8 @@ def test_patterns_that_can_match_nothing_are_all_found() -> None:
         except regex.error:
             continue
         samples = ["", "a", "b", "ab", "ba", " ", "aab", "bb a"]
+        shortest = min((len(match.group()) for text in samples for match in compiled.finditer(text)), default=99)
+        assert least_length(pattern) <= shortest, pattern
         if any(not match.group() for text in samples for match in compiled.finditer(text)):
             n_empty += 1
             assert can_match_nothing(pattern), pattern

@@ -191,4 +191,8 @@ def _add_tokens(rng: random.Random, file: dict[str, Any], most: int) -> None:
 
 def _texts(rng: random.Random, file: dict[str, Any]) -> list[str]:
     characters = [*_CHARACTERS, *3 * [entry["content"] for entry in file["added_tokens"]]]
-    return ["", *("".join(rng.choices(characters, k=rng.randrange(1, 25))) for _ in range(_N_TEXTS))]
+    texts = ["", *("".join(rng.choices(characters, k=rng.randrange(1, 25))) for _ in range(_N_TEXTS))]
+    # What a step looks for is seldom in such a text where it is long.
+    pre_tokenizer = file["pre_tokenizer"]
+    steps = pre_tokenizer.get("pretokenizers", [pre_tokenizer])
+    return texts + [literal for step in steps if (literal := step.get("pattern", {}).get("String"))]

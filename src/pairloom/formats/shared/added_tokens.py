@@ -61,9 +61,9 @@ def read_added_tokens(
         ids[literal] = token_id
         text_of[token_id] = literal
         special = take(entry, "special", bool, where)
-        flags = [flag for flag in _FLAGS if entry.get(flag) is True]
+        flags = [flag for flag in _FLAGS if flag in entry and take(entry, flag, bool, where)]
         rules += [(literal, flag) for flag in flags]
-        is_normalized = entry.get("normalized", not special) is True
+        is_normalized = take(entry, "normalized", bool, where) if "normalized" in entry else not special
         if is_normalized and forms and (flags or not is_unchanged(literal, forms)):
             raise FormatError(
                 f"{where}: {shown(literal)} is normalized: it is found in the text after {', '.join(forms)}, where"
@@ -74,17 +74,24 @@ def read_added_tokens(
             plain.append(literal)
         elif are_ordinary:
             rules.append((literal, "ordinary"))
-    if any(rule == "rstrip" for _, rule in rules):
-        for literal, rule in rules:
-            if rule == "lstrip" and literal[0].isspace():
-                raise FormatError(
-                    f"{name}: added token {shown(literal)} begins with white space, and another takes that along"
-                    " (rstrip): where the two meet tokenizers loses its place; unset one of the two flags"
-                )
+    for literals in normalized.values():
+        _check_meeting([literal for literal in literals if (literal, "ordinary") not in rules], rules, name)
     # Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
     if normalized[False] and (rules or _core.find_overlap(normalized[False], normalized[True]) is not None):
         rules += [(literal, "normalized") for literal in normalized[True]]
     return AddedTokens(ids, frozenset(plain), tuple(sorted(rules)))
+
+
+def _check_meeting(literals: list[str], rules: list[tuple[str, str]], name: str) -> None:
+    """Refuses tokens, all found in one pass, of which one can take along what another one begins with."""
+    if not any((literal, "rstrip") in rules for literal in literals):
+        return
+    for literal in literals:
+        if (literal, "lstrip") in rules and literal[0].isspace():
+            raise FormatError(
+                f"{name}: added token {shown(literal)} begins with white space, and another takes that along"
+                " (rstrip): where the two meet tokenizers loses its place; unset one of the two flags"
+            )
 
 
 def check_assigned(specials: Mapping[str, int], vocab: Mapping[str, int], n_entries: int, name: str) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-from pairloom import _core
 from pairloom.errors import FormatError, PatternError
 from pairloom.formats.shared.byte_alphabet import ALPHABET
 from pairloom.formats.shared.character_classes import DIGIT, LETTERS, PUNCTUATION, WORDS
-from pairloom.formats.shared.empty_matches import can_match_nothing, never_consumes
+from pairloom.formats.shared.empty_matches import can_match_nothing
 from pairloom.formats.shared.json_text import shown, take, take_id
 from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
 from pairloom.formats.shared.pattern_aliases import published_of
+from pairloom.formats.shared.removals import removes_nothing
 from pairloom.model import Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS, commented, uncommented
 
@@ -68,17 +68,17 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
     prefix = False
     for step in _flat(node, where):
         if take(step, "type", str, where) != "ByteLevel":
-            patterns += _behind(step, where) if BYTE_LEVEL in patterns else _before(step, where)
+            patterns += (_behind if BYTE_LEVEL in patterns else _before)(step, patterns, where)
             continue
         if BYTE_LEVEL in patterns:
             raise FormatError(f"{where}: a second ByteLevel writes the bytes of the first one's letters; leave it out")
-        prefix = step.get("add_prefix_space", True) is not False
+        prefix = _flag(step, "add_prefix_space", where)
         if prefix and patterns:
             raise FormatError(
                 f"{where}: ByteLevel puts a space before every piece that another step has split off"
                 " (add_prefix_space), which cannot be expressed"
             )
-        if step.get("use_regex", True):
+        if _flag(step, "use_regex", where):
             patterns.append(GPT2)
         patterns.append(BYTE_LEVEL)
     if BYTE_LEVEL not in patterns:
@@ -106,6 +106,11 @@ def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
     byte_level = {**_BYTE_LEVEL, "add_prefix_space": prefix, "use_regex": use_regex}
     steps = [*map(_written, before), byte_level, *map(_written, behind)]
     return {"type": "Sequence", "pretokenizers": steps} if len(steps) > 1 else byte_level
+
+
+def _flag(step: dict[str, Any], name: str, where: str) -> bool:
+    """A setting of ByteLevel, true where it is missing."""
+    return name not in step or take(step, name, bool, f"{where}: ByteLevel")
 
 
 def _flat(node: Any, where: str, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -156,11 +161,11 @@ def _read(written: str, where: str) -> str:
         raise FormatError(f"{where}: {error}") from None
 
 
-def _before(step: dict[str, Any], where: str) -> list[str]:
-    """The patterns of a step that is not ByteLevel."""
+def _before(step: dict[str, Any], before: list[str], where: str) -> list[str]:
+    """The patterns of a step that is not ByteLevel, with those of the steps before it."""
     kind = take(step, "type", str, where)
     if kind == "Split":
-        return _split(step, where)
+        return _split(step, before, where)
     if kind == "Digits":
         return [DIGIT if take(step, "individual_digits", bool, f"{where}: Digits") else DIGIT + "+"]
     if kind == "Punctuation":
@@ -176,7 +181,7 @@ def _before(step: dict[str, Any], where: str) -> list[str]:
     raise FormatError(f"{where}: {shown(kind)} cannot be expressed as a pattern")
 
 
-def _behind(step: dict[str, Any], where: str) -> list[str]:
+def _behind(step: dict[str, Any], before: list[str], where: str) -> list[str]:
     """The patterns of a step behind ByteLevel, which sees no white space."""
     kind = take(step, "type", str, where)
     if kind == "Whitespace":
@@ -191,13 +196,15 @@ def _behind(step: dict[str, Any], where: str) -> list[str]:
         return []
     if kind == "Metaspace" and step.get("prepend_scheme") == "never" and step.get("replacement") not in _LETTERS:
         return []
-    return _before(step, where)
+    return _before(step, before, where)
 
 
-def _split(step: dict[str, Any], where: str) -> list[str]:
+def _split(step: dict[str, Any], before: list[str], where: str) -> list[str]:
     pattern = take(step, "pattern", dict, f"{where}: Split")
+    literal: str | None = None
     if set(pattern) == {"String"}:
-        text = re.escape(take(pattern, "String", str, f"{where}: Split"))
+        literal = take(pattern, "String", str, f"{where}: Split")
+        text = re.escape(literal)
     elif set(pattern) == {"Regex"}:
         text = _read(take(pattern, "Regex", str, f"{where}: Split"), where)
     else:
@@ -207,12 +214,11 @@ def _split(step: dict[str, Any], where: str) -> list[str]:
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
     if behavior == "Removed":
-        # Nothing is lost where what is removed is always empty.
         try:
-            removes_nothing = _core.is_total(text or "(?!)") if invert else never_consumes(text)
+            is_kept = removes_nothing(text, before, literal=literal, invert=invert)
         except PatternError as error:
             raise FormatError(f"{where}: {error}") from None
-        if not removes_nothing:
+        if not is_kept:
             raise _removal(where, f"a Split with behavior 'Removed' and invert {invert}")
         behavior = "Isolated"
     if not text:
