@@ -20,7 +20,6 @@ LOADED = {
     "pairloom._core",
     "pairloom._internal",
     "pairloom._internal.arguments",
-    "pairloom._internal.atomic",
     "pairloom._internal.lazy",
     "pairloom._internal.plain_calls",
     "pairloom._internal.warnings",
@@ -32,6 +31,13 @@ LOADED = {
     "pairloom.model",
     "pairloom.special_policies",
     "pairloom.tokenizer",
+    "pairloom.tokenizer.base",
+    "pairloom.tokenizer.decode_methods",
+    "pairloom.tokenizer.encode_methods",
+    "pairloom.tokenizer.file_methods",
+    "pairloom.tokenizer.settings_methods",
+    "pairloom.tokenizer.training_methods",
+    "pairloom.tokenizer.vocabulary_methods",
 }
 STANDARD = {"collections", "contextlib", "errno", "functools", "importlib", "types", "warnings"}
 STANDARD |= {"itertools", "keyword", "operator", "reprlib"}

@@ -9,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from pairloom import Tokenizer
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "site"
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("link", "href")}
@@ -73,6 +75,11 @@ def test_every_block_of_code_is_one(pages: dict[Path, Page]) -> None:
 def test_every_source_page_is_built(pages: dict[Path, Page]) -> None:
     for source in (ROOT / "docs").rglob("*.md"):
         assert (SITE / source.relative_to(ROOT / "docs")).with_suffix(".html") in pages
+
+
+def test_reference_documents_every_method_of_a_tokenizer(pages: dict[Path, Page]) -> None:
+    anchors = {name.rpartition(".")[2] for name in pages[SITE / "reference/api.html"].ids if "tokenizer" in name}
+    assert {name for name in dir(Tokenizer) if name[0] != "_"} <= anchors
 
 
 def test_no_id_stands_twice_in_a_page() -> None:

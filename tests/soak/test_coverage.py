@@ -38,7 +38,7 @@ def _public_calls() -> set[str]:
     }
     names -= {"Tokenizer", "PretokenCounts", "Corpus"}
     for cls in (Tokenizer, PretokenCounts, Corpus):
-        names |= {f"{cls.__name__}.{name}" for name in vars(cls) if name[0] != "_" and callable(getattr(cls, name))}
+        names |= {f"{cls.__name__}.{name}" for name in dir(cls) if name[0] != "_" and callable(getattr(cls, name))}
     return names
 
 

@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from pairloom._internal.arguments import check_bool, check_path, shown
-from pairloom._internal.atomic import check_file, check_free, write_file, write_folder
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import native
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pairloom import patterns
+    from pairloom._internal import atomic
     from pairloom.formats import gpt2, huggingface, model_cache, objects, pretrained, ranks, tekken, tiktoken
 else:
     from pairloom._internal.lazy import LazyModule, pathlib
 
-    # A file of pairloom's own needs none of these.
+    # Loading a file of pairloom's own needs none of these.
+    atomic = LazyModule("pairloom._internal.atomic")
     gpt2 = LazyModule("pairloom.formats.gpt2")
     huggingface = LazyModule("pairloom.formats.huggingface")
     model_cache = LazyModule("pairloom.formats.model_cache")
@@ -164,9 +165,9 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     check_target(target, format, overwrite)
     translated = _translated(model, format)
     if isinstance(translated, bytes):
-        write_file(target, translated, overwrite)
+        atomic.write_file(target, translated, overwrite)
     else:
-        write_folder(target, translated, overwrite)
+        atomic.write_folder(target, translated, overwrite)
     if is_named_for_another:
         warn(
             f"{target}: {huggingface.FILE_NAME} is the name of HuggingFace's format, but this file is in pairloom's"
@@ -212,8 +213,8 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     target = pathlib.Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     # A folder cannot replace a file, even with `overwrite`.
-    check_free(target, target.is_dir())
-    write_folder(target, {huggingface.FILE_NAME: huggingface.write(model), **pretrained.write(model)}, overwrite)
+    atomic.check_free(target, target.is_dir())
+    atomic.write_folder(target, {huggingface.FILE_NAME: huggingface.write(model), **pretrained.write(model)}, overwrite)
     if model.decode_errors != "replace":
         warn(
             f"{target}: the folder does not say decode_errors={model.decode_errors!r}; it will load with"
@@ -236,13 +237,13 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
     """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
     target = pathlib.Path(check_path("path", path))
     if format != "gpt2":
-        check_file(target, overwrite)
+        atomic.check_file(target, overwrite)
     elif target.is_dir():
         for name in (gpt2.VOCAB_NAME, gpt2.MERGES_NAME):
-            check_file(target / name, overwrite)
+            atomic.check_file(target / name, overwrite)
     else:
         # A folder cannot replace a file, even with `overwrite`.
-        check_free(target, False)
+        atomic.check_free(target, False)
 
 
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:

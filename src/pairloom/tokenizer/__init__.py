@@ -1,0 +1,178 @@
+"""Tokenizer: the public interface to training, encoding, decoding and files.
+
+A tokenizer is immutable and can be used from many threads at once. It holds a `Model` (its definition) and the core's
+encoder built from it. Its methods stand in one module for each kind of work; calling one costs what calling a method
+of the class itself costs, since CPython caches where it found a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from pairloom import formats
+from pairloom._internal.arguments import check_bool, check_choice, check_str
+from pairloom._internal.warnings import warn
+from pairloom.tokenizer.base import SPECIALS
+from pairloom.tokenizer.decode_methods import DecodeMethods
+from pairloom.tokenizer.encode_methods import EncodeMethods, text_list
+from pairloom.tokenizer.file_methods import FileMethods
+from pairloom.tokenizer.settings_methods import SettingsMethods
+from pairloom.tokenizer.training_methods import TrainingMethods
+from pairloom.tokenizer.vocabulary_methods import VocabularyMethods
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Self
+
+    from pairloom import patterns, vocabulary
+    from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
+    from pairloom.model import DecodeErrors, Pattern
+    from pairloom.tokenizer.base import Specials
+    from pairloom.training.config import TrainingConfig
+    from pairloom.view.view import View
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    huggingface_tokenizer = LazyModule("pairloom.dropin.huggingface_tokenizer")
+    patterns = LazyModule("pairloom.patterns")
+    tiktoken_encoding = LazyModule("pairloom.dropin.tiktoken_encoding")
+    vocabulary = LazyModule("pairloom.vocabulary")
+
+__all__ = ["SPECIALS", "Tokenizer", "check_tokenizer"]
+
+
+class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, VocabularyMethods, SettingsMethods):
+    """A byte-level BPE tokenizer: text to ids and back, without loss.
+
+    Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") takes a
+    dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
+    else the next id past the largest) or a dict str -> id. A vocabulary that lacks some of the 256 bytes gives a
+    warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[tuple[bytes, bytes]],
+        special_tokens: Specials | None = None,
+        *,
+        pattern: Pattern = "gpt2",
+        decode_errors: DecodeErrors = "replace",
+        allow_missing_bytes: bool = False,
+    ) -> None:
+        check_bool("allow_missing_bytes", allow_missing_bytes)
+        model = vocabulary.from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
+        if not allow_missing_bytes and (text := vocabulary.missing_bytes_text(model)) is not None:
+            warn(
+                f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
+                " allow_missing_bytes=True if that is meant"
+            )
+        self._hold(model)
+
+    @classmethod
+    def from_objects(
+        cls,
+        vocab: Mapping[Any, Any],
+        merges: Iterable[Any],
+        special_tokens: Specials | None = None,
+        *,
+        pattern: Pattern = "gpt2",
+        decode_errors: DecodeErrors = "replace",
+        allow_missing_bytes: bool = False,
+    ) -> Self:
+        """The tokenizer of a vocabulary and merges in any of the forms that people pickle.
+
+        vocab: id -> token or token -> id; a token is bytes, or a str in the GPT-2 byte alphabet. merges: pairs of
+        tokens or of ids in rank order, or a dict (left id, right id) -> merged id. Unpickle them yourself, if you
+        trust the file. Raises FormatError for other objects, ValueError where they do not fit together.
+        """
+        tokens, pairs = formats.objects.read(vocab, merges)
+        return cls(
+            tokens,
+            pairs,
+            special_tokens,
+            pattern=pattern,
+            decode_errors=decode_errors,
+            allow_missing_bytes=allow_missing_bytes,
+        )
+
+    def as_tiktoken(self, name: str = "pairloom") -> tiktoken_encoding.Encoding:
+        """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
+
+        Special tokens in a text are errors there by default: `encode(text, allowed_special="all")` recognises them.
+        """
+        return tiktoken_encoding.Encoding(check_str("name", name), self)
+
+    def as_huggingface(self) -> huggingface_tokenizer.HuggingFaceTokenizer:
+        """An object that behaves as tokenizers.Tokenizer for encoding and decoding and runs on this tokenizer.
+
+        The library is not needed. Raises FormatError for a post-processor that cannot be run.
+        """
+        return huggingface_tokenizer.HuggingFaceTokenizer(self)
+
+    def view(
+        self,
+        texts: str | Sequence[str] | Mapping[str, str],
+        *,
+        other: Tokenizer | None = None,
+        specials: str = "recognise",
+    ) -> View:
+        """The texts as coloured tokens: a page that a notebook shows, and that `View.save` writes for a browser.
+
+        texts: one text, several, or a dict from name to text; at most 8 MB in all. other: a tokenizer to show beside
+        this one, differences marked. specials: as in `encode_file`. Raises ValueError for more text.
+        """
+        from pairloom.view.view import View
+
+        check_choice("specials", specials, SPECIALS)
+        if isinstance(texts, Mapping):
+            named = [(check_str("the name of a text", name), text) for name, text in texts.items()]
+        elif isinstance(texts, str):
+            named = [("text", texts)]
+        else:
+            named = [(f"text {number}", text) for number, text in enumerate(text_list(texts), start=1)]
+        sides = [("the tokenizer", self)]
+        if other is not None:
+            sides.append(("the other tokenizer", check_tokenizer("other", other)))
+        return View(sides, named, specials=specials)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self._model == other._model
+
+    def __hash__(self) -> int:
+        return hash(self._model)
+
+    def __repr__(self) -> str:
+        pattern = patterns.pattern_name(self.pattern) or self.pattern
+        normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
+        rules = f", special_rules={self.special_rules!r}" if self._model.special_rules else ""
+        specials = f"special_tokens={self.special_tokens!r}{rules}"
+        return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, {specials}{normalizer})"
+
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Tokenizer:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.native_file(), self._config)
+
+
+def check_tokenizer(name: str, value: Any) -> Tokenizer:
+    """`value`, if it is a Tokenizer; else TypeError."""
+    if not isinstance(value, Tokenizer):
+        raise TypeError(f"{name} must be a Tokenizer, not {type(value).__name__}; Tokenizer.load reads one from a file")
+    return value
+
+
+# The tasks of an engine's worker bring the same tokenizer again and again.
+@lru_cache(maxsize=1)
+def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
+    return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer", legacy=True), config)

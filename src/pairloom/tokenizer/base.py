@@ -1,0 +1,106 @@
+"""What the methods of a tokenizer share: its model, the core's encoder of it, and how one is made of a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+
+from pairloom import _core
+from pairloom.errors import FormatError, PatternError
+from pairloom.model import Model
+from pairloom.special_policies import SpecialPolicies
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, TypeVar
+
+    import numpy as np
+
+    from pairloom import offsets as token_offsets
+    from pairloom.post_processing import PostProcessor
+    from pairloom.training.config import TrainingConfig
+
+    Methods = TypeVar("Methods", bound="type[TokenizerBase]")
+else:
+    from pairloom._internal.lazy import LazyModule
+    from pairloom._internal.lazy import numpy as np
+
+    token_offsets = LazyModule("pairloom.offsets")
+
+__all__ = ["SPECIALS", "PathLike", "Specials", "TokenizerBase", "named_as_public"]
+
+Specials = Sequence[str] | Mapping[str, int]
+PathLike = str | os.PathLike[str]
+
+SPECIALS = ("recognise", "ordinary", "error")
+"""How literals of special tokens in files and streams are encoded."""
+
+
+class TokenizerBase:
+    """The state of a `Tokenizer`: the classes with its methods derive from it, one for each kind of work."""
+
+    __slots__ = ("_config", "_core", "_model", "_native", "_policies", "_post_processor", "_spans")
+
+    def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
+        self._model = model
+        self._native: bytes | None = None
+        self._config = config
+        self._post_processor: PostProcessor | None = None
+        self._spans: token_offsets.TokenSpans | None = None
+        self._policies = SpecialPolicies(model)
+        self._core = _core.Encoder(
+            columns=model.columns,
+            ignore_merges=model.ignore_merges,
+            special_tokens=dict(model.special_tokens),
+            pattern=model.pattern,
+            decode_errors=model.decode_errors,
+            normalizer=model.normalizer,
+            special_rules=list(model.special_rules),
+            cache_bytes=cache_bytes,
+        )
+
+    @classmethod
+    def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Self:
+        """A tokenizer with the given model; every format and trainer uses it.
+
+        name: the file that the model was read from, for messages. Raises PatternError for a pattern that does not
+        compile, FormatError for a model that is too large for the core's tables.
+        """
+        if not isinstance(model, Model):
+            raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
+        tokenizer = cls.__new__(cls)
+        try:
+            tokenizer._hold(model, config)
+        except (FormatError, PatternError) as error:
+            if name is None:
+                raise
+            raise type(error)(f"{name}: {error}") from None
+        return tokenizer
+
+    @property
+    def n_vocab(self) -> int:
+        """The largest id + 1, special tokens included."""
+        return self._core.n_vocab
+
+    @property
+    def id_dtype(self) -> np.dtype[Any]:
+        """uint16 when every id fits, else uint32."""
+        return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
+
+    def _token_spans(self) -> token_offsets.TokenSpans:
+        if self._spans is None:
+            self._spans = token_offsets.TokenSpans(self._model, self._core)
+        return self._spans
+
+
+def named_as_public(methods: Methods) -> Methods:
+    """The class with its methods named `Tokenizer.encode` and so on: errors of CPython, `help` and pickles say that."""
+    for name, member in vars(methods).items():
+        function = getattr(member, "__func__", member)
+        # A method with a fast path keeps the documented one, which raises the errors, as `__wrapped__`.
+        for each in (function, getattr(function, "__wrapped__", None)):
+            if isinstance(each, FunctionType):
+                each.__qualname__ = f"Tokenizer.{name}"
+                each.__module__ = "pairloom.tokenizer"
+    return methods

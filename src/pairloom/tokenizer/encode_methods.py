@@ -1,0 +1,302 @@
+"""The methods that turn text into ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pairloom import _core
+from pairloom._internal.arguments import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_path,
+    check_str,
+    check_texts,
+    resolve_threads,
+)
+from pairloom._internal.plain_calls import plain_count_tokens, plain_encode
+from pairloom.tokenizer.base import SPECIALS, TokenizerBase, named_as_public
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from pairloom import dropout as dropouts
+    from pairloom import encode_streams, post_processing
+    from pairloom import offsets as token_offsets
+    from pairloom._internal import arrow
+    from pairloom._internal import progress as progress_reports
+    from pairloom._internal.progress import Progress
+    from pairloom.corpus import streams
+    from pairloom.special_policies import Allowed
+    from pairloom.tokenizer.base import PathLike
+else:
+    from pairloom._internal.lazy import LazyModule
+    from pairloom._internal.lazy import numpy as np
+
+    # Encoding a text needs none of these.
+    arrow = LazyModule("pairloom._internal.arrow")
+    dropouts = LazyModule("pairloom.dropout")
+    encode_streams = LazyModule("pairloom.encode_streams")
+    post_processing = LazyModule("pairloom.post_processing")
+    progress_reports = LazyModule("pairloom._internal.progress")
+    streams = LazyModule("pairloom.corpus.streams")
+    token_offsets = LazyModule("pairloom.offsets")
+
+__all__ = ["EncodeMethods", "text_list"]
+
+
+@named_as_public
+class EncodeMethods(TokenizerBase):
+    """Encoding of a text, of many, of columns, files and streams; counting of tokens."""
+
+    __slots__ = ()
+
+    @plain_encode
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+        dropout: float | None = None,
+        seed: int | None = None,
+    ) -> list[int]:
+        """The ids of `text`, special tokens recognised; with `pair`, those of both texts.
+
+        add_special_tokens: put around them what the post-processor of a tokenizer.json says (BOS, EOS).
+        allowed_special: which special tokens become their id, "all" by default; the others are plain text.
+        disallowed_special: special tokens that raise SpecialTokenError; "all" means all minus the allowed.
+        dropout: BPE-dropout, for training models: the probability, 0 to 1, with which each possible merge is left out
+        at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
+        every machine.
+        """
+        if pair is not None or add_special_tokens is not False or dropout is not seed:
+            check_bool("add_special_tokens", add_special_tokens)
+            policy = self._policies.of(allowed_special, disallowed_special)
+            if dropout is None and seed is None:
+                ids = self._core.encode(text, policy)
+            elif pair is not None:
+                raise ValueError("dropout takes one text; encode the pair apart")
+            else:
+                ids = dropouts.encode(self._core, text, policy, dropout, seed)
+            second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
+            if not add_special_tokens:
+                return ids + (second or [])
+            if self._post_processor is None:
+                self._post_processor = post_processing.post_processor_of(self._model.post_processor)
+            return self._post_processor.surrounded(ids, second)
+        if allowed_special == "all" and not disallowed_special:
+            return self._core.encode(text)
+        return self._core.encode(text, self._policies.of(allowed_special, disallowed_special))
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of `text`; special tokens are plain text."""
+        return self._core.encode_ordinary(text)
+
+    def encode_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> list[list[int]]:
+        """The ids of each text, on `threads` threads (0: all)."""
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return self._core.encode_batch(text_list(texts), resolve_threads(threads), policy)
+
+    def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
+        """The ids of each text; special tokens are plain text."""
+        return self.encode_batch(texts, threads=threads, allowed_special=())
+
+    def encode_to_numpy(
+        self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
+    ) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids of `text` as an array [n] of `id_dtype`."""
+        return self._core.encode_to_numpy(text, self._policies.of(allowed_special, disallowed_special))
+
+    def encode_batch_to_numpy(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64]]:
+        """(ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
+
+        ids: [total]; offsets: int64 [n + 1].
+        """
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return self._core.encode_batch_to_numpy(text_list(texts), resolve_threads(threads), policy)
+
+    def encode_with_offsets(
+        self,
+        text: str,
+        *,
+        unit: str = "char",
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[list[int], npt.NDArray[np.int64]]:
+        """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
+
+        unit: "char" counts characters, "byte" bytes of UTF-8. Tokens that split a character among them have all of it.
+        Raises ValueError for a text that the tokenizer's normaliser changes.
+        """
+        check_choice("unit", unit, ("char", "byte"))
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        spans = self._token_spans().of(text, ids)
+        return ids, token_offsets.char_spans(text, spans) if unit == "char" else spans
+
+    def encode_batch_with_offsets(
+        self,
+        texts: Sequence[str],
+        *,
+        unit: str = "char",
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
+
+        ids: [total] of `id_dtype`; offsets: int64 [n + 1]; spans: int64 [total, 2], each from the start of its text.
+        """
+        check_choice("unit", unit, ("char", "byte"))
+        texts = text_list(texts)
+        ids, offsets = self.encode_batch_to_numpy(
+            texts, threads=threads, allowed_special=allowed_special, disallowed_special=disallowed_special
+        )
+        parts = []
+        for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            spans = self._token_spans().of(text, ids[start:end])
+            parts.append(token_offsets.char_spans(text, spans) if unit == "char" else spans)
+        return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
+
+    def encode_arrow(
+        self,
+        texts: Any,
+        *,
+        type: Any = None,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> Any:
+        """The ids of each row of an Arrow column of text, as a column of lists; no Python object is made for a row.
+
+        texts: anything with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow):
+        string or binary in any layout, chunked or not, or a table of one such column. A null stays a null.
+        type: list or large_list of uint16, uint32, int32 or int64; None is list of `id_dtype` (large_list from 2**31
+        ids on). Returns a pyarrow.Array where pyarrow is installed, else an object with `__arrow_c_array__`. Raises
+        TypeError for what is no Arrow column, ValueError for a column or `type` of another kind, UnicodeDecodeError for
+        bytes that are not UTF-8.
+        """
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return arrow.as_array(
+            _core.encode_arrow(self._core, texts, type=type, threads=resolve_threads(threads), specials=policy)
+        )
+
+    def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
+        """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
+
+        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
+        ("error").
+        """
+        check_texts("iterable", iterable)
+        check_choice("specials", specials, SPECIALS)
+        return encode_streams.encode_pieces(self._core.encode_stream(specials), iterable)
+
+    def encode_file(
+        self, path: PathLike, *, threads: int = 0, progress: Progress = None, specials: str = "recognise"
+    ) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids of a whole UTF-8 file as an array [n] of `id_dtype`.
+
+        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
+        ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
+        """
+        check_choice("specials", specials, SPECIALS)
+        file = check_path("path", path)
+        with progress_reports.reporter(progress) as report:
+            if streams.is_stream(file):
+                encoder = self.block_encoder(specials=specials, threads=threads)
+                return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
+            return self._core.encode_file(file, resolve_threads(threads), report, specials)
+
+    @plain_count_tokens
+    def count_tokens(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> int:
+        """The number of ids of `text`, at most `limit`: counting stops there."""
+        if limit is not None:
+            check_int("limit", limit, least=0)
+        return self._core.count_tokens(text, limit, self._policies.of(allowed_special, disallowed_special))
+
+    def count_tokens_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> npt.NDArray[np.int64]:
+        """The number of ids of each text: int64 [n]."""
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return self._core.count_tokens_batch(text_list(texts), resolve_threads(threads), policy)
+
+    def count_tokens_arrow(
+        self,
+        texts: Any,
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = "all",
+        disallowed_special: Allowed = (),
+    ) -> Any:
+        """The number of ids of each row of an Arrow column of text, as a column of int64; a null stays a null.
+
+        texts, the result and the errors are as in `encode_arrow`.
+        """
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return arrow.as_array(
+            _core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy)
+        )
+
+    def block_encoder(
+        self,
+        *,
+        begin_id: int | None = None,
+        end_id: int | None = None,
+        specials: str = "recognise",
+        threads: int = 0,
+    ) -> _core.BlockEncoder:
+        """An encoder of blocks of documents, as a `Corpus` reads them.
+
+        begin_id and end_id are put before and after each document. specials: literals of special tokens are their ids
+        ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for an id that the
+        tokenizer does not have. The encoder is for one thread at a time: a call while another runs is a RuntimeError.
+        """
+        for name, id in (("begin_id", begin_id), ("end_id", end_id)):
+            if id is not None and check_int(name, id, least=0) >= self.n_vocab:
+                raise ValueError(f"{name} is {id}, which is no id of this tokenizer; its ids are below {self.n_vocab}")
+        check_choice("specials", specials, SPECIALS)
+        return _core.BlockEncoder(
+            self._core, begin_id=begin_id, end_id=end_id, specials=specials, threads=resolve_threads(threads)
+        )
+
+
+def text_list(texts: Any) -> list[str]:
+    """The texts as a list; a bare str is a TypeError."""
+    if isinstance(texts, list):
+        return texts
+    check_texts("texts", texts)
+    return list(texts)

@@ -1,0 +1,174 @@
+"""The methods that load, save and convert a tokenizer; `pairloom.formats` does the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pairloom import formats
+from pairloom._internal.arguments import check_path, shown
+from pairloom._internal.warnings import warn
+from pairloom.tokenizer.base import TokenizerBase, named_as_public
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from pairloom import patterns
+    from pairloom.model import Pattern
+    from pairloom.tokenizer.base import PathLike, Specials
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    patterns = LazyModule("pairloom.patterns")
+
+__all__ = ["FileMethods"]
+
+
+@named_as_public
+class FileMethods(TokenizerBase):
+    """Files, and objects of other libraries."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_files(
+        cls,
+        vocab_filepath: PathLike,
+        merges_filepath: PathLike,
+        special_tokens: Specials | None = None,
+        *,
+        allow_missing_bytes: bool = False,
+    ) -> Self:
+        """Loads a GPT-2 vocab.json and merges.txt.
+
+        Raises OSError, FormatError naming file and place when one is damaged or, unless allow_missing_bytes is True,
+        lacks some of the 256 bytes. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
+        """
+        vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
+        model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
+        formats.check_bytes(model, vocab, allow_missing_bytes)
+        return cls.from_model(model, name=vocab)
+
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        *,
+        format: str | None = None,
+        pattern: Pattern | None = None,
+        special_tokens: Specials | None = None,
+        allow_missing_bytes: bool = False,
+        cache: PathLike | None = None,
+    ) -> Self:
+        """Loads a tokenizer from a file, or from a folder that holds one.
+
+        Of a model folder tokenizer_config.json, special_tokens_map.json and the chat template are read too: they say
+        `eos_token_id` and its like, and name special tokens that the tokenizer's own file lacks.
+
+        format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; detected if None.
+        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt).
+        allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
+        MissingByteError.
+        cache: a folder, of which only you can write, where the tokenizers of other libraries' files are kept in
+        pairloom's form for the next process. An entry is used only for the same bytes, arguments and build of pairloom.
+        Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a pattern that does
+        not compile.
+        """
+        model = formats.load(
+            path,
+            format=format,
+            pattern=pattern,
+            special_tokens=special_tokens,
+            allow_missing_bytes=allow_missing_bytes,
+            cache=cache,
+        )
+        return cls.from_model(model, name=os.fspath(path))
+
+    def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
+        """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
+
+        format: None is "tiktoken" for a path that ends in .tiktoken and "pairloom" for any other. Equal tokenizers give
+        equal bytes. Warns about what the format does not store. Raises FileExistsError unless
+        `overwrite`, FormatError when the format cannot express this tokenizer exactly.
+        """
+        formats.save(self._model, path, overwrite=overwrite, format=format)
+
+    def save_pretrained(self, path: PathLike, overwrite: bool = False) -> None:
+        """Saves a folder that transformers loads: tokenizer.json, tokenizer_config.json, special_tokens_map.json, and
+        chat_template.jinja if there is a chat template.
+
+        Raises FileExistsError for a file that is there unless `overwrite`, FormatError when a tokenizer.json cannot
+        express this tokenizer exactly.
+        """
+        formats.save_pretrained(self._model, path, overwrite=overwrite)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        mergeable_ranks: Mapping[bytes, int],
+        pattern: Pattern,
+        special_tokens: Specials | None = None,
+        *,
+        allow_missing_bytes: bool = False,
+    ) -> Self:
+        """The tokenizer of a map token -> rank, as tiktoken and rustbpe have it.
+
+        pattern: a regular expression or the name of one. Raises FormatError for ranks that are no vocabulary.
+        """
+        if not isinstance(mergeable_ranks, Mapping):
+            raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
+        name = "mergeable_ranks"
+        model = formats.tiktoken.from_ranks(mergeable_ranks, patterns.pattern_text(pattern), special_tokens, name)
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
+
+    @classmethod
+    def from_tiktoken(cls, encoding: Any, *, allow_missing_bytes: bool = False) -> Self:
+        """The tokenizer of a tiktoken.Encoding, with the same ids; FormatError if it lacks some of the 256 bytes."""
+        model = formats.tiktoken.from_tiktoken(encoding)
+        name = f"tiktoken encoding {encoding.name!r}"
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
+
+    def to_tiktoken(self, name: str = "pairloom") -> Any:
+        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError if that is impossible.
+
+        It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning. So
+        does one with special tokens that HuggingFace does not call special, since tiktoken has one kind.
+        """
+        self._warn_of_decode_errors("a tiktoken.Encoding")
+        if plain := sorted(self._model.plain_specials):
+            warn(f"a tiktoken.Encoding does not say that HuggingFace does not call {shown(plain)} special")
+        return formats.tiktoken.to_tiktoken(self._model, name)
+
+    @classmethod
+    def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Self:
+        """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
+
+        The path is that of a tokenizer.json or of a folder with one. With encode_special_tokens=True the special tokens
+        of the object are plain text unless `allowed_special` names them. Raises OSError, FormatError for what cannot be
+        expressed, and where bytes are no tokens.
+        """
+        model = formats.huggingface.from_huggingface(source)
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
+        formats.check_bytes(model, name, allow_missing_bytes)
+        return cls.from_model(model, name=name)
+
+    def to_huggingface(self) -> Any:
+        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError if that is impossible.
+
+        It decodes malformed bytes as the library does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
+        """
+        self._warn_of_decode_errors("a tokenizers.Tokenizer")
+        return formats.huggingface.to_huggingface(self._model)
+
+    def native_file(self) -> bytes:
+        """The bytes that `save` writes in pairloom's own format; they are kept, for pickles and manifests."""
+        if self._native is None:
+            self._native = formats.native.write(self._model)
+        return self._native
+
+    def _warn_of_decode_errors(self, what: str) -> None:
+        if (errors := self._model.decode_errors) != "replace":
+            warn(f'{what} decodes malformed bytes with "replace"; this tokenizer has {errors!r}')

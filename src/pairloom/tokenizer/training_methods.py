@@ -1,0 +1,228 @@
+"""The methods that make a tokenizer by training; `pairloom.training` does the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import partial
+
+from pairloom._internal.arguments import check_texts
+from pairloom.tokenizer.base import TokenizerBase, named_as_public
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Self
+
+    from pairloom._internal.progress import Progress
+    from pairloom.counts import pretoken_counts
+    from pairloom.counts.pretoken_counts import PretokenCounts
+    from pairloom.model import Pattern
+    from pairloom.tokenizer.base import PathLike
+    from pairloom.training import config as configs
+    from pairloom.training import extend as extending
+    from pairloom.training import train as training
+    from pairloom.training.config import TrainingConfig
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    configs = LazyModule("pairloom.training.config")
+    extending = LazyModule("pairloom.training.extend")
+    pretoken_counts = LazyModule("pairloom.counts.pretoken_counts")
+    training = LazyModule("pairloom.training.train")
+
+__all__ = ["TrainingMethods"]
+
+
+@named_as_public
+class TrainingMethods(TokenizerBase):
+    """Training from a corpus or from counts, and training on."""
+
+    __slots__ = ()
+
+    @classmethod
+    def train(
+        cls,
+        corpus: str | Iterable[Any],
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        checkpoint: PathLike | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Trains on a str (one document) or an iterable of str (each a document).
+
+        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place.
+        `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
+        files use `train_files`. `fields` are those of `TrainingConfig`.
+
+        checkpoint: a folder that stores the counts; calling again with the same arguments resumes (of an iterator, only
+        the first texts are compared). max_memory: bytes.
+        Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
+        Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
+        be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
+        for one that is in use.
+        """
+        config = configs.TrainingConfig.from_profile(profile, **fields)
+        model = training.train_on_texts(
+            corpus,
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+            checkpoint=checkpoint,
+        )
+        return cls.from_model(model, config)
+
+    @classmethod
+    def train_files(
+        cls,
+        paths: PathLike | Iterable[PathLike],
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        checkpoint: PathLike | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
+
+        `fields` are those of `TrainingConfig`.
+
+        checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
+        Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
+        Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
+        small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
+        another training, or whose files have changed, FileExistsError for one that is in use.
+        """
+        config = configs.TrainingConfig.from_profile(profile, **fields)
+        model = training.train_on_files(
+            paths,
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+            checkpoint=checkpoint,
+        )
+        return cls.from_model(model, config)
+
+    @classmethod
+    def train_from_counts(
+        cls,
+        counts: PretokenCounts,
+        vocab_size: int,
+        profile: str = "bpetite",
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Trains on counts made before, here or elsewhere; the same model as training on their corpus.
+
+        The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
+        another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        if not isinstance(counts, pretoken_counts.PretokenCounts):
+            raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
+        config = configs.TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
+        training.check_counts(counts, config)
+        counts, config = training.prune(counts, config)
+        model = training.train_model(
+            counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory
+        )
+        return cls.from_model(model, config)
+
+    def extend(
+        self,
+        corpus: str | Iterable[str],
+        vocab_size: int,
+        pattern: Pattern | None = None,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """The tokenizer that training gives when it continues from this one's merges, on a str or an iterable of str.
+
+        The corpus is split by `pattern` (None: this tokenizer's own), the merges are applied in order, and training
+        goes on to `vocab_size`. The new tokenizer splits by that pattern; one that crosses words makes superwords.
+        Special tokens after the merges move up. Trained here, it continues under its own config; a loaded one needs
+        `profile`. `fields` are those of `TrainingConfig` (tie_break, min_frequency, max_token_bytes, ...).
+
+        Raises ValueError for a smaller vocab_size, and for a tokenizer that is not 256 bytes and merges in id order;
+        MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        if isinstance(corpus, str):
+            corpus = [corpus]
+        if isinstance(corpus, os.PathLike):
+            raise TypeError("corpus is a path; use extend_files to train on the file")
+        check_texts("corpus", corpus)
+        return self._extended(
+            partial(pretoken_counts.PretokenCounts.from_texts, corpus),
+            vocab_size,
+            extending.config_for(self._model, self._config, pattern, profile, fields),
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
+
+    def extend_files(
+        self,
+        paths: PathLike | Iterable[PathLike],
+        vocab_size: int,
+        pattern: Pattern | None = None,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
+        config = extending.config_for(self._model, self._config, pattern, profile, fields)
+        return self._extended(
+            partial(pretoken_counts.PretokenCounts.from_files, paths, input_errors=config.input_errors),
+            vocab_size,
+            config,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
+
+    def extend_from_counts(
+        self,
+        counts: PretokenCounts,
+        vocab_size: int,
+        profile: str | None = None,
+        *,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
+        if not isinstance(counts, pretoken_counts.PretokenCounts):
+            raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
+        return self._extended(
+            lambda **_: counts,
+            vocab_size,
+            extending.config_for(self._model, self._config, counts.metadata.pattern, profile, fields),
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
+
+    def _extended(
+        self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, **run: Any
+    ) -> Self:
+        return self.from_model(*extending.extend_counted(self._model, self._core, count, vocab_size, config, **run))

@@ -1,0 +1,115 @@
+"""The methods that show the vocabulary and change it."""
+
+from __future__ import annotations
+
+from pairloom import formats
+from pairloom._internal.arguments import check_bool
+from pairloom.tokenizer.base import TokenizerBase, named_as_public
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from pairloom import vocabulary
+    from pairloom.tokenizer.base import Specials
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    vocabulary = LazyModule("pairloom.vocabulary")
+
+__all__ = ["VocabularyMethods"]
+
+
+@named_as_public
+class VocabularyMethods(TokenizerBase):
+    """Ids, the bytes of tokens, merges and special tokens."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self._core.n_vocab
+
+    @property
+    def vocab_size(self) -> int:
+        """The largest id + 1, special tokens included: the rows that an embedding needs. Equal to `n_vocab`."""
+        return self._core.n_vocab
+
+    def get_vocab(self) -> dict[str, int]:
+        """Token -> id as HuggingFace has it: tokens in the GPT-2 byte alphabet, special tokens as their text."""
+        return formats.huggingface.vocab_of(self._model)
+
+    @property
+    def vocab(self) -> dict[int, bytes]:
+        """id -> bytes, ids ascending, special tokens included as their UTF-8 bytes."""
+        tokens = self._model.tokens()
+        tokens.update((i, token.encode()) for token, i in self._model.special_tokens.items())
+        return dict(sorted(tokens.items()))
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """(left bytes, right bytes) in rank order; one canonical pair per reachable token where ranks define them."""
+        return self._core.merges()
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Literal -> id."""
+        return dict(self._model.special_tokens)
+
+    @property
+    def special_rules(self) -> dict[str, tuple[str, ...]]:
+        """Literal -> the rules of a special token that does not count wherever it stands.
+
+        "lstrip", "rstrip": it takes the white space before or behind it along, which decoding does not give back.
+        "single_word": only where no word character is next to it. "normalized": only in what is left after the others.
+        "ordinary": it stays text unless `allowed_special` names it. Files of HuggingFace have such tokens.
+        """
+        rules: dict[str, tuple[str, ...]] = {}
+        for literal, rule in self._model.special_rules:
+            rules[literal] = (*rules.get(literal, ()), rule)
+        return rules
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """The id of a token, a str taken for a special token first; None when there is none."""
+        if isinstance(token, str):
+            special = self._model.special_tokens.get(token)
+            return special if special is not None else self._core.token_to_id(token.encode())
+        if not isinstance(token, bytes):
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
+        found = self._core.token_to_id(token)
+        if found is not None:
+            return found
+        return self._model.special_tokens.get(token.decode(errors="surrogateescape"))
+
+    def id_to_token(self, id: int) -> bytes:
+        """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
+        return self._core.decode_bytes([id])
+
+    def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
+        """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.
+
+        A special token is no text and counts as 0, as bits per byte require; with count_specials it counts as
+        the bytes of its literal.
+        """
+        lengths = self._core.token_byte_lengths()
+        if not check_bool("count_specials", count_specials):
+            lengths[list(self._model.special_tokens.values())] = 0
+        return lengths
+
+    def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Self:
+        """The tokenizer that training to the smaller `vocab_size` would have given.
+
+        vocab_size has the same meaning as in training. specials_counted: whether it counts the special tokens; required
+        for a tokenizer with special tokens that was loaded or constructed, since files do not store it. Raises
+        ValueError if it is missing then, when vocab_size is below the base vocabulary, or the tokenizer was not trained
+        by merges.
+        """
+        return self.from_model(
+            vocabulary.truncated(self._model, vocab_size, self._config, specials_counted), self._config
+        )
+
+    def add_special_tokens(self, special_tokens: Specials) -> Self:
+        """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
+        return self.from_model(vocabulary.with_special_tokens(self._model, special_tokens), self._config)
