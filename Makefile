@@ -62,7 +62,7 @@ format: $(VENV)/tools ## rewrite the sources in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lint: $(VENV)/installed ## formatting, lints, types
+lint: $(VENV)/installed workflows ## formatting, lints, types, the release workflow
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items -p pairloom-core
@@ -148,10 +148,10 @@ wheel: $(VENV)/tools ## the wheel of this Python and the source distribution in 
 		build/wheel/empty/bin/python -m pip install --quiet "$$package" && \
 		build/wheel/empty/bin/python scripts/try_installed.py || exit 1; done
 
-workflows: $(VENV)/tools ## check the release workflow
-	$(BIN)/python -m pip install --quiet check-jsonschema zizmor
+workflows: $(VENV)/tools ## check the release workflow, also by actionlint where it is installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/zizmor --offline --quiet --persona pedantic .github/workflows
+	@if command -v actionlint >/dev/null; then actionlint; else echo "make workflows: actionlint is not installed"; fi
 
 pre-commit: ## run `make check` before each commit
 	printf '#!/bin/sh\nexec make check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
