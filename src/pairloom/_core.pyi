@@ -180,6 +180,9 @@ class PretokenCounts:
     def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
 
+    def unsorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The same in any order."""
+
     def to_arrow(self, metadata: list[tuple[bytes, bytes]]) -> ArrowColumn:
         """A table of the columns pretoken and count, sorted, with metadata in its schema; CountsError beyond int64."""
 
@@ -207,6 +210,15 @@ class PretokenCounts:
         n_special_literals: int,
     ) -> PretokenCounts:
         """Counts from columns; ValueError when they do not fit together."""
+
+    @staticmethod
+    def from_unsorted_columns(
+        bytes: bytes,
+        ends: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.uint64],
+        totals: tuple[int, int, int],
+    ) -> PretokenCounts:
+        """Counts from `unsorted_columns`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
 
 def train(
     counts: PretokenCounts,
@@ -376,15 +388,6 @@ class Documents:
         CorpusError for a null, or bytes that are not UTF-8, unless `skip`; rows are numbered from `first` on.
         """
 
-    @staticmethod
-    def from_column(
-        data: Buffer, offsets: npt.NDArray[np.int64], *, name: str, first_row: int, replace: bool, skip: bool
-    ) -> tuple[Documents, int]:
-        """(documents, rows left out): row i is data[offsets[i]:offsets[i + 1]], offsets int64 [n + 1].
-
-        A row that is not UTF-8 is replaced, left out, or a CorpusError that names it.
-        """
-
     def __len__(self) -> int:
         """How many documents end here."""
 
@@ -402,6 +405,19 @@ class Documents:
 
     def count_words(self, in_word: bool) -> tuple[int, bool]:
         """(words that begin here, whether the text ends in one); words are apart by white space."""
+
+@final
+class TextColumns:
+    """Makes documents of Arrow's columns of text, a row each; a row that is not UTF-8 is replaced, left out, or a
+    CorpusError that names it.
+    """
+
+    def __init__(self, name: str, *, replace: bool, skip: bool) -> None: ...
+    def read(self, data: Buffer, offsets: npt.NDArray[np.int64], first_row: int) -> tuple[Documents, int]:
+        """(documents, rows left out): row i is data[offsets[i]:offsets[i + 1]], offsets int64 [n + 1].
+
+        Nothing may write `data` meanwhile.
+        """
 
 @final
 class PlainText:

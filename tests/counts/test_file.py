@@ -180,8 +180,14 @@ def test_counts_pickle_and_copy(counts: PretokenCounts) -> None:
         assert again.columns.n_special_literals == counts.columns.n_special_literals
     for copied in (copy.copy(counts), copy.deepcopy([counts])[0]):
         assert copied == counts and copied is not counts
-    with pytest.raises(CountsError, match="pickled counts: not a counts file"):
-        pickle.loads(pickle.dumps(counts).replace(b"PLCOUNTS", b"PLCOUNTZ"))
+
+
+def test_counts_pickle_without_copies_of_their_columns(counts: PretokenCounts) -> None:
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(counts, 5, buffer_callback=buffers.append)
+    n_bytes = sum(len(pretoken) + 16 for pretoken, _ in counts.items())
+    assert sum(buffer.raw().nbytes for buffer in buffers) == n_bytes
+    assert pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers]) == counts
 
 
 def test_counts_from_a_process_pool_add_up(counts: PretokenCounts) -> None:

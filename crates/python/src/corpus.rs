@@ -1,5 +1,6 @@
 //! Bindings of `pairloom_core::corpus` and of the block encoder.
 
+use std::slice;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
@@ -64,28 +65,6 @@ impl Documents {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (data, offsets, *, name, first_row, replace, skip))]
-    fn from_column(
-        py: Python<'_>,
-        data: PyBuffer<u8>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        name: &str,
-        first_row: u64,
-        replace: bool,
-        skip: bool,
-    ) -> PyResult<(Self, u64)> {
-        let offsets = offsets.as_slice()?;
-        let mut bytes = vec_for(data.item_count())?;
-        bytes.resize(data.item_count(), 0);
-        data.copy_to_slice(py, &mut bytes)?;
-        let record_errors = RecordErrors { replaces: replace, skips: skip };
-        match corpus::Documents::from_column(&bytes, offsets, name, first_row, record_errors) {
-            Ok((inner, n_skipped)) => Ok((Documents { inner }, n_skipped)),
-            Err(error) => Err(exception(py, error)),
-        }
-    }
-
-    #[staticmethod]
     fn end_only(py: Python<'_>) -> PyResult<Self> {
         Documents::of(py, corpus::Documents::end_only())
     }
@@ -129,6 +108,47 @@ impl Documents {
 
     fn count_words(&self, py: Python<'_>, in_word: bool) -> (u64, bool) {
         py.detach(|| self.inner.count_words(in_word))
+    }
+}
+
+/// Reads documents of columns of text.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct TextColumns {
+    inner: corpus::TextColumns,
+}
+
+#[pymethods]
+impl TextColumns {
+    #[new]
+    #[pyo3(signature = (name, *, replace, skip))]
+    fn new(name: String, replace: bool, skip: bool) -> Self {
+        let record_errors = RecordErrors { replaces: replace, skips: skip };
+        TextColumns { inner: corpus::TextColumns::new(name, record_errors) }
+    }
+
+    fn read(
+        &self,
+        py: Python<'_>,
+        data: PyBuffer<u8>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        first_row: u64,
+    ) -> PyResult<(Documents, u64)> {
+        if !data.is_c_contiguous() {
+            return Err(PyValueError::new_err("data must be contiguous"));
+        }
+        let offsets = offsets.as_slice()?;
+        let n_bytes = data.len_bytes();
+        // An empty buffer may be null.
+        let bytes: &[u8] = if n_bytes == 0 {
+            &[]
+        } else {
+            // SAFETY: the buffer is contiguous, holds `n_bytes` and stays alive for the call. Callers give buffers of
+            // Arrow and bytes, which nobody writes.
+            unsafe { slice::from_raw_parts(data.buf_ptr().cast(), n_bytes) }
+        };
+        let documents = py.detach(|| self.inner.read(bytes, offsets, first_row));
+        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
+        Ok((Documents { inner }, n_skipped))
     }
 }
 

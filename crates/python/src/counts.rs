@@ -69,6 +69,14 @@ impl PretokenCounts {
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
+    fn unsorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+        let columns = &*self.inner.read()?;
+        let columns = columns.columns();
+        let numbers =
+            |numbers: &[u64]| array(py, copied(numbers, COLUMNS).map_err(|error| exception(py, error))?);
+        Ok((objects::bytes(py, columns.bytes)?, numbers(columns.ends)?, numbers(columns.counts)?))
+    }
+
     fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
         let inner = &*self.inner.read()?;
         let table = py.detach(|| inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
@@ -125,6 +133,22 @@ impl PretokenCounts {
                 n_documents,
                 n_special_literals,
             )
+        });
+        inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
+    }
+
+    #[staticmethod]
+    fn from_unsorted_columns(
+        py: Python<'_>,
+        bytes: &[u8],
+        ends: PyReadonlyArray1<'_, u64>,
+        counts: PyReadonlyArray1<'_, u64>,
+        totals: [u64; 3],
+    ) -> PyResult<Self> {
+        let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
+        let inner = py.detach(|| {
+            let (bytes, ends) = (copied(bytes, COLUMNS)?, copied(ends, COLUMNS)?);
+            counts::PretokenCounts::from_distinct_columns(bytes, ends, copied(counts, COLUMNS)?, totals)
         });
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }

@@ -50,6 +50,7 @@ assert_alignment!(
     corpus::Documents,
     corpus::JsonLines,
     corpus::PlainText,
+    corpus::TextColumns,
     corpus::ByteLimit,
     model::ModelColumns,
     model_file::TokenizerJson,
@@ -62,7 +63,9 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowColumn, count_tokens_arrow, decode_arrow, encode_arrow};
     #[pymodule_export]
-    use super::corpus::{BlockEncoder, ByteLimit, Documents, JsonLines, PlainText, check_ascending};
+    use super::corpus::{
+        BlockEncoder, ByteLimit, Documents, JsonLines, PlainText, TextColumns, check_ascending,
+    };
     #[pymodule_export]
     use super::counts::{Counter, PretokenCounts};
     #[pymodule_export]

@@ -80,6 +80,7 @@ class RowsReader:
         self._counted = f"{name}: elements of {self._shown}" if is_list else name
         self._replace = replace
         self._skip = skip
+        self._columns = _core.TextColumns(self._counted, replace=replace, skip=skip)
         # Rows of the file, and texts in them.
         self._n_read = self._n_rows = 0
 
@@ -224,9 +225,7 @@ class RowsReader:
     ) -> Iterator[tuple[_core.Documents, int]]:
         """Documents of some rows, and how many of these were left out; a long document comes in pieces."""
         if len(offsets) > 2 or len(data) < 2 * PIECE_BYTES:
-            yield _core.Documents.from_column(
-                data, offsets, name=self._counted, first_row=row, replace=self._replace, skip=self._skip
-            )
+            yield self._columns.read(data, offsets, row)
             return
         if self._skip and not self._replace and not _is_utf8(data):
             yield _core.Documents.from_texts([]), 1

@@ -33,7 +33,8 @@ class WarcReader:
     """Reads the texts of one file; n_skipped and messages as for JsonLines."""
 
     def __init__(self, name: str, *, replace: bool, skip: bool) -> None:
-        self._name, self._replace, self._skip = name, replace, skip
+        self._name, self._skip = name, skip
+        self._columns = _core.TextColumns(f"{name}: texts", replace=replace, skip=skip)
         self._n_records = self._n_texts = 0
         self.n_skipped = 0
         self.messages: list[str] = []
@@ -118,14 +119,7 @@ class WarcReader:
 
     def _documents(self, bodies: list[bytes]) -> _core.Documents:
         offsets = np.cumsum([0, *map(len, bodies)], dtype=np.int64)
-        documents, n_skipped = _core.Documents.from_column(
-            memoryview(b"".join(bodies)),
-            offsets,
-            name=f"{self._name}: texts",
-            first_row=self._n_texts,
-            replace=self._replace,
-            skip=self._skip,
-        )
+        documents, n_skipped = self._columns.read(b"".join(bodies), offsets, self._n_texts)
         self._n_texts += len(bodies)
         if n_skipped:
             self.n_skipped += n_skipped

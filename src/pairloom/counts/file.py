@@ -37,7 +37,7 @@ from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "from_bytes", "load", "metadata_of", "metadata_pairs", "save", "to_bytes"]
+__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "save"]
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
@@ -74,7 +74,7 @@ class CountsColumns(NamedTuple):
 def save(path: Path, columns: CountsColumns, overwrite: bool) -> None:
     """Writes the file atomically; FileExistsError unless `overwrite`."""
     check_free(path, overwrite)
-    write = _write_parquet if path.suffix == ".parquet" else to_bytes
+    write = _write_parquet if path.suffix == ".parquet" else _to_bytes
     write_file(path, write(columns), overwrite)
 
 
@@ -86,11 +86,6 @@ def load(path: Path) -> CountsColumns:
         status = os.fstat(file.fileno())
         n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
         return _checked(_read_native(file, n_bytes, str(path)), str(path))
-
-
-def from_bytes(data: bytes, name: str) -> CountsColumns:
-    """Reads the native format out of bytes, which messages call `name`."""
-    return _checked(_read_native(io.BytesIO(data), len(data), name), name)
 
 
 def _checked(columns: CountsColumns, name: str) -> CountsColumns:
@@ -108,7 +103,7 @@ def _checked(columns: CountsColumns, name: str) -> CountsColumns:
 # The native format ----------------------------------------------------------------------------------------------
 
 
-def to_bytes(columns: CountsColumns) -> bytes:
+def _to_bytes(columns: CountsColumns) -> bytes:
     """The columns in the native format."""
     header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

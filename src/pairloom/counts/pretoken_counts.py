@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import (
@@ -410,7 +411,12 @@ class PretokenCounts:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (counts_file.to_bytes(self._file_columns()),)
+        columns = self.columns
+        text, ends, counts = columns.unsorted_columns()
+        totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
+        # As arrays, which engines hand from process to process without copies (protocol 5); sorting them would take
+        # longer than that.
+        return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
 
     def __copy__(self) -> PretokenCounts:
         return PretokenCounts(self.columns.copied(), self.metadata)
@@ -424,8 +430,15 @@ class PretokenCounts:
         return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
 
 
-def _unpickled(data: bytes) -> PretokenCounts:
-    return PretokenCounts._of_file_columns(counts_file.from_bytes(data, "pickled counts"))
+def _unpickled(
+    text: npt.NDArray[np.uint8],
+    ends: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.uint64],
+    totals: tuple[int, int, int],
+    metadata: CountsMetadata,
+) -> PretokenCounts:
+    columns = _core.PretokenCounts.from_unsorted_columns(text.tobytes(), ends, counts, totals)
+    return PretokenCounts(columns, metadata)
 
 
 def _checked_items(items: Any) -> list[tuple[bytes, int]]:

@@ -1,6 +1,6 @@
 //! Reading a corpus: files, columns and texts -> documents, in blocks.
 //!
-//! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read, [`Documents::from_column`] the
+//! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read, [`TextColumns`] the
 //! buffers of an Arrow column. They return [`Documents`]: some megabytes of text with the end of each document, which
 //! the counter and the encoder take. Each byte is validated once and copied once; no document becomes an object of its
 //! own. Memory is one block, whatever the size of the corpus: a document longer than a block is passed on in parts,
@@ -20,8 +20,8 @@ mod tests;
 
 pub(crate) use buffers::BufferPool;
 pub use buffers::{Buffer, Content};
-pub use columns::check_ascending;
 pub(crate) use columns::not_utf8;
+pub use columns::{TextColumns, check_ascending};
 pub use documents::{Documents, RecordErrors};
 pub use json_lines::JsonLines;
 pub use limit::ByteLimit;

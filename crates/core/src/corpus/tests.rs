@@ -182,9 +182,9 @@ fn salvage_after_an_error_returns_the_documents_before_it() {
 }
 
 #[test]
-fn from_column_checks_offsets_and_utf8() {
+fn text_columns_check_offsets_and_utf8() {
     let column = |bytes: &[u8], offsets: &[i64], record_errors| {
-        Documents::from_column(bytes, offsets, "a.parquet", 10, record_errors)
+        TextColumns::new("a.parquet".into(), record_errors).read(bytes, offsets, 10)
     };
     let (documents, _) = column("xxabé".as_bytes(), &[2, 3, 3, 6], STRICT).unwrap();
     assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "", "bé"]);
@@ -199,6 +199,20 @@ fn from_column_checks_offsets_and_utf8() {
     assert_eq!((documents.len(), n_skipped), (0, 2));
     let (documents, _) = column(b"a\xff", &[0, 1, 2], RecordErrors { replaces: true, skips: false }).unwrap();
     assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "\u{fffd}"]);
+}
+
+#[test]
+fn text_columns_use_memory_again() {
+    let columns = TextColumns::new("a.parquet".into(), STRICT);
+    let (first, _) = columns.read(b"abc", &[0, 1, 3], 0).unwrap();
+    let address = first.text().as_ptr();
+    drop(first);
+    assert!(columns.read(b"\xff", &[0, 1], 2).is_err());
+    let (second, _) = columns.read(b"defg", &[1, 4], 3).unwrap();
+    let address = [address, second.text().as_ptr()];
+    drop(second);
+    let (third, _) = columns.read(b"h", &[0, 1], 4).unwrap();
+    assert_eq!((third.text(), third.text().as_ptr()), ("h", address[1]));
 }
 
 #[test]
