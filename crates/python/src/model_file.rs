@@ -20,35 +20,31 @@ pub fn read_model<'py>(
     name: &str,
     legacy: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| {
-        let mut read = model_file::read(data, name, legacy)?;
-        Ok((read.take_columns()?, read))
-    });
-    let (checked, read) = read.map_err(|error| exception(py, error))?;
+    let read = py.detach(|| model_file::read(data, name, legacy)).map_err(|error| exception(py, error))?;
     let specials = PyDict::new(py);
     for (text, id) in read.special_tokens {
         specials.set_item(text, id)?;
     }
-    let columns = PyDict::new(py);
-    columns.set_item("columns", ModelColumns::new_of(checked))?;
-    columns.set_item("ignore_merges", read.ignore_merges)?;
-    columns.set_item("special_tokens", specials)?;
-    columns.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
+    let fields = PyDict::new(py);
+    fields.set_item("columns", ModelColumns::new_of(read.columns))?;
+    fields.set_item("ignore_merges", read.ignore_merges)?;
+    fields.set_item("special_tokens", specials)?;
+    fields.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
     match read.pattern {
-        PatternText::One(text) => columns.set_item("pattern", PyString::new(py, &text))?,
-        PatternText::Several(texts) => columns.set_item("pattern", PyTuple::new(py, texts)?)?,
+        PatternText::One(text) => fields.set_item("pattern", PyString::new(py, &text))?,
+        PatternText::Several(texts) => fields.set_item("pattern", PyTuple::new(py, texts)?)?,
     }
     let decode_errors = match read.decode_errors {
         DecodeErrors::Strict => "strict",
         DecodeErrors::Replace => "replace",
         DecodeErrors::Ignore => "ignore",
     };
-    columns.set_item("decode_errors", decode_errors)?;
-    columns.set_item("post_processor", read.post_processor)?;
-    columns.set_item("tokenizer_config", read.tokenizer_config)?;
-    columns.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
-    columns.set_item("special_rules", PyTuple::new(py, read.special_rules)?)?;
-    Ok(columns)
+    fields.set_item("decode_errors", decode_errors)?;
+    fields.set_item("post_processor", read.post_processor)?;
+    fields.set_item("tokenizer_config", read.tokenizer_config)?;
+    fields.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
+    fields.set_item("special_rules", PyTuple::new(py, read.special_rules)?)?;
+    Ok(fields)
 }
 
 /// The tokens of a `.tiktoken` file in its usual form; None for any other.

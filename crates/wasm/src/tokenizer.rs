@@ -62,15 +62,14 @@ impl Tokenizer {
     }
 
     fn from_native(data: &[u8]) -> Result<Tokenizer> {
-        let mut model = model_file::read(data, "the file", false)?;
+        let model = model_file::read(data, "the file", false)?;
         let pretokenizer = match &model.pattern {
             PatternText::One(text) => Pretokenizer::new(text)?,
             PatternText::Several(texts) => Pretokenizer::sequence(texts)?,
         };
         let pretokenizer = pretokenizer.with_normalizer(normalizer::steps_named(&model.normalizer)?);
-        let columns = model.take_columns()?;
         let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
-        Tokenizer::new(&columns, model.ignore_merges, specials, pretokenizer)
+        Tokenizer::new(&model.columns, model.ignore_merges, specials, pretokenizer)
     }
 
     fn from_tiktoken(data: &[u8], pattern: &str) -> Result<Tokenizer> {

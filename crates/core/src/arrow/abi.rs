@@ -1,9 +1,10 @@
-//! The three structs of the C data interface. Their owner calls `release` once, here when they are dropped.
+//! The three structs of the C data interface. Their owner calls `release` once, here when they are dropped. Their default
+//! is the released struct.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 
 /// A type: its format string, name, metadata and children.
+#[derive(Default)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct ArrowSchema {
@@ -19,6 +20,7 @@ pub struct ArrowSchema {
 }
 
 /// Rows of one type: buffers and children.
+#[derive(Default)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct ArrowArray {
@@ -35,6 +37,7 @@ pub struct ArrowArray {
 }
 
 /// Arrays of one type, one after the other.
+#[derive(Default)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct ArrowArrayStream {
@@ -47,54 +50,6 @@ pub struct ArrowArrayStream {
 
 /// `ARROW_FLAG_NULLABLE`.
 pub const NULLABLE: i64 = 2;
-
-impl Default for ArrowSchema {
-    /// The released schema.
-    fn default() -> Self {
-        ArrowSchema {
-            format: ptr::null(),
-            name: ptr::null(),
-            metadata: ptr::null(),
-            flags: 0,
-            n_children: 0,
-            children: ptr::null_mut(),
-            dictionary: ptr::null_mut(),
-            release: None,
-            private_data: ptr::null_mut(),
-        }
-    }
-}
-
-impl Default for ArrowArray {
-    /// The released array.
-    fn default() -> Self {
-        ArrowArray {
-            length: 0,
-            null_count: 0,
-            offset: 0,
-            n_buffers: 0,
-            n_children: 0,
-            buffers: ptr::null_mut(),
-            children: ptr::null_mut(),
-            dictionary: ptr::null_mut(),
-            release: None,
-            private_data: ptr::null_mut(),
-        }
-    }
-}
-
-impl Default for ArrowArrayStream {
-    /// The released stream.
-    fn default() -> Self {
-        ArrowArrayStream {
-            get_schema: None,
-            get_next: None,
-            get_last_error: None,
-            release: None,
-            private_data: ptr::null_mut(),
-        }
-    }
-}
 
 macro_rules! released_on_drop {
     ($($name:ident),*) => {$(

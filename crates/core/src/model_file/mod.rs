@@ -1,8 +1,7 @@
 //! Reads the native model file: bytes -> validated columns.
 //!
-//! docs/formats.md specifies schemas 1 and 2. The returned [`ModelColumns`] satisfy the invariants of
-//! [`Columns::check`](crate::model::Columns::check), which are checked here while reading, so that errors can name the
-//! location in the file. Cost: one pass over a file as pairloom saves it; two over any other, the first of which finds the
+//! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`Columns::check`]; what
+//! can be checked while reading is checked here, so that errors name the location in the file. Cost: one pass over a file as pairloom saves it; two over any other, the first of which finds the
 //! keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
 
 mod base64;
@@ -16,11 +15,11 @@ pub mod tokenizer_json;
 
 use std::borrow::Cow;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::model::CheckedColumns;
+use crate::model::{CheckedColumns, Columns};
 use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
@@ -38,19 +37,11 @@ pub enum PatternText {
     Several(Vec<String>),
 }
 
-/// Everything that defines a tokenizer, as columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelColumns {
-    /// The tokens' ids, ascending.
-    pub token_ids: Vec<u32>,
-    /// The tokens' bytes, one after the other.
-    pub token_bytes: Vec<u8>,
-    /// The end of each token in `token_bytes`.
-    pub token_ends: Vec<u64>,
-    /// Left id, right id and merged id of each merge, in rank order.
-    pub merges: Vec<u32>,
-    /// Whether ids are ranks: any two tokens merge whose joined bytes are a token, the least id first.
-    pub ranks: bool,
+/// Everything that defines a tokenizer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Model {
+    /// The tokens and the merges.
+    pub columns: CheckedColumns,
     /// Whether a pretoken that is a token is encoded as that token without merging.
     pub ignore_merges: bool,
     /// Special tokens in the order of the file.
@@ -71,16 +62,6 @@ pub struct ModelColumns {
     pub special_rules: Vec<(String, String)>,
 }
 
-impl ModelColumns {
-    /// Takes the tokens and merges.
-    pub fn take_columns(&mut self) -> Result<CheckedColumns> {
-        let mut merges = Vec::with_room(self.merges.len() / 3, "merges")?;
-        merges.extend_from_slice(self.merges.as_chunks().0);
-        let (ids, ends) = (std::mem::take(&mut self.token_ids), std::mem::take(&mut self.token_ends));
-        Ok(CheckedColumns::checked(ids, std::mem::take(&mut self.token_bytes), ends, merges, self.ranks))
-    }
-}
-
 /// The span of the value of each key of an object.
 type Spans<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
 
@@ -96,23 +77,23 @@ enum Keys<'a> {
 ///
 /// With `legacy`, schema 1 may lack the entry of the special token in `vocab`, as earlier builds wrote it.
 /// [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
-pub fn read(data: &[u8], name: &str, legacy: bool) -> Result<ModelColumns> {
+pub fn read(data: &[u8], name: &str, legacy: bool) -> Result<Model> {
     read_text(data, legacy).within(|| name.to_string())
 }
 
-fn read_text(data: &[u8], legacy: bool) -> Result<ModelColumns> {
+fn read_text(data: &[u8], legacy: bool) -> Result<Model> {
     let text = std::str::from_utf8(data).map_err(|error| {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
     // Fast path: a file as pairloom saves it. Any other is read again, which finds the defect, if there is one.
     let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
-    if let Ok(columns) = schema1::read(&mut sorted, legacy) {
-        return Ok(columns);
+    if let Ok(model) = schema1::read(&mut sorted, legacy) {
+        return Ok(model);
     }
     sorted.keys = Keys::Sorted(Json::new(text, 0));
-    if let Ok(columns) = schema2::read(&mut sorted) {
-        return Ok(columns);
+    if let Ok(model) = schema2::read(&mut sorted) {
+        return Ok(model);
     }
     let mut file = File { text, keys: Keys::Found(find_keys(text)?), version: 0 };
     file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
@@ -260,27 +241,11 @@ fn read_id(json: &mut Json<'_>) -> Result<u32> {
     }
 }
 
-/// Reads an object from special tokens to ids; both must be distinct.
+/// Reads an object from special tokens to ids.
 fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = Vec::new();
-    let mut texts = HashSet::new();
-    let mut ids = HashSet::new();
     json.object(|json, text| {
         let id = read_id(json).within(|| format!("{:?}", shown(&text)))?;
-        if text.is_empty() {
-            return Err(Error::Model("a special token is empty; it has at least one character".into()));
-        }
-        texts.try_reserve(1).map_err(Error::out_of_memory("special tokens"))?;
-        ids.try_reserve(1).map_err(Error::out_of_memory("special tokens"))?;
-        if !texts.insert(text.to_string()) {
-            return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&text))));
-        }
-        if !ids.insert(id) {
-            return Err(Error::Model(format!(
-                "{:?} has id {id}, as has another; ids are distinct",
-                shown(&text)
-            )));
-        }
         specials.try_push((text.into_owned(), id), "special tokens")
     })?;
     Ok(specials)
@@ -306,27 +271,16 @@ impl Tokens {
         self.spans.truncate(n);
     }
 
-    /// Fails if two tokens have the same bytes.
-    fn check_distinct(&self) -> Result<()> {
-        let mut seen: HashMap<&[u8], usize> = HashMap::new();
-        seen.try_reserve(self.ids.len()).map_err(Error::out_of_memory("token map"))?;
-        for (index, id) in self.ids.iter().enumerate() {
-            if let Some(first) = seen.insert(self.bytes(index), index) {
-                let other = self.ids.get(first).copied().unwrap_or_default();
-                return Err(Error::Model(format!(
-                    "ids {other} and {id} have the same bytes {:?}; tokens are distinct",
-                    shown(&String::from_utf8_lossy(self.bytes(index)))
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Ids, bytes and ends of the tokens, in the order of the indices `order`.
+    /// The tokens in the order of the indices `order`, with the merges; fails unless they are as [`Columns::check`] says.
+    /// Merges are checked only if `checks_merges`, since mostly their tokens were read off them.
     fn into_columns(
         self,
         order: impl ExactSizeIterator<Item = usize>,
-    ) -> Result<(Vec<u32>, Vec<u8>, Vec<u64>)> {
+        merges: Vec<[u32; 3]>,
+        ranks: bool,
+        specials: &[(String, u32)],
+        checks_merges: bool,
+    ) -> Result<CheckedColumns> {
         let mut ids = Vec::with_room(order.len(), "token ids")?;
         let mut ends = Vec::with_room(order.len(), "token ends")?;
         let mut bytes = Vec::with_room(self.blob.len(), "token bytes")?;
@@ -335,6 +289,20 @@ impl Tokens {
             bytes.extend_from_slice(self.bytes(index));
             ends.push(bytes.len() as u64);
         }
-        Ok((ids, bytes, ends))
+        let columns = Columns { ids: &ids, bytes: &bytes, ends: &ends, merges: &merges, ranks, specials };
+        columns.check_tokens().map_err(in_file)?;
+        if checks_merges {
+            columns.check_merges().map_err(in_file)?;
+        }
+        columns.check_specials().map_err(in_file)?;
+        Ok(CheckedColumns::checked(ids, bytes, ends, merges, ranks))
+    }
+}
+
+/// The error of a check of columns, as one of the file that they are from.
+fn in_file(error: Error) -> Error {
+    match error {
+        Error::Invalid(message) => Error::Model(message),
+        other => other,
     }
 }

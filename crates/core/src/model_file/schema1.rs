@@ -8,7 +8,7 @@ use crate::memory::TryReserve;
 use crate::pretokens::gpt2_pattern;
 
 use super::json::{Json, Within};
-use super::{DecodeErrors, File, ModelColumns, PatternText, Tokens, read_id, read_specials, shown};
+use super::{DecodeErrors, File, Model, PatternText, Tokens, read_id, read_specials, shown};
 
 const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
@@ -16,11 +16,11 @@ const SPECIAL: &str = "<|endoftext|>";
 
 /// Reads a file of schema 1. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]). With `legacy`
 /// the special token may be missing from `vocab`.
-pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
+pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<Model> {
     file.check_keys(&KEYS, &[])?;
     let size = file.value("mergeable_vocab_size", |json| json.integer())?;
     let merges = file.value("merges", read_merges)?;
-    let n_merges = merges.len() / 3;
+    let n_merges = merges.len();
     let n = 256 + n_merges;
     if size != n as u64 {
         return Err(Error::Model(format!(
@@ -47,8 +47,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
             )));
         }
     }
-    for (rank, merge) in merges.chunks_exact(3).enumerate() {
-        let &[left, right, merged_id] = merge else { continue };
+    for (rank, &[left, right, merged_id]) in merges.iter().enumerate() {
         let (left, right) = (tokens.bytes(left as usize), tokens.bytes(right as usize));
         if tokens.bytes(merged_id as usize).strip_prefix(left) != Some(right) {
             return Err(Error::Model(format!(
@@ -63,19 +62,14 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
         )));
     }
     tokens.truncate(n);
-    // This implies that no pair is listed twice: both results would have the same bytes.
-    tokens.check_distinct()?;
     match special_tokens.as_slice() {
         [(text, id)] if text == SPECIAL && *id as usize == n => {}
         _ => return Err(Error::Model(format!("special_tokens must be exactly {{\"{SPECIAL}\": {n}}}"))),
     }
-    let (token_ids, token_bytes, token_ends) = tokens.into_columns(0..n)?;
-    Ok(ModelColumns {
-        token_ids,
-        token_bytes,
-        token_ends,
-        merges,
-        ranks: false,
+    // No pair is listed twice, since tokens are distinct: both results would have the same bytes.
+    let columns = tokens.into_columns(0..n, merges, false, &special_tokens, false)?;
+    Ok(Model {
+        columns,
         ignore_merges: false,
         special_tokens,
         plain_specials: Vec::new(),
@@ -88,8 +82,8 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<ModelColumns> {
     })
 }
 
-/// Reads `[[left, right], ...]` into rows of left, right and merged id.
-fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
+/// Reads `[[left, right], ...]` into left, right and merged id of each.
+fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
     let mut merges = Vec::new();
     json.list(|json, rank| {
         let mut row = [0, 0, u32::try_from(256 + rank).unwrap_or(u32::MAX)];
@@ -112,7 +106,7 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<u32>> {
         if n_parts != 2 {
             return Err(Error::Model(format!("[{rank}] must be [left id, right id], not {n_parts} ids")));
         }
-        merges.try_extend(&row, "merges")
+        merges.try_push(row, "merges")
     })?;
     Ok(merges)
 }

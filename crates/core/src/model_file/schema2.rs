@@ -8,7 +8,7 @@ use crate::pretokens::UNICODE_VERSION;
 
 use super::json::{Json, Within};
 use super::{
-    DecodeErrors, File, LARGEST_ID, ModelColumns, PatternText, Tokens, base64, read_id, read_specials, shown,
+    DecodeErrors, File, LARGEST_ID, Model, PatternText, Tokens, base64, read_id, read_specials, shown,
 };
 
 const KEYS: [&str; 13] = [
@@ -32,7 +32,7 @@ const OPTIONAL: [&str; 4] = ["normalizer", "post_processor", "special_rules", "t
 const MAX_DERIVED_BYTES: usize = 256;
 
 /// Reads a file of schema 2. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
-pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
+pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     file.check_keys(&KEYS, &OPTIONAL)?;
     let decode_errors = file.value("decode_errors", |json| {
         let choices = [
@@ -84,32 +84,17 @@ pub(super) fn read(file: &mut File<'_>) -> Result<ModelColumns> {
     }
     let merged_ids = expand(&merged_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
-    let index = derive(&mut tokens, &flat, &merged_ids)?;
-    tokens.check_distinct()?;
-    // If every merge made a new token, equal pairs would have made equal bytes.
-    if tokens.ids.len() - n_listed < merged_ids.len() {
-        check_pairs_distinct(&flat)?;
-    }
-    for (text, id) in &special_tokens {
-        if index.get(*id).is_some_and(|token| tokens.bytes(token) != text.as_bytes()) {
-            return Err(Error::Model(format!(
-                "special_tokens: {:?} has id {id}, which the vocabulary gives to other bytes",
-                shown(text)
-            )));
-        }
-    }
+    derive(&mut tokens, &flat, &merged_ids)?;
     check_plain(&plain_specials, &special_tokens)?;
     let merges = rows(&flat, &merged_ids)?;
     let mut order: Vec<usize> = Vec::with_room(tokens.ids.len(), "token order")?;
     order.extend(0..tokens.ids.len());
     order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
-    let (token_ids, token_bytes, token_ends) = tokens.into_columns(order.into_iter())?;
-    Ok(ModelColumns {
-        token_ids,
-        token_bytes,
-        token_ends,
-        merges,
-        ranks,
+    // Where every merge made a new token its bytes are right, and equal pairs would have made equal tokens.
+    let checks_merges = tokens.ids.len() - n_listed < merged_ids.len();
+    let columns = tokens.into_columns(order.into_iter(), merges, ranks, &special_tokens, checks_merges)?;
+    Ok(Model {
+        columns,
         ignore_merges,
         special_tokens,
         plain_specials,
@@ -191,8 +176,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
         return Err(Error::Model(format!("holds {} numbers; it takes two for each run", runs.len())));
     }
     let mut n_left = n;
-    for (index, run) in runs.chunks_exact(2).enumerate() {
-        let &[first, count] = run else { continue };
+    for (index, &[first, count]) in runs.as_chunks().0.iter().enumerate() {
         let fits = count >= 1 && count as usize <= n_left && count - 1 <= LARGEST_ID - first;
         if !fits {
             return Err(Error::Model(format!(
@@ -206,8 +190,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
         return Err(Error::Model(format!("the runs hold {} ids where {n} are needed", n - n_left)));
     }
     let mut ids = Vec::with_room(n, "ids")?;
-    for run in runs.chunks_exact(2) {
-        let &[first, count] = run else { continue };
+    for &[first, count] in runs.as_chunks().0 {
         ids.extend(first..=first + (count - 1));
     }
     Ok(ids)
@@ -285,82 +268,46 @@ impl Index {
     }
 }
 
-/// Adds the tokens that merges make, and checks the bytes of every merge; returns the index of all tokens.
-fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<Index> {
+/// Adds the tokens that merges make. A merge whose result is known already adds none; its parts may come later.
+fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
     let largest = tokens.ids.iter().chain(merged_ids).copied().max().unwrap_or(0);
     let mut index = Index::new(largest, tokens.ids.len() + merged_ids.len())?;
     for (token, &id) in tokens.ids.iter().enumerate() {
         index.insert(id, token);
     }
-    let mut later = Vec::new();
-    for (rank, (pair, &id)) in flat.chunks_exact(2).zip(merged_ids).enumerate() {
-        let &[left, right] = pair else { continue };
-        let parts = (index.get(left), index.get(right));
-        match (parts, index.get(id).is_some()) {
-            ((Some(left), Some(right)), false) => {
-                let length = tokens.bytes(left).len() + tokens.bytes(right).len();
-                if length > MAX_DERIVED_BYTES {
-                    return Err(Error::Model(format!(
-                        "merge {rank} makes a token of {length} bytes; tokens above {MAX_DERIVED_BYTES} bytes must be \
-                         listed"
-                    )));
-                }
-                let start = tokens.blob.len();
-                tokens.blob.grow(length, "token bytes")?;
-                for part in [left, right] {
-                    let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
-                    tokens.blob.extend_from_within(from..to);
-                }
-                index.insert(id, tokens.ids.len());
-                tokens.ids.try_push(id, "token ids")?;
-                tokens.spans.try_push((start, start + length), "token spans")?;
-            }
-            ((left_known, _), false) => {
-                let part = if left_known.is_none() { left } else { right };
-                return Err(Error::Model(format!(
-                    "merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
-                )));
-            }
-            // The result is known already, and a later merge may make its parts: checked at the end.
-            (_, true) => later.try_push((rank, left, right, id), "merges")?,
+    for (rank, (&[left, right], &id)) in flat.as_chunks().0.iter().zip(merged_ids).enumerate() {
+        if index.get(id).is_some() {
+            continue;
         }
-    }
-    for (rank, left, right, id) in later {
-        let bytes = |id: u32| index.get(id).map(|token| tokens.bytes(token));
-        let (Some(left_bytes), Some(right_bytes), Some(joined)) = (bytes(left), bytes(right), bytes(id))
-        else {
-            let part = if bytes(left).is_none() { left } else { right };
-            return Err(Error::Model(format!("merge {rank} uses id {part}, which is no token")));
+        let (Some(first), Some(second)) = (index.get(left), index.get(right)) else {
+            let part = if index.get(left).is_none() { left } else { right };
+            return Err(Error::Model(format!(
+                "merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
+            )));
         };
-        if joined.strip_prefix(left_bytes) != Some(right_bytes) {
+        let length = tokens.bytes(first).len() + tokens.bytes(second).len();
+        if length > MAX_DERIVED_BYTES {
             return Err(Error::Model(format!(
-                "the bytes of id {id} are not those of the parts of merge {rank}"
+                "merge {rank} makes a token of {length} bytes; tokens above {MAX_DERIVED_BYTES} bytes must be listed"
             )));
         }
-    }
-    Ok(index)
-}
-
-fn check_pairs_distinct(flat: &[u32]) -> Result<()> {
-    let mut seen: HashSet<(u32, u32)> = HashSet::new();
-    seen.try_reserve(flat.len() / 2).map_err(Error::out_of_memory("pair set"))?;
-    for (rank, pair) in flat.chunks_exact(2).enumerate() {
-        let &[left, right] = pair else { continue };
-        if !seen.insert((left, right)) {
-            return Err(Error::Model(format!(
-                "merge {rank} is the pair ({left}, {right}), which stands before it already; keep the first"
-            )));
+        let start = tokens.blob.len();
+        tokens.blob.grow(length, "token bytes")?;
+        for part in [first, second] {
+            let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
+            tokens.blob.extend_from_within(from..to);
         }
+        index.insert(id, tokens.ids.len());
+        tokens.ids.try_push(id, "token ids")?;
+        tokens.spans.try_push((start, start + length), "token spans")?;
     }
     Ok(())
 }
 
-/// Rows of left, right and merged id.
-fn rows(flat: &[u32], merged_ids: &[u32]) -> Result<Vec<u32>> {
-    let mut rows = Vec::with_room(merged_ids.len() * 3, "merges")?;
-    for (pair, &merged_id) in flat.chunks_exact(2).zip(merged_ids) {
-        rows.extend_from_slice(pair);
-        rows.push(merged_id);
-    }
+/// Left, right and merged id of each merge.
+fn rows(flat: &[u32], merged_ids: &[u32]) -> Result<Vec<[u32; 3]>> {
+    let mut rows = Vec::with_room(merged_ids.len(), "merges")?;
+    let pairs = flat.as_chunks().0.iter();
+    rows.extend(pairs.zip(merged_ids).map(|(&[left, right], &merged_id)| [left, right, merged_id]));
     Ok(rows)
 }

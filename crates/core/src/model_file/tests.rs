@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(data: &[u8]) -> Result<ModelColumns> {
+fn read(data: &[u8]) -> Result<Model> {
     super::read(data, "model.json", false)
 }
 
@@ -32,12 +32,13 @@ fn message(text: &str) -> String {
 
 #[test]
 fn read_of_schema_1_returns_columns() {
-    let columns = read(schema1(&[(97, 98), (32, 256)]).as_bytes()).unwrap();
-    assert_eq!(columns.token_ids, (0..258).collect::<Vec<u32>>());
-    assert_eq!(columns.merges, [97, 98, 256, 32, 256, 257]);
-    assert_eq!(&columns.token_bytes[256..], b"ab ab");
-    assert_eq!(columns.token_ends[255..], [256, 258, 261]);
-    assert_eq!(columns.special_tokens, [("<|endoftext|>".to_string(), 258)]);
+    let model = read(schema1(&[(97, 98), (32, 256)]).as_bytes()).unwrap();
+    let columns = model.columns.borrowed(&[]);
+    assert_eq!(columns.ids, (0..258).collect::<Vec<u32>>());
+    assert_eq!(columns.merges, [[97, 98, 256], [32, 256, 257]]);
+    assert_eq!(&columns.bytes[256..], b"ab ab");
+    assert_eq!(columns.ends[255..], [256, 258, 261]);
+    assert_eq!(model.special_tokens, [("<|endoftext|>".to_string(), 258)]);
 }
 
 #[test]
@@ -80,13 +81,13 @@ fn read_of_schema_2_keeps_the_tokenizer_config_text() {
 
 #[test]
 fn read_of_schema_2_returns_columns() {
-    let columns = read(SCHEMA2.as_bytes()).unwrap();
-    assert_eq!(columns.token_ids, [1, 2, 10]);
-    assert_eq!(columns.token_bytes, b"abab");
-    assert_eq!(columns.merges, [1, 2, 10]);
-    assert_eq!(columns.special_tokens, [("é😀".to_string(), 99)]);
-    assert_eq!(columns.pattern, PatternText::Several(vec!["\\S".into(), "\\s".into()]));
-    assert!(columns.ignore_merges && !columns.ranks);
+    let model = read(SCHEMA2.as_bytes()).unwrap();
+    let columns = model.columns.borrowed(&[]);
+    assert_eq!((columns.ids, columns.bytes), (&[1, 2, 10][..], &b"abab"[..]));
+    assert_eq!((columns.merges, columns.ranks), (&[[1, 2, 10]][..], false));
+    assert_eq!(model.special_tokens, [("é😀".to_string(), 99)]);
+    assert_eq!(model.pattern, PatternText::Several(vec!["\\S".into(), "\\s".into()]));
+    assert!(model.ignore_merges);
 }
 
 #[test]
@@ -147,9 +148,11 @@ fn read_of_damaged_schema_2_names_the_defect() {
         ("\"merges\":[1,2]", "\"merges\":[1,2,1,2]", "1 ids where 2"),
         ("\\ude00", "", "surrogate"),
         ("[]", "[\"x\"]", "no special token"),
-        ("99", "10", "which the vocabulary gives to other bytes"),
+        ("99", "10", "of other bytes"),
         ("16.0.0", "15.0.0", "unicode_version"),
         ("true", "1", "true or false"),
+        ("\\ude00\":99", "\\ude00\":99,\"b\":99", "as has another"),
+        ("\\ude00\":99", "\\ude00\":99,\"\":98", "is empty"),
     ];
     for (from, to, expected) in cases {
         assert!(SCHEMA2.contains(from), "{from}");
@@ -158,6 +161,15 @@ fn read_of_damaged_schema_2_names_the_defect() {
     }
     let ranks = SCHEMA2.replace("pairs", "ranks");
     assert!(message(&ranks).contains("no merges"));
+    // The token that the merge makes is listed, here with its bytes and with others.
+    let listed = |bytes: &str| {
+        let lengths = SCHEMA2.replace("\"token_lengths\":[1,1]", "\"token_lengths\":[1,1,2]");
+        lengths.replace("YWI=", bytes).replace("[1,2],\"token_l", "[1,2,10,1],\"token_l")
+    };
+    assert!(read(listed("YWJhYg==").as_bytes()).is_ok());
+    assert!(message(&listed("YWJhYQ==")).contains("not the two joined"));
+    let twice = listed("YWJhYg==").replace("\"merges\":[1,2]", "\"merges\":[1,2,1,2]");
+    assert!(message(&twice.replace("[10,1]", "[10,1,10,1]")).contains("stands before it"));
 }
 
 #[test]
