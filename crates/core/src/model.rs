@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
-use crate::vocabulary::{MAX_IDS, rank_merges};
+use crate::vocabulary::{MAX_IDS, Tokens, Vocabulary, rank_merges};
 
 /// The columns of a model, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,15 @@ impl CheckedColumns {
     pub fn borrowed<'a>(&'a self, specials: &'a [(String, u32)]) -> Columns<'a> {
         let CheckedColumns { ids, bytes, ends, merges, ranks } = self;
         Columns { ids, bytes, ends, merges, ranks: *ranks, specials }
+    }
+
+    /// The vocabulary of the columns; with `ignore_merges` a pretoken that is a token is encoded as it without merging.
+    pub fn vocabulary(&self, ignore_merges: bool) -> Result<Vocabulary> {
+        let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
+        if self.ranks {
+            return Vocabulary::from_ranks(tokens);
+        }
+        Vocabulary::from_merges(tokens, copied(&self.merges, WHAT)?, ignore_merges)
     }
 
     /// The columns that stand for all which encode every text as these do when whole pretokens are looked up first;

@@ -13,10 +13,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::encoder::{Encoder, SpecialPolicy, errors_or, policy};
+use crate::encoder::{Encoder, errors_or};
 use crate::errors::{exception, type_name};
 use crate::monitor::PyMonitor;
 use crate::objects;
+use crate::special_policies::{SpecialPolicy, policy};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";

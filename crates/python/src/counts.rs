@@ -170,8 +170,14 @@ struct Counting {
 }
 
 impl Counting {
-    fn open(&mut self) -> PyResult<&mut BlockCounter> {
+    /// The counter of blocks.
+    fn blocks(&mut self) -> PyResult<&mut BlockCounter> {
         self.counter.as_mut().ok_or_else(finished)
+    }
+
+    /// The counter of all else.
+    fn open(&mut self) -> PyResult<&mut counts::Counter> {
+        Ok(self.blocks()?.counter())
     }
 }
 
@@ -273,7 +279,7 @@ impl Counter {
     #[pyo3(signature = (documents, *, n_bytes_read = 0))]
     fn count_block(&self, py: Python<'_>, documents: &Documents, n_bytes_read: usize) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let counter = state.open()?;
+        let counter = state.blocks()?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| {
             counter.count_block(&documents.inner, n_bytes_read, monitor)
         })
@@ -284,4 +290,11 @@ impl Counter {
         let inner = py.detach(|| counter.finish()).map_err(|error| exception(py, error))?;
         Ok(inner.into())
     }
+}
+
+/// Checks that the pretokens of a counts file ascend.
+#[pyfunction]
+pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
+    let ends = ends.as_slice()?;
+    py.detach(|| counts::check_ascending(bytes, ends)).map_err(|error| exception(py, error))
 }

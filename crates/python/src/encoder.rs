@@ -1,81 +1,32 @@
-//! Bindings of `pairloom_core::encoder` and `decoder`.
+//! Bindings of `pairloom_core::encoder` and `decoder`: texts and ids that are there as a whole.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::PyArray1;
-use pairloom_core::decoder::{self, DecodeErrors, Decoder};
+use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
-use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy, Specials};
+use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
 use pairloom_core::ids::Id;
-use pairloom_core::memory::copied;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
-use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrays::array;
 use crate::errors::{exception, type_name};
-use crate::exclusive::Exclusive;
-use crate::ids::{Ids, Location, id};
+use crate::ids::{Ids, Location};
 use crate::lists::{CachedInts, RoomAhead, UntrackedLists};
 use crate::model::ModelColumns;
-use crate::monitor::PyMonitor;
+use crate::monitor::{PyMonitor, SHORT};
 use crate::objects::{self, list_of};
 use crate::pretokens::{Pattern, steps_named};
+use crate::special_policies::{SpecialPolicy, policy, specials_named};
+use crate::streams::{DecodeStream, StreamEncoder};
 use crate::text::{str_of, text_argument, utf8};
 use crate::texts::Texts;
-
-/// Texts shorter than this are encoded without releasing the interpreter, which would cost more than encoding them.
-const SHORT: usize = 4096;
-
-/// Which special tokens are recognised and which raise.
-#[pyclass(frozen, module = "pairloom._core")]
-pub struct SpecialPolicy {
-    allowed: SpecialTokens,
-    disallowed: SpecialTokens,
-}
-
-#[pymethods]
-impl SpecialPolicy {
-    #[new]
-    #[pyo3(signature = (*, allowed, disallowed, rules = Vec::new()))]
-    fn new(
-        py: Python<'_>,
-        allowed: Vec<(String, u32)>,
-        disallowed: Vec<String>,
-        mut rules: Vec<(String, String)>,
-    ) -> PyResult<Self> {
-        let disallowed = disallowed.into_iter().map(|token| (token, 0)).collect();
-        let allowed = with_rules_of(allowed, &rules).map_err(|error| exception(py, error))?;
-        // What is disallowed is an error also where it would stay text.
-        rules.retain(|(_, rule)| rule != "ordinary");
-        Ok(SpecialPolicy {
-            allowed,
-            disallowed: with_rules_of(disallowed, &rules).map_err(|error| exception(py, error))?,
-        })
-    }
-}
-
-/// Special tokens with those of the rules that are theirs.
-fn with_rules_of(
-    tokens: Vec<(String, u32)>,
-    rules: &[(String, String)],
-) -> pairloom_core::Result<SpecialTokens> {
-    let is_theirs = |rule: &&(String, String)| tokens.iter().any(|(token, _)| *token == rule.0);
-    let theirs: Vec<_> = rules.iter().filter(is_theirs).cloned().collect();
-    SpecialTokens::with_rules(tokens, &theirs)
-}
-
-pub(crate) fn policy(given: Option<&SpecialPolicy>) -> Policy<'_> {
-    match given {
-        None => Policy::All,
-        Some(given) => Policy::Some { allowed: &given.allowed, disallowed: &given.disallowed },
-    }
-}
 
 /// Encoder and decoder of one tokenizer.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -191,8 +142,7 @@ impl Encoder {
     ) -> PyResult<Self> {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
         let specials = specials.collect::<PyResult<Vec<(String, u32)>>>()?;
-        let shared = columns.shared();
-        let columns = shared.borrowed(&[]);
+        let columns = columns.shared();
         let pretokenizer = pattern.compile_with(py, steps_named(py, &normalizer)?)?;
         let errors = errors_named(decode_errors)?;
         let options = EncoderOptions {
@@ -200,13 +150,7 @@ impl Encoder {
             ..EncoderOptions::default()
         };
         let built = py.detach(|| {
-            let tokens = Tokens::from_columns(columns.ids, columns.bytes, columns.ends)?;
-            let vocabulary = if columns.ranks {
-                Vocabulary::from_ranks(tokens)?
-            } else {
-                let merges = copied(columns.merges, "merges")?;
-                Vocabulary::from_merges(tokens, merges, ignore_merges)?
-            };
+            let vocabulary = columns.vocabulary(ignore_merges)?;
             let specials = SpecialTokens::with_rules(specials, &special_rules)?;
             let decoder = Arc::new(Decoder::new(&vocabulary, &specials)?);
             let vocabulary = Arc::new(vocabulary);
@@ -374,8 +318,7 @@ impl Encoder {
     }
 
     fn encode_stream(&self, specials: &str) -> PyResult<StreamEncoder> {
-        let stream = encoder::StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?);
-        Ok(StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: CachedInts::new(0) })
+        Ok(StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?))
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -423,7 +366,7 @@ impl Encoder {
     }
 
     fn decode_stream(&self) -> DecodeStream {
-        DecodeStream { inner: Exclusive::new("DecodeStream", self.decoder.stream(self.errors)) }
+        DecodeStream::new(self.decoder.stream(self.errors))
     }
 
     fn token_to_id(&self, token: &[u8]) -> Option<u32> {
@@ -442,18 +385,6 @@ impl Encoder {
         let mut lengths = objects::vec_for(n_ids as usize)?;
         lengths.extend((0..n_ids).map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)));
         array(py, lengths)
-    }
-}
-
-/// How special tokens in data are handled, by name.
-pub(crate) fn specials_named(name: &str) -> PyResult<Specials> {
-    match name {
-        "recognise" => Ok(Specials::Recognise),
-        "ordinary" => Ok(Specials::Ordinary),
-        "error" => Ok(Specials::Error),
-        other => Err(PyValueError::new_err(format!(
-            "specials must be \"recognise\", \"ordinary\" or \"error\", not {other:?}"
-        ))),
     }
 }
 
@@ -485,55 +416,4 @@ fn locate_decode_error(py: Python<'_>, error: PyErr, location: Location) -> PyEr
     let named =
         value.getattr("reason").and_then(|reason| value.setattr("reason", format!("{location}{reason}")));
     named.err().unwrap_or(error)
-}
-
-/// Encodes the concatenation of the texts that are pushed.
-#[pyclass(frozen, module = "pairloom._core")]
-pub struct StreamEncoder {
-    inner: Exclusive<encoder::StreamEncoder>,
-    ints: CachedInts,
-}
-
-#[pymethods]
-impl StreamEncoder {
-    fn push<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let text = &*utf8(text_argument(text)?)?;
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
-        let mut ids = Vec::<u32>::new();
-        if text.len() < SHORT {
-            inner.push(text, &mut ids, &Silent).map_err(|error| exception(py, error))?;
-        } else {
-            PyMonitor::run(py, None, |monitor| inner.push(text, &mut ids, monitor))?;
-        }
-        self.ints.list(py, &ids)
-    }
-
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let mut inner = self.inner.lock()?;
-        let inner = &mut *inner;
-        let mut ids = Vec::<u32>::new();
-        PyMonitor::run(py, None, |monitor| inner.finish(&mut ids, monitor))?;
-        self.ints.list(py, &ids)
-    }
-}
-
-/// Decodes id by id.
-#[pyclass(frozen, module = "pairloom._core")]
-pub struct DecodeStream {
-    inner: Exclusive<decoder::DecodeStream>,
-}
-
-#[pymethods]
-impl DecodeStream {
-    fn push<'py>(&self, py: Python<'py>, token_id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-        let id = id(token_id, Location::Only)?;
-        let text = self.inner.lock()?.push(id).map_err(|error| exception(py, error))?;
-        objects::str(py, &text)
-    }
-
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        let text = self.inner.lock()?.finish().map_err(|error| exception(py, error))?;
-        objects::str(py, &text)
-    }
 }

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod arrow;
+mod block_encoder;
 mod corpus;
 mod counts;
 mod encoder;
@@ -16,6 +17,8 @@ mod model_file;
 mod monitor;
 mod objects;
 mod pretokens;
+mod special_policies;
+mod streams;
 mod text;
 mod texts;
 mod train;
@@ -42,11 +45,11 @@ assert_alignment!(
     arrow::ArrowColumn,
     counts::Counter,
     counts::PretokenCounts,
-    encoder::DecodeStream,
+    block_encoder::BlockEncoder,
     encoder::Encoder,
-    encoder::SpecialPolicy,
-    encoder::StreamEncoder,
-    corpus::BlockEncoder,
+    special_policies::SpecialPolicy,
+    streams::DecodeStream,
+    streams::StreamEncoder,
     corpus::Documents,
     corpus::JsonLines,
     corpus::PlainText,
@@ -63,19 +66,23 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowColumn, count_tokens_arrow, decode_arrow, encode_arrow};
     #[pymodule_export]
-    use super::corpus::{
-        BlockEncoder, ByteLimit, Documents, JsonLines, PlainText, TextColumns, check_ascending,
-    };
+    use super::block_encoder::BlockEncoder;
     #[pymodule_export]
-    use super::counts::{Counter, PretokenCounts};
+    use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns};
     #[pymodule_export]
-    use super::encoder::{DecodeStream, Encoder, SpecialPolicy, StreamEncoder};
+    use super::counts::{Counter, PretokenCounts, check_ascending};
+    #[pymodule_export]
+    use super::encoder::Encoder;
     #[pymodule_export]
     use super::model::ModelColumns;
     #[pymodule_export]
     use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
     #[pymodule_export]
     use super::pretokens::{is_scanned, is_total, pretokenize};
+    #[pymodule_export]
+    use super::special_policies::SpecialPolicy;
+    #[pymodule_export]
+    use super::streams::{DecodeStream, StreamEncoder};
     #[pymodule_export]
     use super::train::{extend, train, train_first_seen};
 

@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 
+/// Texts shorter than this are encoded without releasing the interpreter, which would cost more than encoding them.
+pub(crate) const SHORT: usize = 4096;
+
 /// Calls `report(stage, done, total)` if given; a pending signal or an exception stops the work.
 pub struct PyMonitor {
     report: Option<Py<PyAny>>,

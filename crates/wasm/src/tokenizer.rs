@@ -12,7 +12,6 @@ use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
-use pairloom_core::vocabulary::{Tokens, Vocabulary};
 use pairloom_core::{Error, Result};
 
 use crate::tokenizer_json;
@@ -37,13 +36,8 @@ impl Tokenizer {
         specials: SpecialTokens,
         pretokenizer: Pretokenizer,
     ) -> Result<Tokenizer> {
-        let columns = columns.borrowed(specials.tokens());
-        columns.check_specials()?;
-        let tokens = Tokens::from_columns(columns.ids, columns.bytes, columns.ends)?;
-        let vocabulary = match columns.ranks {
-            true => Vocabulary::from_ranks(tokens)?,
-            false => Vocabulary::from_merges(tokens, columns.merges.to_vec(), ignore_merges)?,
-        };
+        columns.borrowed(specials.tokens()).check_specials()?;
+        let vocabulary = columns.vocabulary(ignore_merges)?;
         let decoder = Decoder::new(&vocabulary, &specials)?;
         let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
         let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;

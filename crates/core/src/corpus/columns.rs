@@ -1,4 +1,4 @@
-//! Columns of an Arrow or Parquet file -> documents, and the check of a sorted column.
+//! Columns of an Arrow or Parquet file -> documents.
 //!
 //! Arrow promises UTF-8, but files are not held to it, so it is validated here.
 
@@ -93,27 +93,4 @@ pub(crate) fn not_utf8(location: String, error: Utf8Error) -> Error {
         error.valid_up_to()
     );
     Error::Record { location, message }
-}
-
-/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one before
-/// it, compared as bytes. The error names the first row that is not.
-pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
-    let mut previous: &[u8] = &[];
-    let mut start = 0;
-    for (row, &end) in ends.iter().enumerate() {
-        let pretoken = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
-        let Some(pretoken) = pretoken.filter(|pretoken| !pretoken.is_empty()) else {
-            return Err(Error::Invalid(format!("row {row}: an empty pretoken, or one beyond the end")));
-        };
-        if row > 0 && pretoken <= previous {
-            return Err(Error::Invalid(format!(
-                "row {row}: the pretoken is not greater than the one before it; sort by bytes, each once"
-            )));
-        }
-        (previous, start) = (pretoken, start + pretoken.len());
-    }
-    if start != bytes.len() {
-        return Err(Error::Invalid(format!("the pretokens end at {start} of {} bytes", bytes.len())));
-    }
-    Ok(())
 }

@@ -20,8 +20,8 @@ mod tests;
 
 pub(crate) use buffers::BufferPool;
 pub use buffers::{Buffer, Content};
+pub use columns::TextColumns;
 pub(crate) use columns::not_utf8;
-pub use columns::{TextColumns, check_ascending};
 pub use documents::{Documents, RecordErrors};
 pub use json_lines::JsonLines;
 pub use limit::ByteLimit;

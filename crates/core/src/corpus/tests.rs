@@ -216,17 +216,6 @@ fn text_columns_use_memory_again() {
 }
 
 #[test]
-fn check_ascending_rejects_unsorted_and_empty_rows() {
-    assert!(check_ascending(b"aabb", &[1, 3, 4]).is_ok());
-    assert!(check_ascending(b"", &[]).is_ok());
-    for (bytes, ends) in [(b"ba", [1, 2]), (b"aa", [1, 2]), (b"ab", [0, 2]), (b"ab", [2, 2]), (b"ab", [1, 3])]
-    {
-        assert!(check_ascending(bytes, &ends).is_err(), "{bytes:?} {ends:?}");
-    }
-    assert!(check_ascending(b"abc", &[1, 2]).is_err());
-}
-
-#[test]
 fn byte_limit_truncates_at_characters() {
     let texts = |documents: &Documents| documents.iter().map(str::to_owned).collect::<Vec<_>>();
     let documents = Documents::from_texts(&["abcdef", "éé", "", "xyz"]).unwrap();

@@ -1,6 +1,5 @@
 //! Counts the documents of a corpus, block by block.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::corpus::Documents;
@@ -9,7 +8,6 @@ use crate::counts::{CorpusSpecials, CountOptions, Counter, PretokenCounts};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::pretokens::safe_cuts::SafeCuts;
-use crate::train::WeightedPretokens;
 
 /// A [`Counter`] that also takes blocks of documents.
 pub struct BlockCounter {
@@ -26,29 +24,9 @@ impl BlockCounter {
         Ok(BlockCounter { counter: Counter::new(options)?, parts: Splitter::new(safe_cuts) })
     }
 
-    /// As [`Counter::count_texts`].
-    pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
-        self.counter.count_texts(texts, monitor)
-    }
-
-    /// As [`Counter::count_files`].
-    pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
-        self.counter.count_files(paths, monitor)
-    }
-
-    /// As [`Counter::add_counts`].
-    pub fn add_counts(&mut self, counts: &PretokenCounts) -> Result<()> {
-        self.counter.add_counts(counts)
-    }
-
-    /// As [`Counter::add_columns`].
-    pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
-        self.counter.add_columns(columns)
-    }
-
-    /// As [`Counter::add_totals`].
-    pub fn add_totals(&mut self, n_bytes: u64, n_documents: u64, n_special_literals: u64) {
-        self.counter.add_totals(n_bytes, n_documents, n_special_literals);
+    /// The counter, for all that is no block.
+    pub fn counter(&mut self) -> &mut Counter {
+        &mut self.counter
     }
 
     /// Counts the documents of a block, except for text at its end that is not final. Meanwhile whoever reads them holds

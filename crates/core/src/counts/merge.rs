@@ -204,6 +204,29 @@ pub(super) fn check_columns(bytes: &[u8], ends: &[u64], counts: &[u64]) -> Resul
     Ok(())
 }
 
+/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one before
+/// it, compared as bytes. The error names the first row that is not.
+pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
+    let mut previous: &[u8] = &[];
+    let mut start = 0;
+    for (row, &end) in ends.iter().enumerate() {
+        let pretoken = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
+        let Some(pretoken) = pretoken.filter(|pretoken| !pretoken.is_empty()) else {
+            return Err(Error::Invalid(format!("row {row}: an empty pretoken, or one beyond the end")));
+        };
+        if row > 0 && pretoken <= previous {
+            return Err(Error::Invalid(format!(
+                "row {row}: the pretoken is not greater than the one before it; sort by bytes, each once"
+            )));
+        }
+        (previous, start) = (pretoken, start + pretoken.len());
+    }
+    if start != bytes.len() {
+        return Err(Error::Invalid(format!("the pretokens end at {start} of {} bytes", bytes.len())));
+    }
+    Ok(())
+}
+
 /// The sum, or [`Error::Counts`] if it is more than 64 bits.
 pub(super) fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();

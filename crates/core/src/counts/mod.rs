@@ -35,6 +35,7 @@ use crate::special::SpecialTokens;
 
 pub use block_counter::BlockCounter;
 pub use counter::Counter;
+pub use merge::check_ascending;
 #[doc(hidden)]
 pub use part::Plan;
 pub use pretoken_counts::PretokenCounts;

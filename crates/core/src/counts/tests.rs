@@ -502,3 +502,14 @@ fn from_columns_adds_equal_pretokens_and_rejects_bad_columns() {
         assert!(matches!(make(bytes, ends, counts), Err(Error::Counts(_))), "{bytes:?} {ends:?} {counts:?}");
     }
 }
+
+#[test]
+fn check_ascending_rejects_unsorted_and_empty_rows() {
+    assert!(check_ascending(b"aabb", &[1, 3, 4]).is_ok());
+    assert!(check_ascending(b"", &[]).is_ok());
+    for (bytes, ends) in [(b"ba", [1, 2]), (b"aa", [1, 2]), (b"ab", [0, 2]), (b"ab", [2, 2]), (b"ab", [1, 3])]
+    {
+        assert!(check_ascending(bytes, &ends).is_err(), "{bytes:?} {ends:?}");
+    }
+    assert!(check_ascending(b"abc", &[1, 2]).is_err());
+}

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, filled};
+use crate::memory::{TryReserve, copied, filled};
 use byte_adjacency::ByteAdjacency;
 use merge_table::MergeTable;
 pub(crate) use merge_table::NONE;
@@ -50,15 +50,6 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// No tokens, with room for `n_tokens` tokens of `n_bytes` bytes in all.
-    pub fn with_capacity(n_tokens: usize, n_bytes: usize) -> Result<Self> {
-        Ok(Tokens {
-            ids: Vec::with_room(n_tokens, WHAT)?,
-            bytes: Vec::with_room(n_bytes, WHAT)?,
-            ends: Vec::with_room(n_tokens, WHAT)?,
-        })
-    }
-
     /// Appends a token.
     pub fn push(&mut self, id: u32, bytes: &[u8]) -> Result<()> {
         self.ids.try_push(id, WHAT)?;
@@ -66,28 +57,11 @@ impl Tokens {
         self.ends.try_push(self.bytes.len(), WHAT)
     }
 
-    /// Tokens from columns of this shape; [`Error::Model`] if they are inconsistent.
-    pub fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
-        let mut tokens = Tokens::with_capacity(ids.len(), bytes.len())?;
-        tokens.ids.extend_from_slice(ids);
-        tokens.bytes.extend_from_slice(bytes);
-        let mut start = 0;
-        for (&id, &end) in ids.iter().zip(ends) {
-            let end = usize::try_from(end).ok().filter(|end| (start..=bytes.len()).contains(end));
-            let Some(end) = end else {
-                return Err(Error::Model(format!("the bytes of token {id} are not where its end says")));
-            };
-            tokens.ends.push(end);
-            start = end;
-        }
-        if tokens.ends.len() != ids.len() {
-            return Err(Error::Model(format!(
-                "there are {} ids and {} ends of tokens",
-                ids.len(),
-                ends.len()
-            )));
-        }
-        Ok(tokens)
+    /// Copies of the columns of a model that is checked.
+    pub(crate) fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
+        let mut own_ends = Vec::with_room(ends.len(), WHAT)?;
+        own_ends.extend(ends.iter().map(|&end| end as usize));
+        Ok(Tokens { ids: copied(ids, WHAT)?, bytes: copied(bytes, WHAT)?, ends: own_ends })
     }
 }
 

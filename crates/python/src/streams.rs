@@ -1,0 +1,81 @@
+//! Bindings of the streams of `pairloom_core::encoder` and `decoder`: text and ids that come piece by piece.
+
+use std::sync::Arc;
+
+use pairloom_core::decoder;
+use pairloom_core::encoder::{self, Specials};
+use pairloom_core::monitor::Silent;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::errors::exception;
+use crate::exclusive::Exclusive;
+use crate::ids::{Location, id};
+use crate::lists::CachedInts;
+use crate::monitor::{PyMonitor, SHORT};
+use crate::objects;
+use crate::text::{text_argument, utf8};
+
+/// Encodes the concatenation of the texts that are pushed.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct StreamEncoder {
+    inner: Exclusive<encoder::StreamEncoder>,
+    ints: CachedInts,
+}
+
+impl StreamEncoder {
+    pub(crate) fn new(encoder: Arc<encoder::Encoder>, specials: Specials) -> Self {
+        let stream = encoder::StreamEncoder::new(encoder, specials);
+        StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: CachedInts::new(0) }
+    }
+}
+
+#[pymethods]
+impl StreamEncoder {
+    fn push<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let text = &*utf8(text_argument(text)?)?;
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        let mut ids = Vec::<u32>::new();
+        if text.len() < SHORT {
+            inner.push(text, &mut ids, &Silent).map_err(|error| exception(py, error))?;
+        } else {
+            PyMonitor::run(py, None, |monitor| inner.push(text, &mut ids, monitor))?;
+        }
+        self.ints.list(py, &ids)
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut *inner;
+        let mut ids = Vec::<u32>::new();
+        PyMonitor::run(py, None, |monitor| inner.finish(&mut ids, monitor))?;
+        self.ints.list(py, &ids)
+    }
+}
+
+/// Decodes id by id.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct DecodeStream {
+    inner: Exclusive<decoder::DecodeStream>,
+}
+
+impl DecodeStream {
+    pub(crate) fn new(stream: decoder::DecodeStream) -> Self {
+        DecodeStream { inner: Exclusive::new("DecodeStream", stream) }
+    }
+}
+
+#[pymethods]
+impl DecodeStream {
+    fn push<'py>(&self, py: Python<'py>, token_id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+        let id = id(token_id, Location::Only)?;
+        let text = self.inner.lock()?.push(id).map_err(|error| exception(py, error))?;
+        objects::str(py, &text)
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let text = self.inner.lock()?.finish().map_err(|error| exception(py, error))?;
+        objects::str(py, &text)
+    }
+}
