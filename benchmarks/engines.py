@@ -142,7 +142,7 @@ def _ray(task: str, folder: str, models: Path, out: str) -> None:
     ray.shutdown()
 
 
-def _spark(task: str, folder: str, models: Path, out: str) -> None:
+def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = False) -> None:
     from pyspark.sql import SparkSession
 
     from pairloom.engines import spark as engine
@@ -151,8 +151,10 @@ def _spark(task: str, folder: str, models: Path, out: str) -> None:
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     frame = session.read.parquet(folder)
     model = str(models / "tokenizer.json")
-    if task == _COUNT:
+    if task == _COUNT and counts_rows:
         engine.counts_from_spark(engine.count_pretokens(frame))
+    elif task == _COUNT:
+        engine.collect_counts(frame)
     elif task == _TOKENIZE:
         session.dataSource.register(engine.PairloomDataSource)
         frame.write.format("pairloom").mode("append").option("model", str(models / "model.json")).save(out)
@@ -204,6 +206,7 @@ ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
     "datatrove documents": partial(_datatrove, counts_documents=True),
     "ray": _ray,
     "spark": _spark,
+    "spark rows": partial(_spark, counts_rows=True),
 }
 
 _TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)
@@ -211,7 +214,8 @@ _TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)
 
 def _tasks(engine: str) -> tuple[str, ...]:
     """The tasks of an engine: variants of another are measured where they differ."""
-    return {"2 threads": (_COUNT, _TOKENIZE), "datatrove documents": (_COUNT,)}.get(engine, _TASKS)
+    variants = {"2 threads": (_COUNT, _TOKENIZE), "datatrove documents": (_COUNT,), "spark rows": (_COUNT,)}
+    return variants.get(engine, _TASKS)
 
 
 def _documents(out: Path) -> list[bytes]:

@@ -381,13 +381,6 @@ class Documents:
     def from_texts(texts: Iterable[str], *, first: int = 0) -> Documents:
         """Each text is a document; `first` is the index of the first one, for messages."""
 
-    @staticmethod
-    def from_arrow(texts: Any, *, skip: bool, first: int = 0) -> tuple[Documents, int]:
-        """(documents, rows left out) of an Arrow column of text.
-
-        CorpusError for a null, or bytes that are not UTF-8, unless `skip`; rows are numbered from `first` on.
-        """
-
     def __len__(self) -> int:
         """How many documents end here."""
 
@@ -417,6 +410,12 @@ class TextColumns:
         """(documents, rows left out): row i is data[offsets[i]:offsets[i + 1]], offsets int64 [n + 1].
 
         Nothing may write `data` meanwhile.
+        """
+
+    def read_arrow(self, texts: Any, first_row: int) -> tuple[Documents, int]:
+        """(documents, rows left out) of an Arrow column of text.
+
+        CorpusError for a null, or bytes that are not UTF-8, unless `skip`: of texts[first_row + i], whatever the name.
         """
 
 @final

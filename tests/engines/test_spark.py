@@ -50,9 +50,14 @@ def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, 
     counted = engine.count_pretokens(_frame(spark, n_partitions), "cl100k")
     assert [field.dataType.simpleString() for field in counted.schema] == ["binary", "bigint"]
     assert same_counts(engine.counts_from_spark(counted, "cl100k"))
+    assert same_counts(engine.collect_counts(_frame(spark, n_partitions), "cl100k"))
     if n_partitions == 7:
         counted.write.parquet(str(tmp_path / "counts"))
         assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
+
+
+def test_collected_counts_are_added_on_workers_where_there_are_many_parts(spark: Any) -> None:
+    assert same_counts(engine.collect_counts(_frame(spark, 40), "cl100k"))
 
 
 @pytest.mark.parametrize("n_partitions", [1, 7])
@@ -92,6 +97,8 @@ def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) ->
         engine.encode_text(_frame(spark, 1), TOKENIZER, text_field="body")
     with pytest.raises(Exception, match="body"):
         engine.count_pretokens(_frame(spark, 1), text_field="body").collect()
+    with pytest.raises(Exception, match="body"):
+        engine.collect_counts(_frame(spark, 1), text_field="body")
     model, folder = tmp_path / "model.json", tmp_path / "shards"
     TOKENIZER.save(model)
     spark.dataSource.register(engine.PairloomDataSource)

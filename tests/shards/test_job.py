@@ -173,21 +173,23 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
 ) -> None:
     sizes: list[int] = []
 
-    class Documents:
-        from_arrow_unseen = staticmethod(_core.Documents.from_arrow)
+    class TextColumns:
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self.unseen = core_columns(*arguments, **options)
 
-        @classmethod
-        def from_arrow(cls, texts: Any, **options: Any) -> Any:
-            documents, n_left_out = cls.from_arrow_unseen(texts, **options)
+        def read_arrow(self, texts: Any, first_row: int) -> Any:
+            documents, n_left_out = self.unseen.read_arrow(texts, first_row)
             sizes.append(documents.n_bytes)
             return documents, n_left_out
+
+    core_columns = _core.TextColumns
 
     table = pa.table({"text": [f"{number} the cat " * 3000 for number in range(600)], "n": range(600)})
     expected = TOKENIZER.encode_batch(table["text"].to_pylist())
     for name, batch in (("table", table), ("batch", table.to_batches()[0])):
         sizes.clear()
         with ShardJob(tmp_path / name, TOKENIZER, text_field="text") as job, monkeypatch.context() as patched:
-            patched.setattr("pairloom.shards.job._core.Documents", Documents)
+            patched.setattr("pairloom.shards.job._core.TextColumns", TextColumns)
             job.commit([job.task.write([batch])])
         assert max(sizes) < 5 << 20 < sum(sizes)
         assert documents_of(tmp_path / name) == expected

@@ -41,24 +41,6 @@ impl Documents {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (texts, *, skip, first = 0))]
-    fn from_arrow(
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
-        skip: bool,
-        first: u64,
-    ) -> PyResult<(Self, usize)> {
-        let column = chunked("texts", texts)?;
-        let documents = py.detach(move || {
-            let rows = column.rows()?;
-            let (texts, n_skipped) = rows.records(skip, first)?;
-            Ok((corpus::Documents::from_texts(&texts)?, n_skipped))
-        });
-        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
-        Ok((Documents { inner }, n_skipped))
-    }
-
-    #[staticmethod]
     fn end_only(py: Python<'_>) -> PyResult<Self> {
         Documents::of(py, corpus::Documents::end_only())
     }
@@ -109,6 +91,7 @@ impl Documents {
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct TextColumns {
     inner: corpus::TextColumns,
+    skip: bool,
 }
 
 #[pymethods]
@@ -117,7 +100,23 @@ impl TextColumns {
     #[pyo3(signature = (name, *, replace, skip))]
     fn new(name: String, replace: bool, skip: bool) -> Self {
         let record_errors = RecordErrors { replaces: replace, skips: skip };
-        TextColumns { inner: corpus::TextColumns::new(name, record_errors) }
+        TextColumns { inner: corpus::TextColumns::new(name, record_errors), skip }
+    }
+
+    fn read_arrow(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        first_row: u64,
+    ) -> PyResult<(Documents, usize)> {
+        let column = chunked("texts", texts)?;
+        let documents = py.detach(|| {
+            let rows = column.rows()?;
+            let (texts, n_skipped) = rows.records(self.skip, first_row)?;
+            Ok((self.inner.join(&texts)?, n_skipped))
+        });
+        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
+        Ok((Documents { inner }, n_skipped))
     }
 
     fn read(

@@ -64,6 +64,7 @@ def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _
 
 
 def _documents_of(column: Any) -> Iterator[_core.Documents]:
+    columns = _core.TextColumns("texts", replace=False, skip=False)
     # A chunk at a time, so that not the whole text is copied at once.
     for chunk in getattr(column, "chunks", None) or [column]:
-        yield _core.Documents.from_arrow(chunk, skip=False)[0]
+        yield columns.read_arrow(chunk, 0)[0]

@@ -10,55 +10,20 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pairloom._internal.arguments import check_str
 from pairloom._internal.optional_deps import import_optional
-from pairloom.counts.builder import CountBuilder
-from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.engines.shared import column_of, job_options, specials_options
-from pairloom.model import Pattern
+from pairloom.engines.spark_counts import collect_counts, count_pretokens, counts_from_spark
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["PairloomDataSource", "count_pretokens", "counts_from_spark", "encode_text"]
+__all__ = ["PairloomDataSource", "collect_counts", "count_pretokens", "counts_from_spark", "encode_text"]
 
 _PURPOSE = "pairloom.engines.spark"
-_functions: Any = import_optional("pyspark.sql.functions", _PURPOSE)
 _types: Any = import_optional("pyspark.sql.types", _PURPOSE)
 _datasource: Any = import_optional("pyspark.sql.datasource", _PURPOSE)
 _DataSource: Any = _datasource.DataSource
 _Writer: Any = _datasource.DataSourceArrowWriter
 _Message: Any = _datasource.WriterCommitMessage
-
-
-def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", **options: Any) -> Any:
-    """A DataFrame of pretoken (binary) and count (bigint): each partition counts, Spark sums; nulls are left out.
-
-    options: special_tokens, corpus_specials. `counts_from_spark` makes PretokenCounts of it; or write it as Parquet and
-    read that with `PretokenCounts.from_parquet`.
-    """
-    check_str("text_field", text_field)
-    CountBuilder(pattern, threads=1, **options)
-
-    def count(batches: Iterable[Any]) -> Iterator[Any]:
-        pyarrow = import_optional("pyarrow", _PURPOSE)
-        builder = CountBuilder(pattern, threads=1, **options)
-        for batch in batches:
-            builder.add_arrow(column_of(batch, text_field))
-        kind = pyarrow.schema([("pretoken", pyarrow.binary()), ("count", pyarrow.int64())])
-        table = pyarrow.table(builder.finish().to_arrow()).replace_schema_metadata(None)
-        yield from table.cast(kind).to_batches(max_chunksize=1 << 16)
-
-    parts = df.select(text_field).mapInArrow(count, "pretoken binary, count bigint")
-    return parts.groupBy("pretoken").agg(_functions.sum("count").alias("count"))
-
-
-def counts_from_spark(
-    df: Any, pattern: Pattern = "gpt2", *, max_memory: int | None = None, **options: Any
-) -> PretokenCounts:
-    """PretokenCounts of a DataFrame of `count_pretokens`; pattern and options are those that it was counted with."""
-    builder = CountBuilder(pattern, max_memory=max_memory, **options)
-    builder.add_counts(df.select("pretoken", "count").toArrow())
-    return builder.finish()
 
 
 def encode_text(

@@ -149,9 +149,10 @@ class ShardTask:
 
     def _encode(self, batches: Iterable[Any], shards: Shards) -> int:
         encoder = block_encoder(self.tokenizer, self.config, self.threads)
+        columns = _core.TextColumns("texts", replace=False, skip=self.skip_bad)
         n_documents = n_bytes = n_skipped = 0
         for batch in itertools.chain.from_iterable(map(_parts, batches)):
-            documents, n_left_out = self._documents(batch, n_documents + n_skipped)
+            documents, n_left_out = self._documents(columns, batch, n_documents + n_skipped)
             ids, ends, literals = encoder.push(documents, name=str(self.folder), first=n_documents)
             shards.add(Batch(ids, ends, documents.ends() + n_bytes, literals, 0, n_documents, 0, 0))
             n_documents += len(ends)
@@ -159,7 +160,7 @@ class ShardTask:
             n_skipped += n_left_out
         return n_skipped
 
-    def _documents(self, batch: Any, first: int) -> tuple[_core.Documents, int]:
+    def _documents(self, columns: _core.TextColumns, batch: Any, first: int) -> tuple[_core.Documents, int]:
         if not is_arrow(batch):
             return _core.Documents.from_texts(batch, first=first), 0
         if self.text_field is not None:
@@ -170,7 +171,7 @@ class ShardTask:
                 raise CorpusError(
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from error
-        return _core.Documents.from_arrow(batch, skip=self.skip_bad, first=first)
+        return columns.read_arrow(batch, first)
 
 
 def _parts(batch: Any) -> Iterator[Any]:

@@ -54,6 +54,20 @@ impl TextColumns {
         Ok((Documents { text, ends }, 0))
     }
 
+    /// Each of `texts` as a document.
+    pub fn join(&self, texts: &[&str]) -> Result<Documents> {
+        let n_bytes = texts.iter().map(|text| text.len()).sum();
+        let mut documents = Documents {
+            text: self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
+            ends: Vec::with_room(texts.len(), BLOCK)?,
+        };
+        for text in texts {
+            documents.append(text)?;
+            documents.end()?;
+        }
+        Ok(documents)
+    }
+
     /// As `read`, where some row is not UTF-8: `bytes` begin at the first offset, and offsets are good.
     fn read_each(&self, bytes: &[u8], offsets: &[i64], first_row: u64) -> Result<(Documents, u64)> {
         let mut documents = Documents::default();

@@ -213,6 +213,9 @@ fn text_columns_use_memory_again() {
     drop(second);
     let (third, _) = columns.read(b"h", &[0, 1], 4).unwrap();
     assert_eq!((third.text(), third.text().as_ptr()), ("h", address[1]));
+    drop(third);
+    let fourth = columns.join(&["ij", "", "k"]).unwrap();
+    assert_eq!((fourth.text().as_ptr(), fourth.ends()), (address[1], &[2, 2, 3][..]));
 }
 
 #[test]
