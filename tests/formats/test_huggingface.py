@@ -251,7 +251,7 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(r"\1(a)", r"(a\1)", r"(?i)(a)\1", r"(a)\12", r"(?<n>a)\k<n>", r"[\1]", r"(a\K)", r"\G", r"\X"),
+        *(r"\1(a)", r"(a\1)", r"(?i)(a)\1", r"(a)\12", r"(?<n>a\k<n>)", r"[\1]", r"(a\K)", r"\G", r"\X"),
         *(
             "[[:word1:]]",
             "[a--b]",
@@ -261,6 +261,14 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
             "(?x)a{1 ,2}",
             r"(?x)(a)\1 1",
             "a{2}?",
+            # A letter that is equal to several, and classes that keep their case there.
+            *("(?i)ss", "(?i:a|fi)", "(?i:(s)t)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]", r"(?i)\p{Lu}"),
+            *(r"(?i)[^\p{L}[^a]]", "(?i)[a&&b]", r"(?i:[\p{L}])"),
+            # Loops that the engines leave at other moments.
+            *("(?:a?)+", "(a*|b){2}", "(?:a|b??){0,2}+", "(?:(?=a)|b)*", r"(\w*?){1,3}c"),
+            *(r"\b\O*", r"(?=b)(?m).+", r"$(?m:a|.*)"),
+            *("[a[b&&c]]", "[a-&&[^b]]", r"[^a[^\W]]", r"[^s[^\P{L}a-c]]"),
+            *("a(?i)", "(?:a|(?m))b", "(?<n>a)|(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
             "(?P<n>a)",
             "[a",
             "a\\",
@@ -271,6 +279,19 @@ def test_what_means_other_things_is_refused(pattern: str) -> None:
     for respell in (to_oniguruma, from_oniguruma):
         with pytest.raises(FormatError, match="means other things"):
             respell(pattern)
+
+
+def test_references_by_name_are_respelt_as_numbers() -> None:
+    assert from_oniguruma(r"(?<n>a|b)\k<n>") == r"(a|b)\1"
+    assert from_oniguruma(r"(?<m>a)(?<n>b)\k'n'1") == r"(a)(b)(?:\2)1"
+    assert from_oniguruma(r"(a)(b)\k<1>\k<-1>") == r"(a)(b)\1\2"
+
+
+def test_flags_in_a_group_end_with_it() -> None:
+    assert from_oniguruma("(?=(?i)a|b)c") == "(?=(?i:a|b))c"
+    assert from_oniguruma("(x|(?m).|b)c") == "(x|(?s:.|b))c"
+    with pytest.raises(FormatError, match="means other things"):
+        to_oniguruma("(?=(?i)a|b)c")
 
 
 def test_flags_inside_of_an_alternative_reach_over_the_ones_behind_it() -> None:

@@ -62,6 +62,10 @@ PATTERNS: list[dict[str, str]] = [
             r"\p{Word}+|\p{^graph}",
             r"\*?",
             r"\??|b",
+            r"(?<n>a|b| )\k<n>",
+            r"(?<m>.)(?<n>.)\k'n'\k<m>?",
+            r"(a|b)c?\k<-1>",
+            r"(?=(?i)A)ab|(?i:\N)c",
         )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),

@@ -27,6 +27,7 @@ HARNESSES: tuple[str, ...] = (
     "corpus_mutations",
     "forks",
     "full_disk",
+    "huggingface_patterns",
     "huggingface_random",
     "memory_limits",
     "misuse",

@@ -53,7 +53,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 26 * 82
+FULL = 26 * 114
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
@@ -140,6 +140,8 @@ class Inputs:
             for format in ("pairloom", "huggingface", "gpt2", "tiktoken"):
                 saved[format] = self.folder / f"model.{format}"
                 self.tokenizer.save(saved[format], format=format)
+        saved["pretrained"] = self.folder / "pretrained"
+        self.tokenizer.save_pretrained(saved["pretrained"])
         saved["counts"] = self.folder / "counts.plc"
         self.counts.save(saved["counts"])
         saved["counts parquet"] = self.folder / "counts.parquet"
@@ -155,8 +157,10 @@ def _calls() -> dict[str, Call]:
     import pairloom
     from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, open_shards, pack_shards
     from pairloom.analysis.compare import compare, side_of
+    from pairloom.analysis.curve import training_curve
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stats import compression_by_size, corpus_stats, text_stats
+    from pairloom.shards.estimate import estimate
 
     def output(inputs: Inputs, name: str) -> Path:
         return inputs.folder / f"out-{os.getpid()}" / name
@@ -184,6 +188,11 @@ def _calls() -> dict[str, Call]:
             return Tokenizer.load(inputs.saved[format], format=format, **options).n_vocab
 
         return call
+
+    def loaded_from_cache(inputs: Inputs) -> object:
+        # The first call makes the entry, the second one reads it.
+        path, cache = inputs.saved["huggingface"], output(inputs, "cache")
+        return [Tokenizer.load(path, format="huggingface", cache=cache).n_vocab for _ in range(2)]
 
     def read(name: str) -> Call:
         return lambda inputs: sum(map(len, Corpus(getattr(inputs, name))))
@@ -255,6 +264,10 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.extend_from_counts": lambda x: (
             Tokenizer.train(x.text[:1000], 260).extend_from_counts(x.counts, 2000).merges
         ),
+        "Tokenizer.extend, across words": lambda x: (
+            Tokenizer.train(x.text[:1000], 260).extend(x.training_text[:200_000], 400, pattern=r"[^\n]+|\n").merges
+        ),
+        "Tokenizer.train, first_seen": lambda x: training(x, tie_break="first_seen"),
         "train_bpe": lambda x: pairloom.train_bpe(x.training_path, 600, ["<|endoftext|>"])[1],
         "PretokenCounts.from_texts": lambda x: len(PretokenCounts.from_texts(x.texts)),
         "PretokenCounts.from_files": lambda x: len(PretokenCounts.from_files([x.path])),
@@ -290,6 +303,11 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_with_offsets": lambda x: x.tokenizer.encode_with_offsets(x.text),
         "Tokenizer.encode_batch_with_offsets": lambda x: x.tokenizer.encode_batch_with_offsets(x.texts),
         "Tokenizer.native_file": lambda x: Tokenizer.from_model(x.tokenizer.model).native_file(),
+        "Tokenizer.with_normalizer, encode": lambda x: x.tokenizer.with_normalizer("nfd").encode(x.text),
+        "Tokenizer.as_tiktoken": lambda x: x.tokenizer.as_tiktoken().encode_ordinary_batch(x.texts),
+        "Tokenizer.as_huggingface": lambda x: [
+            encoding.ids for encoding in x.tokenizer.as_huggingface().encode_batch(x.texts[:2000])
+        ],
         "Tokenizer.encode_arrow": lambda x: x.tokenizer.encode_arrow(x.column).flatten().to_numpy(),
         "Tokenizer.count_tokens_arrow": lambda x: x.tokenizer.count_tokens_arrow(x.column).to_numpy(),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
@@ -320,6 +338,8 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.load, huggingface": loaded("huggingface"),
         "Tokenizer.load, tiktoken": loaded("tiktoken"),
         "Tokenizer.load, gpt2": loaded("gpt2"),
+        "Tokenizer.load, cache": loaded_from_cache,
+        "Tokenizer.load, a folder": lambda x: Tokenizer.load(x.saved["pretrained"]).n_vocab,
         "Tokenizer.from_files": lambda x: (
             Tokenizer.from_files(x.saved["gpt2"] / "vocab.json", x.saved["gpt2"] / "merges.txt").n_vocab
         ),
@@ -358,6 +378,8 @@ def _calls() -> dict[str, Call]:
         "tokenize_files, Parquet to Parquet": tokenized("parquet", "parquet"),
         "corpus_stats": lambda x: corpus_stats(x.tokenizer, x.path).n_tokens,
         "text_stats": lambda x: text_stats(x.tokenizer, x.texts).n_tokens,
+        "training_curve": lambda x: training_curve(x.tokenizer, text_stats(x.tokenizer, x.texts)).times,
+        "estimate": lambda x: estimate(x.tokenizer, x.json_lines, sample_bytes=1 << 20).tokens,
         "compression_by_size": lambda x: compression_by_size(x.tokenizer, x.texts[:500]),
         "compare": lambda x: (
             (

@@ -54,6 +54,7 @@ def test_memory_limits_name_every_public_call_that_allocates() -> None:
     named = " ".join(memory_limits.call_names())
     missing = {name for name in _public_calls() if name not in named}
     assert not missing - _NO_ALLOCATION
+    assert len(memory_limits.LIMITS) * len(memory_limits.call_names()) == memory_limits.FULL
 
 
 def test_misuse_finds_an_error_that_is_not_documented() -> None:

@@ -4,7 +4,8 @@ Three constructs that tokenizers use differ in Oniguruma's Ruby syntax: `{1,3}+`
 repeated group in Oniguruma; `$` is the end of the text there and the end of a line here; `^` likewise for the start.
 `\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. `(?i)` inside of an alternative reaches over the
 alternatives behind it there. They are rewritten. Constructs that cannot be rewritten are refused by name: `\G` (where a
-search begins), `\X` (by other Unicode tables) and references to groups by name.
+search begins), `\X` (by other Unicode tables), what `case_folding` tells, and loops whose body may match nothing, which
+the engines leave at other moments.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from pairloom.formats.shared.case_folding import folds_to_several, is_part_of_several, keeps_its_case
+from pairloom.formats.shared.empty_matches import can_match_nothing
 from pairloom.formats.shared.regex_syntax import (
     GROUP,
     INTERVAL,
+    NAMED_REFERENCE,
     POSIX,
     PROPERTY,
     REFERENCE,
@@ -129,9 +133,10 @@ _UNFINISHED: Final = re.compile(r"[*+?}]$|\\[ux1-9][0-9A-Fa-f{}]*$|\{[\d,]*$")
 class _Group:
     """An open group, or the whole pattern."""
 
-    def __init__(self, begin: int, number: int | None = None) -> None:
+    def __init__(self, begin: int, number: int | None = None, *, ignores_case: bool = False) -> None:
         self.begin = begin  # the index of its first part
         self.number = number  # of a group that captures
+        self.ignores_case = ignores_case
         self.closing = ""  # closes what was opened for flags
         self.has_late_flags = False  # flags inside of an alternative
 
@@ -150,7 +155,9 @@ class _Translation:
         self.groups = [_Group(0)]
         self.n_captures = 0
         self.closed: set[int] = set()  # the numbers of groups that may be referred to
-        self.has_names = False
+        self.names: dict[str, int] = {}
+        self.asserts = False  # whether an assertion was met
+        self.literal = ""  # the characters before, where case is ignored
         self.atom = 0  # where in `parts` the last atom begins
 
     def run(self) -> str:
@@ -163,11 +170,21 @@ class _Translation:
                 self._close()
                 at += 1
             elif character in "*+?" or (character == "{" and INTERVAL.match(pattern, at)):
+                self._check_repetition(at)
                 at = _quantifier(pattern, at, self.parts, self.atom, self.direction)
             else:
                 self.atom = len(self.parts)
                 end = atom_end(pattern, at)
-                self.parts.append(self._atom(pattern[at:end]))
+                atom = pattern[at:end]
+                if self.groups[-1].ignores_case:
+                    self._check_case(atom)
+                else:
+                    self.literal = ""
+                self.asserts |= atom in _ASSERTIONS
+                respelt = self._atom(atom)
+                if respelt[:1] == "\\" and respelt[-1:].isdigit() and pattern[end : end + 1].isdigit():
+                    respelt = f"(?:{respelt})"
+                self.parts.append(respelt)
                 at = end
         return "".join(self.parts) + self.groups[0].closing
 
@@ -181,28 +198,40 @@ class _Translation:
         theirs, ours = ("s", "m") if self.direction == "to" else ("m", "s")
         if ours in text.partition("<")[0]:
             raise refusal(self.pattern, text)
-        # Nothing refers to a name here, so that it says nothing.
-        is_named = text.startswith("(?<") and text.endswith(">")
-        self.has_names |= is_named
-        respelt = "(" if is_named else text.replace(theirs, ours)
+        # What refers to a name is respelt as a number.
+        name = text[3:-1] if text.startswith("(?<") and text.endswith(">") else None
+        if name in self.names:
+            raise refusal(self.pattern, text)
+        respelt = "(" if name else text.replace(theirs, ours)
         if text.endswith(")"):
+            if self.pattern[found.end() : found.end() + 1] in ("", ")", "|"):
+                raise refusal(self.pattern, text)
             respelt = self._flags(respelt)
+            self.groups[-1].ignores_case |= "i" in text
         else:
             self.n_captures += respelt == "("
-            self.groups.append(_Group(len(self.parts), self.n_captures if respelt == "(" else None))
+            number = self.n_captures if respelt == "(" else None
+            if name:
+                self.names[name] = self.n_captures
+            ignores_case = self.groups[-1].ignores_case or ("i" in text and name is None)
+            self.groups.append(_Group(len(self.parts), number, ignores_case=ignores_case))
+            self.asserts |= text in ("(?=", "(?!", "(?<=", "(?<!")
         self.parts.append(respelt)
         return found.end()
 
     def _flags(self, text: str) -> str:
         """`(?i)`. Inside of an alternative it is for the rest of the group there, the alternatives behind it in one
-        with what stands before it; here it is for what stands behind it in this one and in each of the others.
+        with what stands before it; here it is for what stands behind it in this one and in each of the others, and
+        behind the group as well.
         """
         group = self.groups[-1]
-        begins_group = len(self.groups) > 1 and group.begin == len(self.parts) - 1
-        if not self.parts or self.parts[-1] == "|" or begins_group:
+        is_inside = len(self.groups) > 1
+        if not is_inside and (not self.parts or self.parts[-1] == "|"):
             return text
         group.has_late_flags = True
         if self.direction == "to":
+            if is_inside:
+                raise refusal(self.pattern, text)
             return text
         group.closing += ")"
         return f"{text[:-1]}:"
@@ -216,12 +245,62 @@ class _Translation:
             if group.number is not None:
                 self.closed.add(group.number)
 
+    def _check_repetition(self, at: int) -> None:
+        """Refuses what is repeated in other ways by the two engines."""
+        pattern = self.pattern
+        found = INTERVAL.match(pattern, at)
+        end = found.end() if found else at + 1
+        most = (found[3] if found[2] else found[1]) if found else {"?": "1"}.get(pattern[at], "")
+        repeated = "".join(self.parts[self.atom :])
+        if most not in ("0", "1") and repeated.startswith("(") and can_match_nothing(repeated):
+            raise refusal(pattern, f"{repeated[:40]}{pattern[at:end]}")
+        # There such a repetition behind assertions alone is looked for at the beginning of the text only.
+        is_any = pattern[at - 2 : at] == r"\O" or (
+            pattern[at - 1] == "." and _DOT_IS_ANY[self.direction].search(pattern)
+        )
+        if is_any and not most and self.asserts and pattern[end : end + 1] != "?":
+            raise refusal(pattern, pattern[at - 2 : end].lstrip())
+
+    def _check_case(self, atom: str) -> None:
+        """Refuses an atom where the engines ignore case in different ways."""
+        found = PROPERTY.fullmatch(atom)
+        if found and not keeps_its_case(found[2]):
+            raise refusal(self.pattern, f"(?i){atom}")
+        if atom.startswith("["):
+            members = _respelt_class(atom, self.direction) if self.direction == "from" else atom
+            is_nested = "&&" in atom or "[" in atom[1:]
+            if is_nested or (not atom.startswith("[^") and folds_to_several(members)):
+                raise refusal(self.pattern, f"(?i){atom}")
+        code = re.fullmatch(r"\\[xu]\{?([0-9A-Fa-f]+)\}?", atom)
+        if code or (len(atom.lstrip("\\")) == 1 and (not atom[-1].isalnum() or len(atom) == 1) and atom not in ".|^$"):
+            self.literal += chr(int(code[1], 16)) if code else atom[-1]
+        else:
+            self.literal = ""
+        if is_part_of_several(self.literal):
+            raise refusal(self.pattern, f"(?i){self.literal}")
+
+    def _reference(self, text: str) -> str:
+        r"""`\1` for a reference to a group by its name, or by how far it lies behind."""
+        found = NAMED_REFERENCE.fullmatch(text)
+        if not found:
+            if self.names and REFERENCE.fullmatch(text):
+                raise refusal(self.pattern, text)
+            return text
+        name = found[1] or found[2]
+        number = self.names.get(name, 0)
+        if not number and not self.names and name.lstrip("-").isdecimal():
+            number = int(name) + (self.n_captures + 1 if name[0] == "-" else 0)
+        if not 1 <= number <= 9:
+            raise refusal(self.pattern, text)
+        return f"\\{number}"
+
     def _atom(self, text: str) -> str:
         if text.startswith("["):
             return _respelt_class(text, self.direction)
+        text = self._reference(text)
         # A group that is open or comes later, and letters of either case, differ between the engines.
         is_unsafe = REFERENCE.fullmatch(text) and (
-            int(text[1:]) not in self.closed or self.has_names or _IGNORES_CASE.search(self.pattern)
+            int(text[1:]) not in self.closed or _IGNORES_CASE.search(self.pattern)
         )
         if is_unsafe or (text == r"\K" and len(self.groups) > 1):
             raise refusal(self.pattern, text)
@@ -235,6 +314,12 @@ class _Translation:
 
 
 _HEX: Final = "0-9A-Fa-f"
+_ASSERTIONS: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
+# Where `.` is a newline, too.
+_DOT_IS_ANY: Final[dict[Direction, re.Pattern[str]]] = {
+    "from": re.compile(r"\(\?[isx]*m"),
+    "to": re.compile(r"\(\?[imx]*s"),
+}
 
 
 def _atoms(direction: Direction) -> dict[str, str]:
@@ -278,6 +363,9 @@ def _respelt_property(pattern: str, atom: str, direction: Direction, *, in_class
     return f"[{'^' if (atom[1] == 'P') != bool(found[1]) else ''}{members}]"
 
 
+_LEFT_OUT: Final = re.compile(r"\\[PWSDH]|\\p\{\^|\[:\^")
+
+
 def _respelt_class(text: str, direction: Direction) -> str:
     """A class whose escapes mean in the other engine what they mean in this one."""
     # There the superscripts and fractions of Latin-1 are word characters only outside of classes.
@@ -285,6 +373,9 @@ def _respelt_class(text: str, direction: Direction) -> str:
     inside = {r"\w": word, r"\W": f"[^{word}]"}
     if direction == "from":
         inside |= {r"\h": _HEX, r"\H": f"[^{_HEX}]"}
+    # What is not among the members of a class that is left out of another is computed otherwise there.
+    if text.startswith("[^") and "[^" in text[2:] and _LEFT_OUT.search(text):
+        raise refusal(text, text)
     parts: list[str] = []
     at = 0
     while at < len(text):

@@ -11,13 +11,25 @@ from typing import Final
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import shown
 
-__all__ = ["GROUP", "INTERVAL", "POSIX", "PROPERTY", "REFERENCE", "atom_end", "escape_end", "refusal"]
+__all__ = [
+    "CODE_POINT",
+    "GROUP",
+    "INTERVAL",
+    "NAMED_REFERENCE",
+    "POSIX",
+    "PROPERTY",
+    "REFERENCE",
+    "atom_end",
+    "escape_end",
+    "refusal",
+]
 
 GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|[ims]+\))|(?!\?))")
 PROPERTY: Final = re.compile(r"\\[pP]\{(\^?)([A-Za-z_ ]+)\}")
-_CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
+CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
 REFERENCE: Final = re.compile(r"\\[1-9](?!\d)")
+NAMED_REFERENCE: Final = re.compile(r"\\k(?:<(-?\w+)>|'(-?\w+)')")
 # Escapes that mean the same: assertions and classes by Unicode's properties, and control characters.
 _SAME: Final = frozenset("dDsSAzntrfva")
 # Those that are rewritten.
@@ -33,6 +45,8 @@ def atom_end(pattern: str, at: int) -> int:
     if character == "\\":
         if REFERENCE.match(pattern, at) or pattern.startswith(r"\K", at):
             return at + 2
+        if (named := NAMED_REFERENCE.match(pattern, at)) is not None:
+            return named.end()
         return escape_end(pattern, at)
     if character == "[":
         return _class_end(pattern, at)
@@ -41,7 +55,7 @@ def atom_end(pattern: str, at: int) -> int:
 
 def escape_end(pattern: str, at: int) -> int:
     """Where the escape at `at` ends; FormatError for one that the engines do not share."""
-    for form in (PROPERTY, _CODE_POINT):
+    for form in (PROPERTY, CODE_POINT):
         if found := form.match(pattern, at):
             return found.end()
     letter = pattern[at + 1 : at + 2]
@@ -60,7 +74,8 @@ def _class_end(pattern: str, at: int) -> int:
         if (posix := POSIX.match(pattern, at)) is not None:
             at = posix.end()
             continue
-        for operator in ("[:", "--", "~~"):
+        # Oniguruma takes an intersection inside of another class for other characters.
+        for operator in ("[:", "--", "~~", "-&&", *(["&&"] if depth > 1 else [])):
             if pattern.startswith(operator, at):
                 raise refusal(pattern, operator)
         if pattern[at] == "[":
