@@ -1,10 +1,11 @@
 """Processor seconds per further GB of counting and tokenizing in each engine, beside one process on the same Parquet.
 
-    python benchmarks/engines.py TEXT FILE... [--only dask ray] [--megabytes 80]
+    python benchmarks/engines.py TEXT FILE... [--only dask ray] [--megabytes 80] [--runs 3]
 
 Each engine works with two workers on S and on 3 S bytes of the texts, cut into documents of about 4 KB; the difference
-of the processor seconds of all its processes, over 2 S, leaves out what starting takes. "single" is one process with
-one thread, measured in every run, and "times single" is what an engine takes in multiples of it. One process with two
+of the processor seconds of all its processes, over 2 S, leaves out what starting takes. Each is the median of --runs.
+A JVM compiles in its first minute, so Spark needs more bytes (--megabytes 300). "single" is one process with one
+thread, measured in every run, and "times single" is what an engine takes in multiples of it. One process with two
 threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
 "HuggingFace" is the usual way to tokenize in that engine: `encode_batch` of the library tokenizers on the engine's
 batches, on a quarter of the bytes, as it takes longer. First its ids and pairloom's are compared, document by document.
@@ -22,7 +23,9 @@ import importlib
 import itertools
 import os
 import resource
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -297,21 +300,29 @@ def _seconds_of_children(command: list[str]) -> float:
 class _Measurement:
     """Runs of one call: of a size, or of two sizes."""
 
-    def __init__(self, folder: Path, megabytes: int, texts: list[str]) -> None:
+    def __init__(self, folder: Path, megabytes: int, texts: list[str], n_runs: int) -> None:
         self._folder = folder
         self._megabytes = megabytes
         self._texts = texts
+        self._n_runs = n_runs
 
     def out(self, engine: str, task: str, megabytes: int) -> Path:
         """Where a run writes."""
         return self._folder / f"{engine}-{task}-{megabytes}".replace(" ", "-")
 
     def seconds(self, engine: str, task: str, megabytes: int) -> float:
-        """The processor seconds of a run."""
+        """The processor seconds of a run, the median of several."""
         documents = self._folder / str(megabytes)
         if not documents.exists():
             _write(self._texts, megabytes, documents)
-        out = self.out(engine, task, megabytes)
+        # HuggingFace takes so long that one run is exact enough.
+        n_runs = 1 if task == _HUGGINGFACE else self._n_runs
+        return statistics.median(self._run(engine, task, documents) for _ in range(n_runs))
+
+    def _run(self, engine: str, task: str, documents: Path) -> float:
+        out = self.out(engine, task, int(documents.name))
+        for path in (out, Path(f"{out}-log")):
+            shutil.rmtree(path, ignore_errors=True)
         return _seconds([str(self._folder), "--run", engine, task, str(documents), str(out)])
 
     def further(self, engine: str, task: str) -> tuple[float, float]:
@@ -342,6 +353,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(ENGINES), default=list(ENGINES))
     parser.add_argument("--tasks", nargs="+", choices=_TASKS, default=_TASKS)
     parser.add_argument("--megabytes", type=int, default=80)
+    parser.add_argument("--runs", type=int, default=3, help="of which the median is taken")
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
@@ -352,7 +364,7 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     print(f"tier {cpu_tier()}, {os.cpu_count()} processors, {given.megabytes} and {3 * given.megabytes} MB")
     with tempfile.TemporaryDirectory() as name:
-        measurement = _Measurement(Path(name), given.megabytes, given.texts)
+        measurement = _Measurement(Path(name), given.megabytes, given.texts, given.runs)
         with Path(given.texts[0]).open("rb") as file:
             model = Tokenizer.train(file.read(5_000_000).decode("utf-8", "ignore"), 32_000)
         model.save(Path(name) / "model.json")

@@ -93,6 +93,8 @@ def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(engine: str
     _check(tmp_path / "shards")
 
 
+# Four runs of an engine: Spark's take a minute each where two other processes have the processors.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
 def test_a_driver_that_is_killed_and_run_again_neither_loses_nor_doubles_documents(
     engine: str, parts: Path, tmp_path: Path
