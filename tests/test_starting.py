@@ -84,3 +84,29 @@ def test_the_command_encode_loads_nothing_heavy_and_no_other_command(model: Path
     found = loaded(code)
     assert "pairloom.cli.encode" in found
     assert not found & (HEAVY | {"pairloom.cli.train", "pairloom.cli.tokenize"})
+
+
+@pytest.mark.parametrize(
+    "call", ["tokenizer.encode_to_numpy('ab')", "tokenizer.model.merges", "tokenizer.decode(iter([97]))"]
+)
+def test_an_interruption_while_numpy_is_loaded_is_raised(call: str, model: Path) -> None:
+    code = f"""
+import sys
+from pairloom import Tokenizer
+tokenizer = Tokenizer.load({str(model)!r})
+assert "numpy" not in sys.modules
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+try:
+    {call}
+except KeyboardInterrupt:
+    print("raised")
+sys.meta_path.pop(0)
+{call}
+print("works")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("raised\nworks\n", "")

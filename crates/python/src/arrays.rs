@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::npyffi::{self, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, npy_intp};
 use numpy::{Element, PyArray1, PyArray2, PyArrayDescrMethods};
@@ -98,6 +99,17 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], memory, 0) }
 }
 
+/// Imports NumPy, and raises what its import raises: an interruption, say. The crate `numpy` panics where its own import of
+/// it fails, so this comes before whatever of the crate is used first.
+pub fn import_numpy(py: Python<'_>) -> PyResult<()> {
+    static IS_IMPORTED: AtomicBool = AtomicBool::new(false);
+    if !IS_IMPORTED.load(Ordering::Relaxed) {
+        py.import("numpy.lib")?;
+        IS_IMPORTED.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
 /// An array of the given shape with the memory `data`; `flags` of NumPy say whether it is writeable.
 ///
 /// # Safety
@@ -110,6 +122,7 @@ unsafe fn array_of<'py, T: Item>(
     memory: Memory,
     flags: i32,
 ) -> PyResult<Bound<'py, PyAny>> {
+    import_numpy(py)?;
     let owner = Bound::new(py, Owner(memory))?;
     // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over the
     // reference to the dtype and returns a new array, or null with an exception set; `PyArray_SetBaseObject` takes over

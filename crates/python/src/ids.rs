@@ -15,6 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 
+use crate::arrays::import_numpy;
 use crate::errors::{exception, type_name, unknown_id};
 use crate::objects::no_memory;
 
@@ -71,6 +72,7 @@ impl<'py> Ids<'py> {
         if let Ok(list) = ids.cast::<PyList>() {
             return from_list(list, location).map(Ids::Collected);
         }
+        import_numpy(ids.py())?;
         if let Ok(array) = ids.cast::<PyUntypedArray>() {
             return Ok(Ids::Borrowed(borrowed(ids, array, location)?));
         }
