@@ -49,7 +49,8 @@ def run_cases(case: Callable[[int], Any], count: int, *, timeout: float = 60.0) 
         sender.close()
         while following < count:
             try:
-                if not receiver.poll(timeout):
+                # Second by second: while both processes are stopped (SIGSTOP) no more than one of them passes.
+                if not any(receiver.poll(1.0) for _ in range(max(1, round(timeout)))):
                     child.kill()
                     child.join()
                     yield following, Outcome(None, f"no answer after {timeout:.0f} s", timeout, 0)
