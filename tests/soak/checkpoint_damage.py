@@ -142,7 +142,7 @@ _KINDS: dict[str, Callable[[Path, random.Random], None]] = {
     "bits of training.json": _flip_training,
     "counts cut short": _cut_counts,
     "training.json cut short": _cut_training,
-    "bits of the counts, their digest made anew": _flip_counts_under_a_new_digest,
-    "one count or the length of a pretoken, all digests made anew": _change_counts_under_new_digests,
+    "bits of the counts, their digest recomputed": _flip_counts_under_a_new_digest,
+    "one count or the length of a pretoken, all digests recomputed": _change_counts_under_new_digests,
     "a file of merges beside the counts": _add_merges,
 }
