@@ -154,11 +154,12 @@ def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
                 row = ratios.setdefault((claim["what"].split(",")[0], peer), {})
                 row.setdefault(tier, []).append(claim["value"])
     lines = [
-        f"Measured on {machine['cpu']}, {machine['cores']} cores, {record['date']}, by `make bench`: medians of"
-        f" {record['turns']} turns, all peers and tiers in one run; pairloom is faster so many times, least to most of"
-        f" English, 15 languages and C code. [Record]({record_path}), every figure in it.",
+        "How many times as fast as other libraries pairloom is: the least and the most of three corpora (English, 15"
+        " languages, C code), for each set of vector instructions. Measured by `make bench` on"
+        f" {machine['cpu']}, {machine['cores']} cores, {record['date']}: the median of {record['turns']} rounds, all"
+        f" libraries in one run. [The record]({record_path}) holds every figure.",
         "",
-        f"| | than | {' | '.join(tiers)} |",
+        f"| | compared with | {' | '.join(tiers)} |",
         f"|---|---|{'---:|' * len(tiers)}",
     ]
     for (what, peer), row in ratios.items():

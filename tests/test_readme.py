@@ -35,6 +35,18 @@ def test_the_commands_of_a_newcomer_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert "my.txt" in (tmp_path / "tokens.html").read_text(encoding="utf-8")
 
 
+def test_every_file_that_architecture_names_exists() -> None:
+    paths = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "crates", "scripts", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*")
+    ]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./]+(?:\.(?:rs|py|pyi|json)|/))`", text))
+    assert len(named) > 50
+    assert not [name for name in named if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in paths)]
+
+
 def test_every_linked_file_exists() -> None:
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
         for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text(encoding="utf-8")):

@@ -21,16 +21,16 @@ _MOST_POLICIES = 16
 
 
 class SpecialPolicies:
-    """The policies of a tokenizer, made when they are first asked for."""
+    """The policies of a tokenizer, each built at its first use and cached."""
 
-    __slots__ = ("_made", "_model")
+    __slots__ = ("_cached", "_model")
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._made: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
+        self._cached: dict[tuple[frozenset[str] | None, frozenset[str] | None], _core.SpecialPolicy] = {}
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._cached)
 
     def of(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """The policy for the two arguments of a call; None is the default, which recognises all."""
@@ -40,12 +40,12 @@ class SpecialPolicies:
             None if allowed == "all" else _literals("allowed_special", allowed),
             None if disallowed == "all" else _literals("disallowed_special", disallowed),
         )
-        policy = self._made.get(key)
+        policy = self._cached.get(key)
         if policy is None:
             policy = self._policy(*key)
-            if len(self._made) >= _MOST_POLICIES:
-                self._made.clear()
-            self._made[key] = policy
+            if len(self._cached) >= _MOST_POLICIES:
+                self._cached.clear()
+            self._cached[key] = policy
         return policy
 
     def _policy(self, allowed: frozenset[str] | None, disallowed: frozenset[str] | None) -> _core.SpecialPolicy:

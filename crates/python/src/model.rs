@@ -13,7 +13,7 @@ use crate::arrays::shared;
 use crate::errors::exception;
 use crate::objects;
 
-/// The tokens and merges of a model, checked. What Python asks for is made once.
+/// The tokens and merges of a model, checked. The objects that Python asks for are cached.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ModelColumns {
     columns: Arc<CheckedColumns>,
@@ -77,10 +77,10 @@ impl ModelColumns {
 
     #[getter]
     fn token_bytes(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let made = self.bytes.get_or_try_init(py, || {
+        let object = self.bytes.get_or_try_init(py, || {
             Ok::<_, PyErr>(objects::bytes(py, self.columns.borrowed(&[]).bytes)?.unbind())
         });
-        Ok(made?.clone_ref(py))
+        Ok(object?.clone_ref(py))
     }
 
     #[getter]
@@ -157,8 +157,8 @@ impl ModelColumns {
         n_columns: Option<usize>,
         items: impl Fn(&CheckedColumns) -> &[T],
     ) -> PyResult<Py<PyAny>> {
-        let made = self.arrays[number]
+        let object = self.arrays[number]
             .get_or_try_init(py, || Ok::<_, PyErr>(shared(py, &self.columns, items, n_columns)?.unbind()));
-        Ok(made?.clone_ref(py))
+        Ok(object?.clone_ref(py))
     }
 }

@@ -65,10 +65,10 @@ class SettingsMethods(TokenizerBase):
         return self.from_model(self._model.replaced(normalizer=checked_normalizer(normalizer)), self._config)
 
     def with_cache_bytes(self, cache_bytes: int) -> Self:
-        """The same tokenizer, keeping at most `cache_bytes` of pretokens that it has met, for all its threads.
+        """The same tokenizer with a cache of at most `cache_bytes`, which all threads share.
 
-        Unless set that is 96 MiB, most of which only text of great variety fills; half as much again for the moment in
-        which the cache is renewed. It changes speed, never ids.
+        The cache maps pretokens to their ids. Default 96 MiB; up to 1.5 times that while the table is resized. Its size
+        changes speed, never ids.
         """
         tokenizer = type(self).__new__(type(self))
         tokenizer._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))

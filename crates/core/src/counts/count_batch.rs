@@ -1,15 +1,16 @@
 //! The hot loop of counting: pretokens, as offsets into a text, to lines of a [`LocalTable`].
 //!
-//! Pretokens are taken in batches, in two passes:
+//! Pretokens are counted in batches of 64, in two passes:
 //!
 //! ```text
-//! load:   for each pretoken: key, hash, line; ask for the line
-//! count:  for each key: find it in its line and add 1, or put it in the place of the key that was seen less
+//! load:   for each pretoken: make its key, hash it, prefetch its line of the table
+//! count:  for each key: if the line holds it, add 1; else replace the key of the line that was seen less
 //! ```
 //!
-//! The loads of a batch are in flight together, and a mispredicted branch in one pass does not hold up the other. Longer
-//! pretokens, and keys that had to make room, are left to the caller. What was tried: one pass took 0.9 ns more a pretoken;
-//! four keys at once by AVX-512 took longer than one by one (docs/decisions).
+//! So the cache misses of a batch overlap, and a mispredicted branch of the second pass does not delay the loads of the
+//! first. The caller gets what this loop cannot count: pretokens that are too long to be a key, and keys that were
+//! replaced. Tried: one pass took 0.9 ns more for each pretoken; four keys at once by AVX-512 took longer than one by one
+//! (docs/decisions).
 
 use super::local_table::LocalTable;
 use crate::prefetch::prefetch;
@@ -19,10 +20,10 @@ use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, P
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use crate::{cpu::CpuTier, pretokens::key::ArmAes};
 
-/// Most pretokens in a group.
+/// The most pretokens in a batch.
 pub(super) const BATCH_SIZE: usize = 64;
 
-/// A group of pretokens between the two turns, and what came of it.
+/// The keys and hashes of a batch between the two passes, and what the caller gets.
 pub(super) struct Batch {
     keys: [PretokenKey; BATCH_SIZE],
     hashes: [u64; BATCH_SIZE],
@@ -44,7 +45,7 @@ impl Batch {
         }
     }
 
-    /// The keys that made room in the table, with their counts.
+    /// The keys that were replaced in the table, with their counts.
     pub(super) fn out(&self) -> &[(PretokenKey, u64)] {
         &self.out[..self.n_out]
     }
@@ -138,8 +139,8 @@ impl Batch {
         }
     }
 
-    /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and asks for their lines.
-    /// Returns how many keys there are.
+    /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and prefetches their lines.
+    /// Returns the number of keys.
     #[inline(always)]
     fn load<H: HashKey>(
         &mut self,

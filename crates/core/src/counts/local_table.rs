@@ -1,24 +1,23 @@
 //! A thread's table of short pretokens, small enough for its second-level cache.
 //!
-//! A two-way set-associative cache of counts: a line of 64 bytes holds two keys, their counts, and for each the count it had
-//! when the line last missed. A miss evicts the key that was seen less since then, so a key that was frequent long ago
-//! makes room, and only misses pay for knowing that. Invariant: for each key, the count in the table plus the counts that
-//! were evicted are how often it was added. What was tried: three keys to a line with 32-bit counts miss a quarter less but
-//! cost 0.8 ns more a pretoken (docs/decisions/pretokens.md).
+//! A two-way set-associative cache of counts. A line has 64 bytes: two keys, their counts, and for each the count that it
+//! had at the line's last miss. A miss evicts the key that was seen less since then, so a key that was frequent long ago is
+//! evicted too; only misses update these numbers. Invariant: for each key, the count in the table plus the counts that were
+//! evicted are how often it was added. Tried: three keys in a line with 32-bit counts miss a quarter less, but each
+//! pretoken takes 0.8 ns more (docs/decisions/pretokens.md).
 
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::filled;
 use crate::pretokens::key::PretokenKey;
 
-/// Two keys and what is known of them. `facts` are the count of the first, the counts that the two had at the last miss,
-/// and the count of the second: so the count of the key whose bit in a mask of equal halves is 1 or 4 is at that bit
-/// less one.
+/// Two keys and their counts, in this order: the count of key 0, the counts of keys 0 and 1 at the last miss, the count of
+/// key 1. So the count of key `k` is at index `3 * k`, and at index `matched - 1` where `matched` is 1 or 4 (`add_avx2`).
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Line {
     keys: [PretokenKey; 2],
-    facts: [u64; 4],
+    counts: [u64; 4],
 }
 
 /// A set-associative table of short keys.
@@ -53,7 +52,7 @@ impl LocalTable {
         for line in &mut self.lines {
             for way in [0, 1] {
                 if line.keys[way] != PretokenKey::EMPTY {
-                    sink(line.keys[way], line.facts[3 * way])?;
+                    sink(line.keys[way], line.counts[3 * way])?;
                 }
             }
             if line.keys[0] != PretokenKey::EMPTY {
@@ -65,12 +64,12 @@ impl LocalTable {
 }
 
 impl Line {
-    /// Adds 1 to the count of `key`; a key that had to make room comes back with its count.
+    /// Adds 1 to the count of `key`; returns the key that was replaced, if one was, with its count.
     #[inline(always)]
     pub(super) fn add(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
         let [first, second] = self.keys.map(|held| held.is(key));
         if first | second {
-            self.facts[3 * usize::from(second)] += 1;
+            self.counts[3 * usize::from(second)] += 1;
             return None;
         }
         self.replace(key)
@@ -78,9 +77,8 @@ impl Line {
 
     /// The same by AVX2.
     ///
-    /// Both keys are compared at once, in halves: bits 0 and 1 say whether the halves of the first are
-    /// equal, bits 2 and 3 those of the second. Of a key that is equal its even bit is left, 1 or 4; its
-    /// count is at that index less one in `facts`.
+    /// Both keys are compared at once, in halves: bits 0 and 1 of the mask say whether the halves of key 0 are equal,
+    /// bits 2 and 3 those of key 1. Where both halves are equal the lower of the two bits is kept: 1 or 4.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -97,7 +95,7 @@ impl Line {
             return self.replace(*key);
         }
         // SAFETY: the two keys of a line differ, so `matched` is 1 or 4.
-        unsafe { *self.facts.get_unchecked_mut(matched - 1) += 1 };
+        unsafe { *self.counts.get_unchecked_mut(matched - 1) += 1 };
         None
     }
 
@@ -105,7 +103,7 @@ impl Line {
     #[cold]
     #[inline(never)]
     fn replace(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
-        let [count_0, before_0, before_1, count_1] = self.facts;
+        let [count_0, before_0, before_1, count_1] = self.counts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
         // An empty line is filled from its first key on: where the first is empty, both are.
         let takes_second =
@@ -114,11 +112,11 @@ impl Line {
         if takes_second {
             out = (self.keys[1], count_1);
             self.keys[1] = key;
-            self.facts = [count_0, count_0, 0, 1];
+            self.counts = [count_0, count_0, 0, 1];
         } else {
             out = (self.keys[0], count_0);
             self.keys[0] = key;
-            self.facts = [1, 0, count_1, count_1];
+            self.counts = [1, 0, count_1, count_1];
         }
         (out.0 != PretokenKey::EMPTY).then_some(out)
     }

@@ -18,10 +18,10 @@ use crate::train::WeightedPretokens;
 /// Pretokens in a job.
 const PRETOKENS_PER_JOB: usize = 1 << 16;
 
-/// For errors.
+/// What is allocated, in the message of [`Error::OutOfMemory`].
 const SUM: &str = "the sum of the counts";
 
-/// The index of a pretoken that is not there.
+/// Stands for a pretoken that the other counts lack.
 const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {

@@ -19,7 +19,7 @@ pub struct PretokenCounts {
     pub(super) n_special_literals: u64,
 }
 
-/// For errors.
+/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
 const COLUMNS: &str = "the columns of the counts";
 
 /// Fewer pretokens are written by one thread.

@@ -134,7 +134,7 @@ pub fn train_first_seen(
         progress.merges.try_push(pair, WHAT)?;
         let n_bytes = symbols.n_bytes[pair.0 as usize] + symbols.n_bytes[pair.1 as usize];
         symbols.n_bytes.try_push(n_bytes, WHAT)?;
-        let mut made = Vec::new();
+        let mut new_pairs = Vec::new();
         for &at in &occurrences.positions[occurrences.first..] {
             if symbols.pair_at(at) != Some(pair) {
                 continue;
@@ -149,20 +149,20 @@ pub fn train_first_seen(
                 let left = symbols.symbols[before as usize];
                 lose(&mut pairs, (left, pair.0), weight);
                 gain(&mut pairs, (left, merged), before, weight)?;
-                made.try_push((left, merged), WHAT)?;
+                new_pairs.try_push((left, merged), WHAT)?;
             }
             if after != NONE {
                 symbols.previous[after as usize] = at;
                 let following = symbols.symbols[after as usize];
                 lose(&mut pairs, (pair.1, following), weight);
                 gain(&mut pairs, (merged, following), at, weight)?;
-                made.try_push((merged, following), WHAT)?;
+                new_pairs.try_push((merged, following), WHAT)?;
             }
             progress.tick()?;
         }
-        made.sort_unstable();
-        made.dedup();
-        for pair in made {
+        new_pairs.sort_unstable();
+        new_pairs.dedup();
+        for pair in new_pairs {
             if let Some(found) = pairs.get(&pair).filter(|found| found.count > 0)
                 && !is_long(&symbols, pair)
             {

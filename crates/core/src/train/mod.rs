@@ -99,8 +99,8 @@ fn train_tuned(
 
 /// Bytes of memory that training takes beyond the pretokens.
 ///
-/// Counts the symbol array, the arena of position lists and the lengths of the tokens. The table and the queue of pairs take their memory from the
-/// budget when they grow: how many pairs they hold is not known before.
+/// That is the symbol array, the arena of position lists and the lengths of the tokens. The table and the queue of pairs
+/// take their memory from the budget when they grow: how many pairs they will hold is not known before.
 fn memory_needed(options: &MergeOptions, layout: &Layout, symbol_len: u64, position_len: u64) -> u64 {
     layout.n_positions * symbol_len
         + (arena_len(layout.n_tokens) + n_symbols(options, layout) as u64) * position_len

@@ -13,9 +13,8 @@
 //! A token whose bytes alone end in three or more tokens is never made by merging; an encoder that looks up whole
 //! pretokens may still return it.
 //!
-//! The pairs that are found are used to find those of later tokens (`Known`): nearly all tokens are short and made of
-//! tokens of lower ranks, and a table of pairs is faster than looking joined bytes up. The general way (`Encoder`) takes
-//! the others.
+//! The pairs found so far serve to find those of later tokens (`KnownPairs`): nearly all tokens are short and joined from
+//! tokens of lower ranks, and looking up pairs of ids is faster than looking up joined bytes. `Encoder` finds the others.
 //!
 //! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The independent section is the idea behind
 //! the proofs of rust-gems' `bpe` crate.
@@ -43,8 +42,8 @@ pub struct Pairs {
 /// Finds the pairs of tokens: the token of rank i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
 pub fn pairs(bytes: &[u8], ends: &[u64]) -> Result<Pairs> {
     let n_tokens = ends.len();
-    // Without it (ranks beyond what its table packs) the general way does all.
-    let mut known = Known::new(bytes, ends).ok();
+    // Where ranks are too large for its table, `Encoder` finds all pairs.
+    let mut known = KnownPairs::new(bytes, ends).ok();
     let mut general = None;
     let mut found = Pairs { rows: Vec::with_room(n_tokens, "pairs")?, ..Pairs::default() };
     for merged in 0..n_tokens as u32 {
@@ -80,23 +79,23 @@ fn token_at<'a>(bytes: &'a [u8], ends: &[u64], rank: usize) -> &'a [u8] {
     bytes.get(start as usize..ends[rank] as usize).unwrap_or_default()
 }
 
-/// The longest token that [`Known`] merges: it looks at all pairs before each merge.
+/// The longest token that [`KnownPairs`] merges: it looks at all pairs before each merge.
 const MAX_SHORT: usize = 128;
 
-/// The pairs found so far, which are those of lower ranks than the token in hand.
+/// The pairs found so far: those of all tokens of lower ranks than the current one.
 ///
-/// If they leave two symbols of a token, merging by ranks does: it always prefers the least rank, so it takes the same
-/// steps. If they leave more, a token of higher rank may be part of it, which the general way finds out.
-struct Known {
+/// If merging by them leaves two symbols of a token, merging by ranks leaves the same two: it prefers the least rank, so it
+/// takes the same steps. If more are left, a token of higher rank may be part of the token; [`Encoder`] finds that out.
+struct KnownPairs {
     table: MergeTable,
     /// The ranks of single bytes, or [`NO_TOKEN`].
     rank_of_byte: [u32; 256],
-    /// The symbols of the token in hand, and the rank that each makes with the next.
+    /// The symbols of the current token, and the rank of each one's pair with the next.
     symbols: [u32; MAX_SHORT],
     merged: [u32; MAX_SHORT],
 }
 
-impl Known {
+impl KnownPairs {
     fn new(bytes: &[u8], ends: &[u64]) -> Result<Self> {
         let mut rank_of_byte = [NO_TOKEN; 256];
         for rank in 0..ends.len() {
@@ -105,7 +104,7 @@ impl Known {
             }
         }
         let table = MergeTable::new(ends.len(), ends.len(), ends.len())?;
-        Ok(Known { table, rank_of_byte, symbols: [0; MAX_SHORT], merged: [0; MAX_SHORT] })
+        Ok(KnownPairs { table, rank_of_byte, symbols: [0; MAX_SHORT], merged: [0; MAX_SHORT] })
     }
 
     /// Adds the pair of a token.
@@ -121,7 +120,7 @@ impl Known {
         if token.len() > MAX_SHORT {
             return None;
         }
-        let Known { table, rank_of_byte, symbols, merged } = self;
+        let KnownPairs { table, rank_of_byte, symbols, merged } = self;
         let mut n = token.len();
         for (symbol, &byte) in symbols.iter_mut().zip(token) {
             *symbol = rank_of_byte[usize::from(byte)];
