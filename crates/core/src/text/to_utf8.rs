@@ -1,15 +1,14 @@
 //! Code points -> UTF-8.
 //!
-//! With AVX2 eight characters at a time (`avx2.rs`). That is faster than sixteen at a time with the compress instruction of
-//! AVX-512 (docs/decisions/encoder.md), so both tiers do it.
+//! With AVX-512 32 characters at a time (`avx512.rs`), with AVX2 eight (`avx2.rs`); docs/decisions/encoder.md has the figures.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx2;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use super::neon;
 #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
 use super::portable;
 use super::units::Unit;
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -33,7 +32,9 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
     let n_bytes = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 | CpuTier::Avx512 => avx2::to_utf8(units, begin),
+            CpuTier::Avx512 => avx512::to_utf8(units, begin),
+            #[cfg(target_arch = "x86_64")]
+            CpuTier::Avx2 => avx2::to_utf8(units, begin),
             // NEON is on every processor, AES need not be.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             CpuTier::Portable | CpuTier::Neon => neon::to_utf8(units, begin),
