@@ -7,6 +7,7 @@
 //!     for each pretoken of this batch:
 //!         ids in its entry?                copy as many as an entry holds, advance by as many as there are
 //!         ids in the arena?                copy them
+//!         beside a full bucket?            copy them
 //!         otherwise                        merge, and remember the ids
 //! ```
 //!
@@ -232,12 +233,20 @@ impl PretokenEncoder {
                 }
                 let end = ends[n_done];
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                // The ids of this pretoken are not in its entry: they are in the arena, or not known.
+                // The ids of this pretoken are in the arena, or beside its bucket, or not known.
                 let pretoken = &text[begin..end];
                 let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
-                match self.handle.table.spilled_ids(key, slot, pretoken) {
-                    Some(ids) => output.put_stored(ids)?,
-                    None => self.encode_new(shared, pretoken, key, output, on_progress)?,
+                if let Some(ids) = self.handle.table.spilled_ids(key, slot, pretoken) {
+                    output.put_stored(ids)?;
+                } else if let Some(ids) = self.handle.table.neighbour_ids(key, slot) {
+                    let mut cursor = output.open(1)?;
+                    // SAFETY: The cursor was opened for one entry; the output was not touched meanwhile.
+                    unsafe {
+                        S::put_entry::<NARROW>(&mut cursor, ids);
+                        output.close(cursor);
+                    }
+                } else {
+                    self.encode_new(shared, pretoken, key, output, on_progress)?;
                 }
                 n_done += 1;
                 documents.pass(n_passed + n_done, output.n());

@@ -7,6 +7,16 @@ use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::Result;
 use crate::ids::Id;
 use crate::memory::TryReserve;
+use crate::prefetch::prefetch;
+
+/// How far behind the ids at hand memory is asked for: a few batches of ids.
+const AHEAD_BYTES: usize = 768;
+
+/// Cache lines that are asked for at once: about as many as the ids of a batch take.
+const AHEAD_LINES: usize = 4;
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// Receives the ids of a text in order.
 ///
@@ -60,6 +70,12 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
         self.0.grow(n * INLINE_IDS + 1, "ids")?;
+        // New memory comes from afar, and processors do not foresee that it is written in bursts.
+        for line in 0..AHEAD_LINES {
+            let ahead =
+                self.0.as_ptr().wrapping_add(self.0.len()).wrapping_byte_add(AHEAD_BYTES + LINE_BYTES * line);
+            prefetch(ahead);
+        }
         // SAFETY: The length is within the capacity.
         Ok(unsafe { self.0.as_mut_ptr().add(self.0.len()) })
     }

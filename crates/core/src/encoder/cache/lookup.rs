@@ -200,6 +200,32 @@ impl Lookup for Avx2 {
     }
 }
 
+/// Bit i: pretoken i is longer than [`MAX_BYTES`].
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn long_ones(start: usize, ends: &[usize]) -> u64 {
+    use std::arch::x86_64::*;
+    let (mut long, mut before) = (0, _mm512_set1_epi64(start as i64));
+    let (eights, rest) = ends.as_chunks::<8>();
+    for (number, eight) in eights.iter().enumerate() {
+        // SAFETY: eight ends are a register.
+        let these = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+        // The ends before these: the last one of `before`, and all but the last of these.
+        let n_bytes = _mm512_sub_epi64(these, _mm512_alignr_epi64::<7>(these, before));
+        let is_long = _mm512_cmpgt_epu64_mask(n_bytes, _mm512_set1_epi64(MAX_BYTES as i64));
+        long |= u64::from(is_long) << (8 * number);
+        before = these;
+    }
+    let n_done = ends.len() - rest.len();
+    let mut begin = if n_done == 0 { start } else { ends[n_done - 1] };
+    for (index, &end) in (n_done..).zip(rest) {
+        long |= u64::from(end - begin > MAX_BYTES) << index;
+        begin = end;
+    }
+    long
+}
+
 /// AVX-512 with BW and VL, and VAES.
 #[cfg(target_arch = "x86_64")]
 pub(in crate::encoder) struct Avx512;
@@ -211,7 +237,7 @@ impl Lookup for Avx512 {
         use std::arch::x86_64::*;
         debug_assert!(ends.len() <= BATCH);
         let Query { hasher, table, text } = *query;
-        let (mut begin, mut long) = (start, 0u64);
+        let mut begin = start;
         // SAFETY: the caller vouches for the processor and for the ends: at most as many as the batch has keys and slots,
         // all within the text. A masked load reads only what the mask names, which are bytes of the pretoken. The bits
         // of `long` number ends. Keys are aligned to 64 bytes and slots behind them to 16, and both are whole fours.
@@ -219,13 +245,13 @@ impl Lookup for Avx512 {
             let padding = _mm_set1_epi8(-1);
             for (index, &end) in ends.iter().enumerate() {
                 let len = end - begin;
-                long |= u64::from(len > MAX_BYTES) << index;
                 let kept = _bzhi_u32(0x7fff, len as u32) as __mmask16;
                 let key = _mm_mask_loadu_epi8(padding, kept, text.text.as_ptr().add(begin).cast());
                 _mm_store_si128(batch.keys.as_mut_ptr().add(index).cast(), key);
                 begin = end;
             }
-            let mut left = long;
+            batch.long = long_ones(start, ends);
+            let mut left = batch.long;
             while left != 0 {
                 let index = left.trailing_zeros() as usize;
                 left &= left - 1;
@@ -249,7 +275,6 @@ impl Lookup for Avx512 {
                 }
             }
         }
-        batch.long = long;
     }
 
     #[inline]

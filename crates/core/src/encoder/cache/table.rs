@@ -208,6 +208,15 @@ impl Table {
         unsafe { self.arena.load(packed, if key.is_long() { pretoken } else { &[] }) }
     }
 
+    /// The ids of a pretoken, if they are known and lie in an entry of the neighbour of its own bucket.
+    #[inline(always)]
+    pub(in crate::encoder) fn neighbour_ids(&self, key: PretokenKey, slot: u32) -> Option<&Packed> {
+        if !self.view().bucket(slot).is_full() {
+            return None;
+        }
+        self.view().inline_ids(key, neighbour(slot))
+    }
+
     /// Appends the ids of `pretoken`, whose key and slot these are, to `ids`, if they are known.
     pub(in crate::encoder) fn append_ids(
         &self,
@@ -264,27 +273,51 @@ impl Table {
     /// second ones; otherwise of the first entries as many as find room as second ones, the rest is forgotten.
     /// So the second time what was old the first time is forgotten. Neighbours take what finds no room here too.
     pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
-        let is_larger = replacement.n_buckets > self.n_buckets;
-        for index in 0..self.n_buckets {
-            let Bucket([first, second]) = self.view().bucket((index * size_of::<Bucket>()) as u32);
-            let larger = [(first, [0, 1]), (second, [1, 0])];
-            let smaller = [(first, [1, 1])];
-            for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
-                let Some((key, ids)) = entry.get() else { continue };
-                let slot = hasher.hash(key.unspilled()) as u32;
-                let is_written = replacement.write(slot, room, key, || {
-                    if !key.is_spilled() {
-                        return Some(ids);
-                    }
-                    // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
-                    // a cache have ids of one width.
-                    unsafe { replacement.arena.copy(&self.arena, &ids, key.n_own()) }
+        // What lies in the neighbour of its own bucket comes last: it was learnt later than the two that filled the bucket,
+        // so it is likely to be rarer, and only they are found without a branch.
+        for pair in (0..self.n_buckets).step_by(2) {
+            let buckets =
+                (pair..self.n_buckets.min(pair + 2)).map(|index| (index * size_of::<Bucket>()) as u32);
+            let mut n_away = 0;
+            for at in buckets.clone() {
+                n_away += self.copy_bucket(at, true, replacement, hasher);
+            }
+            if n_away > 0 {
+                buckets.for_each(|at| {
+                    self.copy_bucket(at, false, replacement, hasher);
                 });
-                if is_counted(slot) && is_written {
-                    replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
-                }
             }
         }
+    }
+
+    /// Copies the entries of the bucket at `at` that are in their own bucket, or those that are not; gives how many are
+    /// left for the other call.
+    fn copy_bucket(&self, at: u32, is_home: bool, replacement: &Table, hasher: KeyHasher) -> usize {
+        let is_larger = replacement.n_buckets > self.n_buckets;
+        let mut n_left = 0;
+        let Bucket([first, second]) = self.view().bucket(at);
+        let larger = [(first, [0, 1]), (second, [1, 0])];
+        let smaller = [(first, [1, 1])];
+        for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
+            let Some((key, ids)) = entry.get() else { continue };
+            let slot = hasher.hash(key.unspilled()) as u32;
+            if (slot & self.view().mask == at) != is_home {
+                n_left += 1;
+                continue;
+            }
+            let is_written = replacement.write(slot, room, key, || {
+                if !key.is_spilled() {
+                    return Some(ids);
+                }
+                // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
+                // a cache have ids of one width.
+                unsafe { replacement.arena.copy(&self.arena, &ids, key.n_own()) }
+            });
+            if is_counted(slot) && is_written {
+                replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
+            }
+        }
+        n_left
     }
 
     /// Bytes of memory it may come to hold.
