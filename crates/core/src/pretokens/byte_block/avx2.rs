@@ -14,7 +14,7 @@ pub(in super::super) struct Avx2(__m256i, __m256i);
 
 impl Avx2 {
     #[inline(always)]
-    fn gather(low: __m256i, high: __m256i) -> u64 {
+    fn to_mask(low: __m256i, high: __m256i) -> u64 {
         // SAFETY: see the module.
         let (low, high) = unsafe { (_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)) };
         u64::from(low as u32) | u64::from(high as u32) << 32
@@ -69,27 +69,27 @@ impl Block for Avx2 {
 
     #[inline(always)]
     fn equal(self, byte: u8) -> u64 {
-        Self::gather(equal(self.0, byte), equal(self.1, byte))
+        Self::to_mask(equal(self.0, byte), equal(self.1, byte))
     }
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        Self::gather(within(self.0, first, last), within(self.1, first, last))
+        Self::to_mask(within(self.0, first, last), within(self.1, first, last))
     }
 
     #[inline(always)]
     fn high(self) -> u64 {
-        Self::gather(self.0, self.1)
+        Self::to_mask(self.0, self.1)
     }
 
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
-        Self::gather(at_least(self.0, least), at_least(self.1, least))
+        Self::to_mask(at_least(self.0, least), at_least(self.1, least))
     }
 
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
-        !Self::gather(none_of(self.0, bits), none_of(self.1, bits))
+        !Self::to_mask(none_of(self.0, bits), none_of(self.1, bits))
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ pub(in super::super) struct Neon([uint8x16_t; 4]);
 impl Neon {
     /// A bit for each byte of four quarters, whose bytes are 0xff or 0.
     #[inline(always)]
-    fn gather(quarters: [uint8x16_t; 4]) -> u64 {
+    fn to_mask(quarters: [uint8x16_t; 4]) -> u64 {
         // SAFETY: every aarch64 processor has NEON.
         unsafe {
             let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
@@ -47,13 +47,13 @@ impl Block for Neon {
     #[inline(always)]
     fn equal(self, byte: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(self.0.map(|quarter| unsafe { vceqq_u8(quarter, all(byte)) }))
+        Self::to_mask(self.0.map(|quarter| unsafe { vceqq_u8(quarter, all(byte)) }))
     }
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(
+        Self::to_mask(
             self.0.map(|quarter| unsafe { vcleq_u8(vsubq_u8(quarter, all(first)), all(last - first)) }),
         )
     }
@@ -66,13 +66,13 @@ impl Block for Neon {
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(self.0.map(|quarter| unsafe { vcgeq_u8(quarter, all(least)) }))
+        Self::to_mask(self.0.map(|quarter| unsafe { vcgeq_u8(quarter, all(least)) }))
     }
 
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(self.0.map(|quarter| unsafe { vtstq_u8(quarter, all(bits)) }))
+        Self::to_mask(self.0.map(|quarter| unsafe { vtstq_u8(quarter, all(bits)) }))
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ pub(in super::super) struct Words([u64; 8]);
 
 /// Gathers the top bits of the bytes of all words, which are `answers`.
 #[inline(always)]
-fn gather(answers: [u64; 8]) -> u64 {
+fn to_mask(answers: [u64; 8]) -> u64 {
     let mut mask = 0;
     for (at, answer) in answers.iter().enumerate() {
         let bits = (answer & TOPS) >> 7;
@@ -46,7 +46,7 @@ impl Block for Words {
         // With the top bits out of the way, adding 0x80 - x sets the top bit of bytes >= x, with no carry.
         let from = ONES * u64::from(0x80 - first);
         let beyond = ONES * u64::from(0x7f - last);
-        gather(self.0.map(|word| {
+        to_mask(self.0.map(|word| {
             let low = word & !TOPS;
             (low + from) & !(low + beyond) & !word
         }))
@@ -54,19 +54,19 @@ impl Block for Words {
 
     #[inline(always)]
     fn high(self) -> u64 {
-        gather(self.0)
+        to_mask(self.0)
     }
 
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
         let from = ONES * u64::from(0x80 - (least & 0x7f));
-        gather(self.0.map(|word| ((word & !TOPS) + from) & word))
+        to_mask(self.0.map(|word| ((word & !TOPS) + from) & word))
     }
 
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
         let bits = ONES * u64::from(bits);
-        gather(self.0.map(|word| ((word & bits & !TOPS) + !TOPS) | (word & bits)))
+        to_mask(self.0.map(|word| ((word & bits & !TOPS) + !TOPS) | (word & bits)))
     }
 
     #[inline(always)]

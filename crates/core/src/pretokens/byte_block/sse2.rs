@@ -11,7 +11,7 @@ pub(in super::super) struct Sse2([__m128i; 4]);
 impl Sse2 {
     /// The top bits of the bytes of four quarters.
     #[inline(always)]
-    fn gather(quarters: [__m128i; 4]) -> u64 {
+    fn to_mask(quarters: [__m128i; 4]) -> u64 {
         // SAFETY: every x86-64 processor has SSE2.
         let [a, b, c, d] = quarters.map(|quarter| unsafe { _mm_movemask_epi8(quarter) } as u64);
         a | b << 16 | c << 32 | d << 48
@@ -40,13 +40,13 @@ impl Block for Sse2 {
     #[inline(always)]
     fn equal(self, byte: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, all(byte)) }))
+        Self::to_mask(self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, all(byte)) }))
     }
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(self.0.map(|quarter| unsafe {
+        Self::to_mask(self.0.map(|quarter| unsafe {
             let from_first = _mm_sub_epi8(quarter, all(first));
             _mm_cmpeq_epi8(from_first, _mm_min_epu8(from_first, all(last - first)))
         }))
@@ -54,13 +54,13 @@ impl Block for Sse2 {
 
     #[inline(always)]
     fn high(self) -> u64 {
-        Self::gather(self.0)
+        Self::to_mask(self.0)
     }
 
     #[inline(always)]
     fn at_least(self, least: u8) -> u64 {
         // SAFETY: as above.
-        Self::gather(
+        Self::to_mask(
             self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, _mm_max_epu8(quarter, all(least))) }),
         )
     }
@@ -68,7 +68,7 @@ impl Block for Sse2 {
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
         // SAFETY: as above.
-        !Self::gather(
+        !Self::to_mask(
             self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(_mm_and_si128(quarter, all(bits)), all(0)) }),
         )
     }
