@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import functools
 import importlib
 import json
 import re
@@ -100,8 +101,9 @@ def measure(name: str, setup: Setup) -> Section:
     return section
 
 
+@functools.cache
 def revision() -> str:
-    """The commit that was measured."""
+    """The commit that is measured; to be asked before the record changes the tree."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
     )
@@ -218,6 +220,7 @@ def main() -> int:
         parser.error(f"this processor has {', '.join(available)}, not {', '.join(sorted(missing))}")
     tiers = [tier for tier in available if tier in (options.tier or available)]
     peer_process.install()
+    revision()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=CORPORA if CORPORA.exists() else None) as name:
         folder = Path(name)
