@@ -3,6 +3,7 @@
 use std::ptr;
 
 use super::cache::arena::Stored;
+use super::cache::lookup::BATCH;
 use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::Result;
 use crate::ids::Id;
@@ -70,11 +71,16 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
         self.0.grow(n * INLINE_IDS + 1, "ids")?;
-        // New memory comes from afar, and processors do not foresee that it is written in bursts.
-        for line in 0..AHEAD_LINES {
-            let ahead =
-                self.0.as_ptr().wrapping_add(self.0.len()).wrapping_byte_add(AHEAD_BYTES + LINE_BYTES * line);
-            prefetch(ahead);
+        // New memory comes from afar, and processors do not foresee that it is written in bursts. Short texts need none.
+        if n == BATCH {
+            for line in 0..AHEAD_LINES {
+                let ahead = self
+                    .0
+                    .as_ptr()
+                    .wrapping_add(self.0.len())
+                    .wrapping_byte_add(AHEAD_BYTES + LINE_BYTES * line);
+                prefetch(ahead);
+            }
         }
         // SAFETY: The length is within the capacity.
         Ok(unsafe { self.0.as_mut_ptr().add(self.0.len()) })
