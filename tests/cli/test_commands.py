@@ -59,7 +59,8 @@ def test_encode_reads_text_file_or_stdin(model: Path, tmp_path: Path) -> None:
     from_text = run("encode", "--model", model, "--text", "ab<|endoftext|>ab\r\né")
     from_file = run("encode", "--model", model, "--input", tmp_path / "text")
     from_stdin = run("encode", "--model", model, stdin=(tmp_path / "text").read_bytes())
-    for done in (from_text, from_file, from_stdin):
+    from_dash = run("encode", "--model", model, "--input", "-", stdin=(tmp_path / "text").read_bytes())
+    for done in (from_text, from_file, from_stdin, from_dash):
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
 

@@ -58,7 +58,7 @@ def test_counts_of_several_patterns(tmp_path: Path) -> None:
     counts = PretokenCounts.from_texts(TEXTS, pattern=r"\S+|\s+")
     counts.save(tmp_path / "c")
     assert PretokenCounts.load(tmp_path / "c").metadata.pattern == r"\S+|\s+"
-    with pytest.raises(CountsError, match="pattern"):
+    with pytest.raises(CountsError, match=r"pattern is '\\\\S\+\|\\\\s\+' here and 'gpt2' there"):
         counts + PretokenCounts.from_texts(TEXTS)
     with pytest.raises(CountsError, match="pattern"):
         PretokenCounts.merged([counts, PretokenCounts.from_texts(TEXTS)])

@@ -296,7 +296,7 @@ def test_counts_cut_in_another_way_are_refused() -> None:
     counts = PretokenCounts.from_texts([TEXT])
     with pytest.raises(CountsError, match="split"):
         Tokenizer.train_from_counts(counts, 300, "cs336", special_tokens=["<|endoftext|>"])
-    with pytest.raises(CountsError, match="pattern"):
+    with pytest.raises(CountsError, match="pattern 'gpt2', not 'cl100k'"):
         Tokenizer.train_from_counts(counts, 300, pattern="cl100k")
     with pytest.raises(TypeError):
         Tokenizer.train_from_counts([TEXT], 300)  # type: ignore[arg-type]

@@ -20,13 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_specials_option(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="T", help="the text itself")
-    source.add_argument("--input", metavar="PATH", help="a UTF-8 file; stdin when neither is given")
+    source.add_argument("--input", metavar="PATH", help="a UTF-8 file; stdin for -, or when neither is given")
 
 
 def run(args: argparse.Namespace) -> None:
     """Prints the ids."""
     tokenizer = load_model(args)
-    if args.input is not None:
+    if args.input not in (None, "-"):
         ids = tokenizer.encode_file(args.input, specials=args.specials).tolist()
     else:
         # Arguments that are not UTF-8 arrive as lone surrogates; os.fsencode restores their bytes.

@@ -11,7 +11,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_choice, check_special_tokens
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
-from pairloom.patterns import pattern_text
+from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = ["CountsMetadata", "checked_metadata", "stored_metadata"]
 
@@ -34,6 +34,8 @@ class CountsMetadata:
         for field in dataclasses.fields(self):
             mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))
             if field.name != "min_count" and mine != theirs:
+                if field.name == "pattern":
+                    mine, theirs = pattern_name(mine) or mine, pattern_name(theirs) or theirs
                 raise CountsError(
                     f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
                     "there; count both with the same pattern and special tokens"

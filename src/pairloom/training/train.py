@@ -24,7 +24,7 @@ from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
-from pairloom.patterns import pattern_text
+from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
@@ -226,8 +226,9 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     """Raises CountsError unless `counts` have the pattern, Unicode version and special tokens of `config`."""
     metadata = counts.metadata
     if metadata.pattern != pattern_text(config.pattern):
+        made_with = pattern_name(metadata.pattern) or metadata.pattern
         raise CountsError(
-            f"the counts were made with pattern {metadata.pattern!r}, not {config.pattern!r}; count again, or "
+            f"the counts were made with pattern {made_with!r}, not {config.pattern!r}; count again, or "
             "leave out pattern="
         )
     if metadata.unicode_version != _core.UNICODE_VERSION:
