@@ -62,7 +62,7 @@ def test_a_text_that_cannot_be_encoded_is_named_by_its_index(call: str, before: 
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])
 def test_the_index_counts_texts_of_all_batches(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 100)
+    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 100)
     with pytest.raises(UnicodeEncodeError, match=r"texts\[57\]"):
         TAKES_TEXTS[call](["twenty characters, 20"] * 57 + ["\udfff"])
 

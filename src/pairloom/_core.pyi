@@ -435,7 +435,11 @@ class JsonLines:
     n_skipped: int
     messages: list[str]
 
-    def __init__(self, name: str, *, field: list[str], replace: bool, skip: bool) -> None: ...
+    def __init__(
+        self, name: str, *, field: list[str], replace: bool, skip: bool, max_memory: int | None = None
+    ) -> None:
+        """max_memory: a line of more than an eighth of it is a MemoryError."""
+
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
     def salvage(self) -> Documents:
@@ -457,16 +461,25 @@ class BlockEncoder:
     """Encodes documents block after block; `begin_id` and `end_id` are put before and after each document."""
 
     def __init__(
-        self, encoder: Encoder, *, begin_id: int | None, end_id: int | None, specials: str, threads: int
-    ) -> None: ...
+        self,
+        encoder: Encoder,
+        *,
+        begin_id: int | None,
+        end_id: int | None,
+        specials: str,
+        threads: int,
+        max_memory: int | None = None,
+    ) -> None:
+        """With max_memory it has a small cache of its own; MemoryError where a block takes more."""
+
     def push(
-        self, documents: Documents, *, name: str = "", first: int = 0
+        self, documents: Documents, *, name: str = "", first: int = 0, n_held: int = 0
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids [n], ends int64, literals int64 [m, 3]).
 
         ends: where documents end in ids; ids after that belong to the open document. literals: (document, special
         token, how often) of what is plain text, documents counted by the ends before them. name and first: the file,
-        and its documents before these, for messages.
+        and its documents before these, for messages. n_held: bytes that others hold meanwhile, of max_memory.
         """
 
     def withdraw(self) -> None:

@@ -177,8 +177,9 @@ def test_a_full_disk_without_a_disk(model: Path, tmp_path: Path, monkeypatch: py
     write_all, calls = npy.write_all, []
 
     def failing(file: Any, array: Any) -> None:
-        calls.append(array)
-        if len(calls) == 4:
+        # Not headers and offsets.
+        calls.extend([array] if array.dtype == "<u2" else [])
+        if len(calls) == 4 and calls[-1] is array:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write_all(file, array)
 

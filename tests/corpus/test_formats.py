@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer
-from pairloom.corpus import compression, warc
+from pairloom.corpus import compression
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
@@ -33,7 +33,6 @@ def test_small_pieces_change_nothing(paths: dict[str, Path], monkeypatch: pytest
     for size in (7, 100, 1001):
         monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
         monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
-        monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", size)
         for name, path in paths.items():
             assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, (name, size)
 
@@ -225,7 +224,6 @@ def _warc(texts: list[str], *, others: bool = True) -> bytes:
 @pytest.mark.parametrize("piece", [7, 1 << 20])
 def test_texts_of_a_crawl_are_documents(tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "PIECE_BYTES", piece)
-    monkeypatch.setattr(warc, "PIECE_BYTES", piece)
     # Each record may be a member of its own.
     whole = _warc(DOCUMENTS)
     members = b"".join(gzip.compress(_warc([text], others=False)) for text in DOCUMENTS)

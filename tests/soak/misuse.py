@@ -46,7 +46,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 361 * 144
+FULL = 364 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -293,9 +293,9 @@ def calls(folder: Path) -> dict[str, Call]:
         stream = tokenizer.decode_stream()
         return stream.push(token_id) + stream.finish()
 
-    def blocks(name: Any, first: Any, **arguments: Any) -> Any:
+    def blocks(name: Any, first: Any, n_held: Any, **arguments: Any) -> Any:
         block = next(iter(Corpus(inputs.text).read())).documents
-        return tokenizer.block_encoder(**arguments).push(block, name=name, first=first)
+        return tokenizer.block_encoder(**arguments).push(block, name=name, first=first, n_held=n_held)
 
     def compared(tokenizer: Any, name: Any) -> Any:
         return compare(side_of(tokenizer, name), side_of(inputs.tokenizer, "b"), [("t", _TEXT)])
@@ -430,7 +430,15 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids], skip_special_tokens=False),
         "Tokenizer.decode_stream": made(decoded, token_id=97),
         "Tokenizer.block_encoder": made(
-            blocks, begin_id=None, end_id=None, specials="recognise", threads=1, name="text", first=0
+            blocks,
+            begin_id=None,
+            end_id=None,
+            specials="recognise",
+            threads=1,
+            max_memory=None,
+            name="text",
+            first=0,
+            n_held=0,
         ),
         "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
         "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),
@@ -540,6 +548,7 @@ def calls(folder: Path) -> dict[str, Call]:
             rewrite=False,
             overwrite=False,
             progress=None,
+            max_memory=None,
         ),
         "corpus_stats": made(
             corpus_stats,

@@ -11,15 +11,39 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
+    /// How an error says to mend it.
+    remedy: &'static str,
     used: AtomicU64,
     /// Bytes of tables and arenas that were freed and that the allocator may still keep.
     kept: AtomicU64,
 }
 
 impl Budget {
-    /// Nothing in use; `None` is no limit.
+    /// A budget of training, with nothing in use; `None` is no limit.
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Budget { limit: limit.unwrap_or(u64::MAX), used: AtomicU64::new(0), kept: AtomicU64::new(0) }
+        Budget::with_remedy(limit, "train on fewer texts")
+    }
+
+    /// The same for encoding.
+    pub(crate) fn of_encoding(limit: Option<u64>) -> Self {
+        Budget::with_remedy(limit, "divide long documents, for example with a separator or doc_cap")
+    }
+
+    fn with_remedy(limit: Option<u64>, remedy: &'static str) -> Self {
+        let (limit, none) = (limit.unwrap_or(u64::MAX), AtomicU64::new(0));
+        Budget { limit, remedy, used: none, kept: AtomicU64::new(0) }
+    }
+
+    /// Whether there is a limit.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit != u64::MAX
+    }
+
+    /// Begins anew: from now on `n_bytes` are in use, for `what`.
+    pub(crate) fn restart(&self, n_bytes: usize, what: &'static str) -> Result<()> {
+        self.used.store(0, Ordering::Relaxed);
+        self.take(n_bytes, what)
     }
 
     /// Takes `n_bytes` for `what`; [`Error::MemoryLimit`] if that would exceed the limit.
@@ -28,7 +52,7 @@ impl Budget {
         let before = self.used.fetch_add(n_bytes, Ordering::Relaxed);
         if before.saturating_add(n_bytes) > self.limit {
             self.used.fetch_sub(n_bytes, Ordering::Relaxed);
-            return Err(Error::MemoryLimit { limit: self.limit, what });
+            return Err(Error::MemoryLimit { limit: self.limit, what, remedy: self.remedy });
         }
         Ok(())
     }
@@ -44,7 +68,7 @@ impl Budget {
     /// this a process takes up to a third more than the limit. A sixteenth of the limit may be kept.
     pub(crate) fn give_freed(&self, n_bytes: usize) {
         self.give(n_bytes);
-        if self.limit == u64::MAX {
+        if !self.is_limited() {
             return;
         }
         let kept = self.kept.fetch_add(n_bytes as u64, Ordering::Relaxed) + n_bytes as u64;

@@ -44,6 +44,8 @@ pub enum Error {
         limit: u64,
         /// What would have exceeded it.
         what: &'static str,
+        /// What helps, beside a higher limit.
+        remedy: &'static str,
     },
     /// The monitor asked to stop (Ctrl-C, or an exception in a progress callback).
     Interrupted,
@@ -166,11 +168,8 @@ impl fmt::Display for Error {
             }
             Error::Record { location, message } => write!(f, "{location}: {message}"),
             Error::OutOfMemory { what } => write!(f, "out of memory while allocating {what}"),
-            Error::MemoryLimit { limit, what } => {
-                write!(
-                    f,
-                    "{what} would exceed max_memory={limit} bytes; raise max_memory or train on fewer texts"
-                )
+            Error::MemoryLimit { limit, what, remedy } => {
+                write!(f, "{what} would exceed max_memory={limit} bytes; raise max_memory, or {remedy}")
             }
             Error::Interrupted => write!(f, "interrupted"),
             Error::NotCharacters => write!(f, "the text holds a lone surrogate, which is no character"),

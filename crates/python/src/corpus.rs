@@ -186,12 +186,19 @@ pub struct JsonLines {
 #[pymethods]
 impl JsonLines {
     #[new]
-    #[pyo3(signature = (name, *, field, replace, skip))]
-    fn new(py: Python<'_>, name: String, field: Vec<String>, replace: bool, skip: bool) -> PyResult<Self> {
+    #[pyo3(signature = (name, *, field, replace, skip, max_memory = None))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        field: Vec<String>,
+        replace: bool,
+        skip: bool,
+        max_memory: Option<u64>,
+    ) -> PyResult<Self> {
         let record_errors = RecordErrors { replaces: replace, skips: skip };
         let inner =
             corpus::JsonLines::new(name, field, record_errors).map_err(|error| exception(py, error))?;
-        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner) })
+        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner.with_max_memory(max_memory)) })
     }
 
     #[getter]

@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 
 # How often a thread that waits looks whether it should stop, or whether the other one still lives.
 _POLL_SECONDS: Final = 0.1
+_DRAIN_SECONDS: Final = 0.001
 # How long an interruption waits for a thread to end.
 _MOST_SECONDS_AFTER_INTERRUPTION: Final = 0.25
 
@@ -162,6 +163,7 @@ class WriteBehind(Generic[Item]):
         self._thread = _Thread(self._work)
         self._is_started = False
         self._is_finished = False
+        self._n_put = self._n_done = 0
 
     def __enter__(self) -> Callable[[Item], None]:
         self._is_started = self._thread.start()
@@ -189,12 +191,21 @@ class WriteBehind(Generic[Item]):
         """Whether something may still be written: an interruption can end the block before all is."""
         return self._thread.is_alive
 
+    def drain(self) -> None:
+        """Waits until all items that were put are written; raises an exception of `write`."""
+        while self._n_done < self._n_put:
+            self._raise()
+            if not self._thread.is_alive:
+                raise MemoryError(_DIED)
+            time.sleep(_DRAIN_SECONDS)
+
     def _put(self, item: Item) -> None:
         while True:
             self._raise()
             is_alive = self._thread.is_alive
             with contextlib.suppress(queue.Full):
                 self._waiting.put(item, timeout=_POLL_SECONDS)
+                self._n_put += 1
                 return
             if not is_alive:
                 raise MemoryError(_DIED)
@@ -222,6 +233,7 @@ class WriteBehind(Generic[Item]):
                     self._failure = error
             # The memory of an item is wanted for the next.
             del item
+            self._n_done += 1
         self._is_finished = True
 
 

@@ -56,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     packing.add_argument("--rank", type=whole_number, metavar="R", help="with --pack: only rows R, R + W, R + 2 W, ...")
     packing.add_argument("--world-size", type=whole_number, metavar="W", help="with --rank: the number of ranks")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
+    parser.add_argument(
+        "--max-memory",
+        type=whole_number,
+        metavar="BYTES",
+        help="most memory beside the tokenizer's; with --pack: of tokenizing",
+    )
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--resume",
@@ -92,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         rewrite=args.rewrite,
         overwrite=args.force,
         progress=args.console.progress,
+        max_memory=args.max_memory,
     )
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")

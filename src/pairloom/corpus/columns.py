@@ -27,6 +27,9 @@ __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "n_bytes_of_arrow", "
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
 
 
+# The offset of a row, and what is made of it: rows may be empty.
+_ROW_BYTES = 16
+
 # A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
 _SMALL_FILE = 1 << 24
 
@@ -71,8 +74,19 @@ class RowsReader:
     A name that ends with [] holds lists, of which each element is a row.
     """
 
-    def __init__(self, name: str, field: list[str], *, replace: bool, skip: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        field: list[str],
+        *,
+        replace: bool,
+        skip: bool,
+        piece_bytes: int,
+        memory: int | None = None,
+    ) -> None:
         self._name = name
+        self._piece_bytes = piece_bytes
+        self._memory = memory
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
         # What rows are counted in, in messages.
@@ -88,7 +102,7 @@ class RowsReader:
         """The rows of a Parquet file."""
         with self._damage_named("Parquet"):
             # A buffer grows to what a damaged page says that it holds.
-            is_small = file.seek(0, os.SEEK_END) <= _SMALL_FILE
+            is_small = file.seek(0, os.SEEK_END) <= (_SMALL_FILE if self._memory is None else self._memory // 16)
             reader = open_parquet(file, buffer_size=0 if is_small else 1 << 20)
             self._check(reader.schema_arrow)
             n_rows = reader.metadata.num_rows
@@ -107,7 +121,7 @@ class RowsReader:
         ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
         with self._damage_named("Arrow"):
-            source = _WholeReads(file)
+            source = _WholeReads(file, self._name, self._memory)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -168,8 +182,7 @@ class RowsReader:
         if kind not in _bytes_types():
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
 
-    @staticmethod
-    def _rows_at_a_time(metadata: Any) -> int:
+    def _rows_at_a_time(self, metadata: Any) -> int:
         """How many rows hold about half a block, at most.
 
         Nothing is read of the metadata of columns: where they are damaged, pyarrow ends the process.
@@ -177,7 +190,8 @@ class RowsReader:
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         n_rows = sum(max(group.num_rows, 0) for group in groups)
         n_bytes = sum(max(group.total_byte_size, 0) for group in groups)
-        return max(_FEWEST_ROWS, min(_MOST_ROWS, PIECE_BYTES // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS))
+        at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
+        return max(_FEWEST_ROWS if self._memory is None else 1, at_once)
 
     def _rows(self, column: Any, n_rows: int | None) -> Iterator[Rows]:
         compute = _pyarrow("pyarrow.compute")
@@ -202,7 +216,7 @@ class RowsReader:
         if column.null_count:
             n_nulls += self._checked_nulls(column, "text", first_row)
             column = column.drop_null()
-        for start, stop in _cut(column):
+        for start, stop in _cut(column, self._piece_bytes):
             data, offsets = _buffers(column.slice(start, stop - start))
             row = first_row + start
             for documents, n_skipped in self._documents(data, offsets, row):
@@ -224,15 +238,15 @@ class RowsReader:
         self, data: memoryview, offsets: np.ndarray[Any, np.dtype[np.int64]], row: int
     ) -> Iterator[tuple[_core.Documents, int]]:
         """Documents of some rows, and how many of these were left out; a long document comes in pieces."""
-        if len(offsets) > 2 or len(data) < 2 * PIECE_BYTES:
+        if len(offsets) > 2 or len(data) < 2 * self._piece_bytes:
             yield self._columns.read(data, offsets, row)
             return
         if self._skip and not self._replace and not _is_utf8(data):
             yield _core.Documents.from_texts([]), 1
             return
         reader = _core.PlainText(f"{self._counted}: row {row}", separator=None, replace=self._replace)
-        for start in range(0, len(data), PIECE_BYTES):
-            yield reader.push(bytes(data[start : start + PIECE_BYTES])), 0
+        for start in range(0, len(data), self._piece_bytes):
+            yield reader.push(bytes(data[start : start + self._piece_bytes])), 0
         yield reader.finish(), 0
 
     @contextlib.contextmanager
@@ -265,8 +279,9 @@ class _WholeReads:
     for as many bytes as a damaged file says that there are.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, name: str = "", memory: int | None = None) -> None:
         self._file = file
+        self._name, self._memory = name, memory
         self._n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
         self.closed = False
@@ -289,6 +304,11 @@ class _WholeReads:
     def read(self, size: int = -1) -> bytes:
         n_left = max(self._n_bytes - self._file.tell(), 0)
         wanted = n_left if size < 0 else min(size, n_left)
+        if self._memory is not None and wanted > self._memory // 4:
+            raise MemoryError(
+                f"{self._name}: a batch of {wanted:,} bytes is too large for max_memory; raise it, or write smaller "
+                "batches"
+            )
         data = self._file.read(wanted)
         if len(data) == wanted:
             return data
@@ -375,14 +395,15 @@ def _is_utf8(data: memoryview) -> bool:
     return True
 
 
-def _cut(column: Any) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about PIECE_BYTES; a row that is much longer is a range of its own."""
+def _cut(column: Any, piece_bytes: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of about `piece_bytes`, offsets included; a row that is much longer is a range of its own."""
     offsets = _offsets(column)
+    most_rows = max(piece_bytes // _ROW_BYTES, 1)
     start = 0
     while start < len(column):
-        stop = int(np.searchsorted(offsets, offsets[start] + PIECE_BYTES, side="left"))
-        stop = min(max(stop, start + 1), len(column))
-        if stop - start > 1 and offsets[stop] - offsets[stop - 1] >= 2 * PIECE_BYTES:
+        stop = int(np.searchsorted(offsets, offsets[start] + piece_bytes, side="left"))
+        stop = min(max(stop, start + 1), start + most_rows, len(column))
+        if stop - start > 1 and offsets[stop] - offsets[stop - 1] >= 2 * piece_bytes:
             stop -= 1
         yield start, stop
         start = stop

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import CorpusError
 
-__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
+__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "bytes_of_a_piece", "pieces_of", "sniffed"]
 
 PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
@@ -146,24 +146,37 @@ def sniffed(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
+def bytes_of_a_piece(wanted: int | None) -> int:
+    """How much text a block holds, about: PIECE_BYTES unless another size is wanted."""
+    return PIECE_BYTES if wanted is None else wanted
+
+
 def pieces_of(
-    file: BinaryIO, compression: str | None, name: str, *, n_bytes: int | None = None, memory: int | None = None
+    file: BinaryIO,
+    compression: str | None,
+    name: str,
+    *,
+    n_bytes: int | None = None,
+    memory: int | None = None,
+    piece_bytes: int | None = None,
 ) -> Iterator[bytes]:
-    """The bytes of `file`, decompressed, in pieces of about PIECE_BYTES.
+    """The bytes of `file`, decompressed, in pieces of about `piece_bytes` (PIECE_BYTES).
 
     n_bytes: about how many the file has. memory: the most that a decoder may take for its window. Raises
     DamagedStreamError naming `name` where the data break off or are damaged, after all that comes before; MemoryError
     for a window that is too large.
     """
+    piece_bytes = bytes_of_a_piece(piece_bytes)
     if compression is None:
-        at_once = _at_once(PIECE_BYTES, n_bytes)
+        at_once = _at_once(piece_bytes, n_bytes)
         while piece := file.read(at_once):
             yield piece
         return
     parts: list[bytes] = []
     size = 0
     damage: CorpusError | None = None
-    decompressed = _decompressed(file, compression, name, _at_once(_READ_BYTES, n_bytes), memory)
+    at_once, most = _at_once(min(_READ_BYTES, piece_bytes), n_bytes), min(_PART_BYTES, piece_bytes)
+    decompressed = _decompressed(file, compression, name, at_once, most, memory)
     while True:
         try:
             part = next(decompressed)
@@ -174,7 +187,7 @@ def pieces_of(
             break
         parts.append(part)
         size += len(part)
-        if size >= PIECE_BYTES:
+        if size >= piece_bytes:
             yield b"".join(parts)
             parts, size = [], 0
     if parts:
@@ -188,7 +201,10 @@ def _at_once(most: int, n_bytes: int | None) -> int:
     return most if n_bytes is None else max(min(most, n_bytes + 1), 1 << 12)
 
 
-def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, memory: int | None) -> Iterator[bytes]:
+def _decompressed(
+    file: BinaryIO, compression: str, name: str, at_once: int, most: int, memory: int | None
+) -> Iterator[bytes]:
+    """Parts of at most `most` bytes; `at_once` bytes of the file are read at a time."""
     make = _makers(memory)[compression]
     decoder = make()
     is_new = True
@@ -201,7 +217,7 @@ def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, mem
                     break
                 decoder = make()
             try:
-                part = decoder.decompress(data, _PART_BYTES)
+                part = decoder.decompress(data, most)
             except Exception as error:
                 raise _error_of(error, compression, name, memory) from error
             is_new = False
@@ -218,5 +234,5 @@ def _error_of(error: Exception, compression: str, name: str, memory: int | None)
     if isinstance(error, MemoryError) or "allocation error" in message:
         return MemoryError(f"{name}: out of memory while decompressing")
     if memory is not None and "memory" in message:
-        return MemoryError(f"{name}: decompressing it takes more than max_memory={memory} bytes")
+        return MemoryError(f"{name}: decompressing it takes more than {memory} bytes; raise max_memory")
     return DamagedStreamError(f"{name}: not readable as {compression}: {error}; the file is damaged")

@@ -17,7 +17,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
-from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
+from pairloom.corpus.compression import DamagedStreamError, bytes_of_a_piece, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
@@ -193,9 +193,20 @@ class Corpus:
                 open_text = ""
             open_text += block.documents.open_text()
 
-    def read(self, start: Position | None = None, *, memory: int | None = None) -> Reading:
-        """One pass over the corpus from `start`; with `memory`, decoders take at most so many bytes, and keep few."""
-        return Reading(self, start or Position(), memory)
+    def read(
+        self,
+        start: Position | None = None,
+        *,
+        memory: int | None = None,
+        decoder_memory: int | None = None,
+        piece_bytes: int | None = None,
+    ) -> Reading:
+        """One pass over the corpus from `start`.
+
+        memory: a single record that takes about so many bytes is a MemoryError. decoder_memory: what decompressing may
+        take, by default all of it. piece_bytes: how much text a block holds, about.
+        """
+        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes)
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -237,10 +248,19 @@ class Reading:
     the reasons for the first of them. skipped_files: files of which the rest was skipped.
     """
 
-    def __init__(self, corpus: Corpus, start: Position, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        start: Position,
+        memory: int | None = None,
+        decoder_memory: int | None = None,
+        piece_bytes: int | None = None,
+    ) -> None:
         self._corpus = corpus
         self._start = start
         self._memory = memory
+        self._decoder_memory = decoder_memory
+        self._piece_bytes = bytes_of_a_piece(piece_bytes)
         self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
         self._before = [0, *itertools.accumulate(self._sizes)]
@@ -392,10 +412,12 @@ class Reading:
             reader = _core.PlainText(source.name, separator=corpus.separator, replace=replace)
         else:
             field = corpus.text_field.split(".")
-            reader = _core.JsonLines(source.name, field=field, replace=replace, skip=corpus.skip_bad)
+            reader = _core.JsonLines(
+                source.name, field=field, replace=replace, skip=corpus.skip_bad, max_memory=self._memory
+            )
         before = self.n_skipped
         try:
-            for piece in pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory):
+            for piece in self._pieces(source, file, compression):
                 documents = reader.push(piece)
                 # The piece, and the parts that it was joined from.
                 self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
@@ -406,8 +428,20 @@ class Reading:
             self._note(reader, before)
             yield reader.salvage(), _told(file, source)
             raise
+        except MemoryError as error:
+            raise MemoryError(f"{source.name}: {error}") from error
         self._note(reader, before)
         yield documents, source.n_bytes or 0
+
+    def _pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
+        return pieces_of(
+            file,
+            compression,
+            source.name,
+            n_bytes=source.n_bytes,
+            memory=self._decoder_memory,
+            piece_bytes=self._piece_bytes,
+        )
 
     def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
         """Keeps the count of left out records, and what was wrong with the first."""
@@ -420,12 +454,16 @@ class Reading:
     def _records_of(
         self, source: Source, file: BinaryIO, compression: str | None
     ) -> Iterator[tuple[_core.Documents, int]]:
-        reader = WarcReader(source.name, replace=self._corpus.input_errors == "replace", skip=self._corpus.skip_bad)
+        reader = WarcReader(
+            source.name,
+            replace=self._corpus.input_errors == "replace",
+            skip=self._corpus.skip_bad,
+            piece_bytes=self._piece_bytes,
+            memory=self._memory,
+        )
         before = self.n_skipped
         try:
-            for documents in reader.read(
-                pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory)
-            ):
+            for documents in reader.read(self._pieces(source, file, compression)):
                 self.n_skipped = before + reader.n_skipped
                 yield documents, _told(file, source)
         finally:
@@ -439,20 +477,29 @@ class Reading:
         with tempfile.TemporaryFile() as whole:
             if compression is not None or not file.seekable():
                 # Both formats need random access.
-                for piece in pieces_of(file, compression, source.name, n_bytes=source.n_bytes, memory=self._memory):
+                for piece in self._pieces(source, file, compression):
                     whole.write(piece)
                 whole.seek(0)
                 file = whole
             rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
+            # What the process holds by pyarrow otherwise is not of reading.
+            n_before = 0 if self._memory is None else n_bytes_of_arrow()
             for documents, done in self._noted(source.name, rows):
                 if self._memory is not None:
-                    self._n_decoder_bytes = n_bytes_of_arrow()
+                    self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
                 yield documents, int(done * (source.n_bytes or 0))
 
     def _rows_reader(self, name: str) -> RowsReader:
         corpus = self._corpus
         replace = corpus.input_errors == "replace"
-        return RowsReader(name, corpus.text_field.split("."), replace=replace, skip=corpus.skip_bad)
+        return RowsReader(
+            name,
+            corpus.text_field.split("."),
+            replace=replace,
+            skip=corpus.skip_bad,
+            piece_bytes=self._piece_bytes,
+            memory=self._memory,
+        )
 
     def _noted(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float]]:
         for documents, n_skipped, done in rows:
@@ -470,7 +517,7 @@ class Reading:
             yield from (documents for documents, _ in self._noted("<dataset>", rows))
             return
         first = 0
-        for batch in batches_of(texts, PIECE_BYTES):
+        for batch in batches_of(texts, self._piece_bytes):
             yield _core.Documents.from_texts(batch, first=first) if isinstance(batch, list) else batch
             first += len(batch)
 

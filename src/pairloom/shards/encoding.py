@@ -8,37 +8,61 @@ from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom.corpus import Corpus, Position, Reading
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["block_encoder", "encode_corpus"]
+__all__ = ["block_encoder", "encode_corpus", "reading_of"]
 
 
-def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) -> _core.BlockEncoder:
+def block_encoder(
+    tokenizer: Tokenizer, config: dict[str, Any], threads: int, plan: MemoryPlan | None = None
+) -> _core.BlockEncoder:
     """The encoder that the options of a run ask for."""
     return tokenizer.block_encoder(
-        begin_id=config["bos_id"], end_id=config["eot_id"], specials=config["specials"], threads=threads
+        begin_id=config["bos_id"],
+        end_id=config["eot_id"],
+        specials=config["specials"],
+        threads=threads,
+        max_memory=None if plan is None else plan.max_memory,
     )
 
 
+def reading_of(corpus: Corpus, start: Position, plan: MemoryPlan | None) -> Reading:
+    """A reading of the corpus from `start`, within the memory of a run."""
+    if plan is None:
+        return corpus.read(start)
+    return corpus.read(start, memory=plan.max_memory, decoder_memory=plan.decoder_bytes, piece_bytes=plan.piece_bytes)
+
+
 def encode_corpus(
-    tokenizer: Tokenizer, corpus: Corpus, manifest: Manifest, shards: Shards, threads: int, report: Any = None
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    manifest: Manifest,
+    shards: Shards,
+    threads: int,
+    report: Any = None,
+    plan: MemoryPlan | None = None,
 ) -> Reading:
     """Reads, encodes and writes from the manifest's resume point to the end of the corpus.
 
-    Memory is a few blocks. Returns the reading, which says what was left out.
+    Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out.
     """
     point = manifest.next
-    reading = corpus.read(Position(point.source, point.documents, point.source_bytes, point.source_skipped))
+    start = Position(point.source, point.documents, point.source_bytes, point.source_skipped)
+    reading = reading_of(corpus, start, plan)
     reading.skipped_files.extend(manifest.skipped_files)
-    encoder = block_encoder(tokenizer, manifest.config, threads)
+    encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     names = corpus.names
     n_bytes, n_tokens, n_open_bytes = manifest.text_bytes, manifest.tokens, 0
     source, source_bytes = point.source, point.source_bytes
     skipped_files = tuple(manifest.skipped_files)
     done, total = 0, 0
     # always: documents encoded before an input turns out to be damaged are still written.
-    with ReadAhead(reading) as blocks, WriteBehind(shards.add, always=True) as write:
+    behind = WriteBehind(shards.add, always=True)
+    # Bytes of ids that may not be written yet.
+    n_unwritten = n_held = 0
+    with ReadAhead(reading) as blocks, behind as write:
         if report is not None:
             report("encode", 0, reading.total)
         for block in blocks:
@@ -49,8 +73,17 @@ def encode_corpus(
                 encoder.withdraw()
                 n_bytes, n_open_bytes = n_bytes - n_open_bytes, 0
             documents = block.documents
-            ids, ends, literals = encoder.push(documents, name=names[source], first=block.first)
+            if plan is not None:
+                if n_unwritten > plan.unwritten_bytes:
+                    behind.drain()
+                    n_unwritten = 0
+                n_held = plan.n_held + reading.n_bytes_held(block) + n_unwritten + shards.n_held_bytes
+            try:
+                ids, ends, literals = encoder.push(documents, name=names[source], first=block.first, n_held=n_held)
+            except MemoryError as error:
+                raise MemoryError(f"{names[source]}: {error}") from error
             byte_ends = documents.ends() + n_bytes
+            n_unwritten += ids.nbytes + 2 * ends.nbytes + literals.nbytes
             write(
                 Batch(
                     ids,

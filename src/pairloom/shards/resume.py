@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from pairloom.corpus import Corpus, Position, SkippedFile
 from pairloom.errors import ResumeError
-from pairloom.shards.encoding import block_encoder
+from pairloom.shards.encoding import block_encoder, reading_of
 from pairloom.shards.manifest import Manifest, ResumePoint
+from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import read_shard
 from pairloom.tokenizer import Tokenizer
 
@@ -219,14 +220,21 @@ class _InputComparison:
         return {**shard, "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]}}
 
 
-def check_same_documents(tokenizer: Tokenizer, corpus: Corpus, folder: Path, manifest: Manifest, threads: int) -> None:
+def check_same_documents(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    folder: Path,
+    manifest: Manifest,
+    threads: int,
+    plan: MemoryPlan | None = None,
+) -> None:
     """Raises ResumeError unless the documents before the resume point equal those in the shards.
 
     Only the input that contains the resume point is read.
     """
     point = manifest.next
-    reading = corpus.read(Position(point.source, 0, point.source_bytes, point.source_skipped))
-    encoder = block_encoder(tokenizer, manifest.config, threads)
+    reading = reading_of(corpus, Position(point.source, 0, point.source_bytes, point.source_skipped), plan)
+    encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     stored = _StoredDocuments(folder, manifest, manifest.documents - point.documents)
     n_documents, is_same = 0, True
     try:

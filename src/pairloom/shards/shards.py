@@ -69,6 +69,8 @@ class Batch(NamedTuple):
 
 
 class _Writer(Protocol):
+    @property
+    def n_held_bytes(self) -> int: ...
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None: ...
     def withdraw(self) -> None: ...
     def finish(self) -> None: ...
@@ -199,6 +201,12 @@ class Shards:
         if position < len(ids):
             self._write(ids[position:], ends[:0])
         self._count(self._open_literals, batch.literals[literal:])
+
+    @property
+    def n_held_bytes(self) -> int:
+        """About how many bytes the shard takes that are not written yet; may be asked by any thread."""
+        writer = self._writer
+        return 0 if writer is None else writer.n_held_bytes
 
     def finish(self) -> None:
         """Closes the last shard."""

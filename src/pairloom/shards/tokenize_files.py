@@ -24,6 +24,7 @@ from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.memory import MemoryPlan, memory_plan
 from pairloom.shards.publishing import Publisher, publishing
 from pairloom.shards.resume import check_same_documents, plan_resume
 from pairloom.shards.shards import check_is_folder, clear, is_run_file, not_empty
@@ -79,6 +80,7 @@ def tokenize_files(
     rewrite: bool = False,
     overwrite: bool = False,
     progress: Progress = None,
+    max_memory: int | None = None,
     **options: Any,
 ) -> TokenizedFiles:
     """Encodes every document of a corpus and writes shards of ids into a folder.
@@ -94,6 +96,8 @@ def tokenize_files(
     eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
     specials: literals of special tokens in the text are "ordinary" text (counted, with a warning), become the tokens'
     ids ("recognise"), or are an "error".
+    max_memory: bytes, beside the tokenizer and what the process has already. Blocks are smaller then, and the cache;
+    the shards are the same. MemoryError where that is too low, or where a pretoken or a record takes more.
 
     Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
     folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
@@ -101,6 +105,7 @@ def tokenize_files(
     """
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)
+    plan = memory_plan(max_memory, format)
     if rewrite and not resume:
         raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
     if isinstance(inputs, Corpus):
@@ -112,11 +117,11 @@ def tokenize_files(
     if is_url(output):
         if resume:
             raise ValueError(f"resume needs a local folder; at {output} pass overwrite=True to begin again")
-        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress)
+        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress, max_memory)
     fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     folder = Path(output)
     check_is_folder(folder)
-    run = _Run(tokenizer, corpus, folder, resolve_threads(threads))
+    run = _Run(tokenizer, corpus, folder, resolve_threads(threads), plan)
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
         manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
         if manifest.complete:
@@ -141,12 +146,13 @@ def _tokenize_to_url(
     overwrite: bool,
     threads: int,
     progress: Progress,
+    max_memory: int | None,
 ) -> TokenizedFiles:
     """The whole corpus as one task of a job."""
     chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
     job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=overwrite, takeover=overwrite)
     with job, reporter(progress) as report:
-        manifest = job.commit([job.task.write_corpus(corpus, report=report)])
+        manifest = job.commit([job.task.write_corpus(corpus, report=report, max_memory=max_memory)])
     warn_of_literals(manifest.special_literals)
     return TokenizedFiles(url, manifest, was_complete=False)
 
@@ -154,11 +160,14 @@ def _tokenize_to_url(
 class _Run:
     """One call of `tokenize_files` after its arguments are checked."""
 
-    def __init__(self, tokenizer: Tokenizer, corpus: Corpus, folder: Path, threads: int) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, corpus: Corpus, folder: Path, threads: int, plan: MemoryPlan | None
+    ) -> None:
         self._tokenizer = tokenizer
         self._corpus = corpus
         self._folder = folder
         self._threads = threads
+        self._plan = plan
 
     def prepare(self, fresh: Manifest, *, resume: bool, rewrite: bool, overwrite: bool) -> Manifest:
         """The manifest to continue from: the folder's, or the fresh one after saving it."""
@@ -190,7 +199,7 @@ class _Run:
             raise ResumeError(f"{folder}: {missing[0]} is in the manifest, but not there; start again in a new folder")
         if is_changed:
             point = manifest.next
-            check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._threads)
+            check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._threads, self._plan)
             notes.append(
                 f"{manifest.inputs[point.source]['path']} has changed since the run stopped; its {point.documents} "
                 "documents in finished shards were read again and are the same"
@@ -207,7 +216,7 @@ class _Run:
         """Reads, encodes and writes from the manifest's resume point to the end of the corpus."""
         folder, tokenizer = self._folder, self._tokenizer
         with publishing(folder, manifest, list(tokenizer.special_tokens), Publisher(folder, manifest)) as shards:
-            reading = encode_corpus(tokenizer, self._corpus, manifest, shards, self._threads, report)
+            reading = encode_corpus(tokenizer, self._corpus, manifest, shards, self._threads, report, self._plan)
         manifest.replace(folder, skipped=reading.n_skipped, skipped_files=list(reading.skipped_files), complete=True)
         reading.warn()
         warn_of_literals(manifest.special_literals)

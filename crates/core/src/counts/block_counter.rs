@@ -37,8 +37,8 @@ impl BlockCounter {
         n_bytes_read: usize,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        // Both count towards `max_memory`, and so does text that is kept for the next block.
-        let n_held = self.parts.n_kept().saturating_add(n_bytes_read);
+        // Both count towards `max_memory`, and so does text that is kept for the next block, and copied when it grows.
+        let n_held = n_bytes_read.saturating_add(2 * self.parts.n_kept());
         self.counter.hold(n_held)?;
         let counter = &mut self.counter;
         let done = self.parts.with(documents, |texts| counter.count_texts(&texts.texts, monitor));

@@ -87,6 +87,12 @@ impl<I: Id> BlockEncoder<I> {
         let BlockEncoder { encoder, parts, options, buffers, at_document_start, n_open_bytes } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
+        // A document that goes on is copied when it grows.
+        let n_held = source.n_held.saturating_add(2 * parts.n_kept());
+        encoder
+            .shared
+            .budget
+            .restart(n_held, "text that is read or kept, and ids that are not written yet,")?;
         parts.with(documents, |texts| {
             // Hardly any block has more than three ids for four bytes; pages that are not touched take no memory.
             let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
@@ -100,6 +106,9 @@ impl<I: Id> BlockEncoder<I> {
             let mut is_end = texts.is_end.iter();
             let done = encoder.encode_each::<I>(&texts.texts, policy, threads, monitor, |ids, counts| {
                 let Encoded { ids: all, ends, .. } = &mut encoded;
+                if encoder.shared.budget.is_limited() {
+                    encoder.shared.budget.take(size_of_val(ids), "the ids of a block of documents")?;
+                }
                 all.make_room(ids.len() + 2 * counts.len()).map_err(Error::out_of_memory("ids"))?;
                 let mut rest = ids;
                 for (&n_ids, &is_end) in counts.iter().zip(&mut is_end) {
@@ -156,6 +165,8 @@ pub struct BlockSource<'a> {
     pub name: &'a str,
     /// Documents of the file before the block.
     pub first_document: u64,
+    /// Bytes that reading and writing hold meanwhile, for a limit on memory.
+    pub n_held: usize,
 }
 
 /// Bytes of the document that text `n` of a block belongs to, before that text; `before` of them in earlier blocks.

@@ -321,7 +321,10 @@ impl PretokenEncoder {
                 self.ids.clear();
                 // The former has a list for each rank: too many where ids are ranks and far apart.
                 if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
+                    let n_bytes = by_rank::most_bytes(vocabulary, part);
+                    shared.budget.take(n_bytes, "a single pretoken, which is merged as a whole,")?;
                     by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
+                    shared.budget.give(n_bytes);
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, |id| output.put(id))?;
                 } else {

@@ -26,6 +26,7 @@ mod worker;
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -125,7 +126,20 @@ impl Encoder {
         options: EncoderOptions,
     ) -> Result<Self> {
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        Ok(Encoder { shared: Shared::new(vocabulary, pretokenizer, specials, cache), workers: Pool::new() })
+        let shared = Shared::new(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None));
+        Ok(Encoder { shared, workers: Pool::new() })
+    }
+
+    /// An encoder of the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. An eighth
+    /// of that bounds a cache of its own, which takes half as much again while its table is replaced.
+    pub fn limited(&self, max_memory: u64) -> Result<Encoder> {
+        let Shared { vocabulary, pretokenizer, specials, cache, .. } = &self.shared;
+        let n_bytes = usize::try_from(max_memory / 8).unwrap_or(usize::MAX).min(cache.max_bytes());
+        let cache = Cache::new(n_bytes, vocabulary.n_ids(), KeyHasher::new(cache.hasher.tier()))?;
+        let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
+        let budget = Budget::of_encoding(Some(max_memory));
+        let shared = Shared::new(vocabulary, pretokenizer, specials.clone(), cache, budget);
+        Ok(Encoder { shared, workers: Pool::new() })
     }
 
     /// The ordinary tokens.

@@ -27,6 +27,9 @@ pub(super) trait Output {
     /// Where the next id is written.
     type Cursor: Copy;
 
+    /// The bytes that an id takes.
+    const ID_BYTES: usize;
+
     /// A cursor with room for the ids of `n` entries.
     fn open(&mut self, n: usize) -> Result<Self::Cursor>;
 
@@ -67,6 +70,8 @@ pub(super) struct Ids<'a, I>(pub(super) &'a mut Vec<I>);
 
 impl<I: Id> Output for Ids<'_, I> {
     type Cursor = *mut I;
+
+    const ID_BYTES: usize = size_of::<I>();
 
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
@@ -158,6 +163,8 @@ pub(super) struct Counter {
 
 impl Output for Counter {
     type Cursor = usize;
+
+    const ID_BYTES: usize = 0;
 
     #[inline(always)]
     fn open(&mut self, _n: usize) -> Result<usize> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::cache::Cache;
+use crate::budget::Budget;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
@@ -14,6 +15,8 @@ pub(super) struct Shared {
     pub(super) pretokenizer: Arc<Pretokenizer>,
     pub(super) specials: SpecialTokens,
     pub(super) cache: Cache,
+    /// Bounds what a block of documents takes; without a limit except in [`super::Encoder::limited`].
+    pub(super) budget: Budget,
     /// Set when the cache has a new table: idle workers keep the old one alive until they are refreshed.
     has_new_table: AtomicBool,
 }
@@ -24,8 +27,9 @@ impl Shared {
         pretokenizer: Arc<Pretokenizer>,
         specials: SpecialTokens,
         cache: Cache,
+        budget: Budget,
     ) -> Self {
-        Shared { vocabulary, pretokenizer, specials, cache, has_new_table: AtomicBool::new(false) }
+        Shared { vocabulary, pretokenizer, specials, cache, budget, has_new_table: AtomicBool::new(false) }
     }
 
     /// Notes that the cache has a new table.

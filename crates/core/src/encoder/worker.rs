@@ -14,6 +14,9 @@ use crate::special::{Finder, SpecialTokens};
 /// In a longer document, `on_progress` is called before each scan.
 const LONG_BYTES: usize = 1 << 20;
 
+/// What the ids of a block are called when they exceed a limit.
+const IDS: &str = "the ids of a block of documents";
+
 /// The buffers of a thread, reused from text to text.
 pub(super) struct Worker {
     ends: Vec<usize>,
@@ -150,12 +153,20 @@ impl Worker {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        let is_limited = shared.budget.is_limited();
+        if is_limited && shared.pretokenizer.has_normalizer() {
+            shared.budget.take(document.len(), "a document that is normalized")?;
+        }
         let document = &*shared.pretokenizer.normalized(document)?;
         let mut from = 0;
         while from < document.len() && !output.is_full() {
+            let n_ids = output.n();
             shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
             let pretokens = Pretokens { shared, text: document.as_bytes(), start: from, ends: &self.ends };
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
+            if is_limited {
+                shared.budget.take((output.n() - n_ids) * S::ID_BYTES, IDS)?;
+            }
             let end = self.ends.last().copied().unwrap_or(document.len());
             on_progress(end - from)?;
             from = end;

@@ -90,7 +90,8 @@ pub fn extend(
     }
     let max_memory = match options.max_memory {
         Some(limit) if limit < held_bytes => {
-            return Err(Error::MemoryLimit { limit, what: "learning merges" });
+            let remedy = "train on fewer texts";
+            return Err(Error::MemoryLimit { limit, what: "learning merges", remedy });
         }
         limit => limit.map(|limit| limit - held_bytes),
     };

@@ -10,6 +10,8 @@ Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 from __future__ import annotations
 
 import struct
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.shards.writers.npy import FlatWriter, read_flat
+from pairloom.shards.writers.npy import FlatWriter, read_all, read_flat, write_all
 
 __all__ = ["SUFFIXES", "Writer", "dtype", "read"]
 
@@ -26,6 +28,8 @@ SUFFIXES = (".bin", ".idx")
 MAGIC = b"MMIDIDX\x00\x00"
 _CODES = {"<u2": 8, "<i4": 4}
 _LARGEST = np.iinfo(np.int32).max
+# Documents whose lengths are in memory at once.
+_AT_ONCE = 1 << 16
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
@@ -36,27 +40,41 @@ def dtype(n_vocab: int) -> np.dtype[Any]:
 
 
 class Writer(FlatWriter):
-    """Writes one shard."""
+    """Writes one shard; the lengths of documents are in a nameless file until their number is known."""
 
-    def finish(self) -> None:
-        """Completes the files."""
-        self._file.close()
-        offsets = self._offsets.array
-        lengths = np.diff(offsets)
-        if len(lengths) and int(lengths.max()) > _LARGEST:
+    def _open_index(self) -> Any:
+        return tempfile.TemporaryFile(dir=self._index_path.parent, buffering=0)
+
+    def _write_ends(self, ends: npt.NDArray[np.int64]) -> None:
+        lengths = np.diff(ends, prepend=self._end)
+        if int(lengths.max()) > _LARGEST:
             raise FormatError(
                 f"a document has {int(lengths.max())} tokens, but format megatron holds documents of up to {_LARGEST}; "
                 "name a separator, or use npy"
             )
-        n = len(lengths)
-        parts = [
-            MAGIC,
-            struct.pack("<QBQQ", 1, _CODES[self._dtype.str], n, n + 1),
-            lengths.astype("<i4").tobytes(),
-            (offsets[:-1] * self._dtype.itemsize).astype("<i8").tobytes(),
-            np.arange(n + 1, dtype="<i8").tobytes(),
-        ]
-        self._index_path.write_bytes(b"".join(parts))
+        write_all(self._index, lengths.astype("<i4"))
+
+    def _finish_index(self) -> None:
+        n = self._n_documents
+        with self._index_path.open("wb", buffering=0) as file:
+            file.write(MAGIC + struct.pack("<QBQQ", 1, _CODES[self._dtype.str], n, n + 1))
+            for lengths in self._lengths():
+                write_all(file, lengths)
+            begin = 0
+            for lengths in self._lengths():
+                ends = np.cumsum(lengths, dtype="<i8") * self._dtype.itemsize + begin
+                write_all(file, np.concatenate([np.array([begin], "<i8"), ends[:-1]]))
+                begin = int(ends[-1])
+            for start in range(0, n + 1, _AT_ONCE):
+                write_all(file, np.arange(start, min(start + _AT_ONCE, n + 1), dtype="<i8"))
+
+    def _lengths(self) -> Iterator[npt.NDArray[np.int32]]:
+        """The lengths of all documents, some at a time."""
+        self._index.seek(0)
+        for start in range(0, self._n_documents, _AT_ONCE):
+            lengths = np.empty(min(_AT_ONCE, self._n_documents - start), "<i4")
+            read_all(self._index, lengths)
+            yield lengths
 
 
 def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -2,7 +2,7 @@
 
 ids: uint16 [n] if every id of the vocabulary fits, else uint32 [n]. offsets: int64 [documents + 1]; document i is
 ids[offsets[i]:offsets[i + 1]]. Both open with `numpy.load(path, mmap_mode="r")`. The header (format 1.0, 128 bytes)
-is written last, when the length is known; memory is that of the offsets.
+is written last, when the length is known; ids and offsets are written as they come.
 Source: numpy.lib.format.
 """
 
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "read", "read_flat"]
+__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "read", "read_all", "read_flat", "write_all"]
 
 SUFFIXES = (".npy", ".offsets.npy")
 
 _HEADER_BYTES = 128
+_OFFSETS = np.dtype("<i8")
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
@@ -36,67 +37,66 @@ def _header(dtype: np.dtype[Any], length: int) -> bytes:
     )
 
 
-class Offsets:
-    """Where documents end, gathered until the shard is written."""
-
-    def __init__(self) -> None:
-        self._parts: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._end = 0
-        self.n_tokens = 0
-
-    def add(self, n_tokens: int, ends: npt.NDArray[np.int64]) -> None:
-        """Notes `n_tokens` more ids and the `ends` of documents in them."""
-        if len(ends):
-            self._parts.append(ends + self.n_tokens)
-            self._end = int(self._parts[-1][-1])
-        self.n_tokens += n_tokens
-
-    def withdraw(self) -> int:
-        """Forgets the ids after the last end; gives how many are left."""
-        self.n_tokens = self._end
-        return self.n_tokens
-
-    @property
-    def array(self) -> npt.NDArray[np.int64]:
-        """int64 [documents + 1]."""
-        return np.concatenate(self._parts).astype("<i8")
-
-    def write(self, path: Path) -> None:
-        """Writes them as .npy."""
-        offsets = self.array
-        path.write_bytes(_header(offsets.dtype, len(offsets)) + offsets.tobytes())
-
-
 class FlatWriter:
-    """Writes the ids of one shard as a flat array; subclasses add headers and index files."""
+    """Writes the ids of one shard as a flat array, and offsets as .npy; subclasses add headers, or another index."""
 
     _n_header_bytes = 0
+    n_held_bytes = 0
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         self._path, self._index_path = paths
         self._dtype = dtype
-        self._offsets = Offsets()
+        self._n_tokens = self._n_documents = 0
+        # Where the last document ends.
+        self._end = 0
         self._file = self._path.open("wb", buffering=0)
+        try:
+            self._index = self._open_index()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open_index(self) -> Any:
+        """The file that `_write_ends` appends to."""
+        index = self._index_path.open("wb", buffering=0)
+        write_all(index, np.frombuffer(_header(_OFFSETS, 1), np.uint8))
+        write_all(index, np.zeros(1, _OFFSETS))
+        return index
 
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
         """Appends ids, and where documents end in them."""
         write_all(self._file, ids.astype(self._dtype, copy=False))
-        self._offsets.add(len(ids), ends)
+        if len(ends):
+            ends = ends + self._n_tokens
+            self._write_ends(ends)
+            self._n_documents += len(ends)
+            self._end = int(ends[-1])
+        self._n_tokens += len(ids)
+
+    def _write_ends(self, ends: npt.NDArray[np.int64]) -> None:
+        write_all(self._index, ends.astype(_OFFSETS, copy=False))
 
     def withdraw(self) -> None:
         """Takes back the ids of the document that has not ended."""
-        n_bytes = self._n_header_bytes + self._offsets.withdraw() * self._dtype.itemsize
+        self._n_tokens = self._end
+        n_bytes = self._n_header_bytes + self._n_tokens * self._dtype.itemsize
         self._file.truncate(n_bytes)
         self._file.seek(n_bytes)
 
     def finish(self) -> None:
         """Completes the files."""
         self._file.close()
-        self._offsets.write(self._index_path)
+        self._finish_index()
+        self._index.close()
+
+    def _finish_index(self) -> None:
+        self._index.seek(0)
+        self._index.write(_header(_OFFSETS, self._n_documents + 1))
 
     def abandon(self) -> None:
         """Closes what is open."""
         self._file.close()
+        self._index.close()
 
 
 class Writer(FlatWriter):
@@ -111,7 +111,7 @@ class Writer(FlatWriter):
     def finish(self) -> None:
         """Completes the files."""
         self._file.seek(0)
-        self._file.write(_header(self._dtype, self._offsets.n_tokens))
+        self._file.write(_header(self._dtype, self._n_tokens))
         super().finish()
 
 
@@ -132,3 +132,13 @@ def write_all(file: Any, array: npt.NDArray[Any]) -> None:
         data = array.data.cast("B")
         while data:
             data = data[file.write(data) :]
+
+
+def read_all(file: Any, array: npt.NDArray[Any]) -> None:
+    """Fills an array from an unbuffered file, which may give less than all at a time."""
+    data = array.data.cast("B")
+    while data:
+        n_read = file.readinto(data)
+        if not n_read:
+            raise OSError(f"a temporary file of {len(data)} bytes more has gone")
+        data = data[n_read:]

@@ -19,6 +19,12 @@ use crate::vocabulary::Vocabulary;
 /// Steps between two calls of `on_progress`: some milliseconds. A step is a candidate, a rank or an id.
 pub(in crate::encoder) const STEPS_PER_CALL: usize = 1 << 16;
 
+/// About the most bytes that merging takes: a symbol of four bytes for each byte of the pretoken, candidates of two,
+/// and a list for each rank.
+pub(in crate::encoder) fn most_bytes(vocabulary: &Vocabulary, pretoken: &[u8]) -> usize {
+    pretoken.len().saturating_mul(6).saturating_add(vocabulary.n_ranks() * size_of::<Offsets>())
+}
+
 /// Calls `put` for each id of `pretoken`, in order.
 pub(in crate::encoder) fn merge(
     vocabulary: &Vocabulary,
