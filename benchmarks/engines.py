@@ -5,8 +5,8 @@
 Each engine works with two workers on S and on 3 S bytes of the texts, cut into documents of about 4 KB; the difference
 of the processor seconds of all its processes, over 2 S, leaves out what starting takes. Each is the median of --runs.
 A JVM compiles in its first minute, so Spark needs more bytes (--megabytes 300). "single" is one process with one
-thread, measured in every run, and "times single" is what an engine takes in multiples of it. One process with two
-threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
+thread, run in turn with each engine, and "times single" is what the engine takes in multiples of it. One process with
+two threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
 "HuggingFace" is the usual way to tokenize in that engine: `encode_batch` of the library tokenizers on the engine's
 batches, on a quarter of the bytes, as it takes longer. First its ids and pairloom's are compared, document by document.
 "reader" reads the column of text and hands it to the worker's Python, and does nothing with it.
@@ -201,8 +201,10 @@ def _datatrove(task: str, folder: str, models: Path, out: str, counts_documents:
     LocalPipelineExecutor(pipeline=steps, tasks=_N_FILES, workers=2, logging_dir=out + "-log").run()
 
 
+_SINGLE = "single"
+
 ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
-    "single": _single,
+    _SINGLE: _single,
     "2 threads": _threads,
     "dask": _dask,
     "datatrove": _datatrove,
@@ -310,27 +312,27 @@ class _Measurement:
         """Where a run writes."""
         return self._folder / f"{engine}-{task}-{megabytes}".replace(" ", "-")
 
-    def seconds(self, engine: str, task: str, megabytes: int) -> float:
-        """The processor seconds of a run, the median of several."""
+    def _seconds(self, engine: str, task: str, megabytes: int) -> float:
+        """The processor seconds of a run."""
         documents = self._folder / str(megabytes)
         if not documents.exists():
             _write(self._texts, megabytes, documents)
-        # HuggingFace takes so long that one run is exact enough.
-        n_runs = 1 if task == _HUGGINGFACE else self._n_runs
-        return statistics.median(self._run(engine, task, documents) for _ in range(n_runs))
-
-    def _run(self, engine: str, task: str, documents: Path) -> float:
-        out = self.out(engine, task, int(documents.name))
+        out = self.out(engine, task, megabytes)
         for path in (out, Path(f"{out}-log")):
             shutil.rmtree(path, ignore_errors=True)
         return _seconds([str(self._folder), "--run", engine, task, str(documents), str(out)])
 
-    def further(self, engine: str, task: str) -> tuple[float, float]:
-        """(seconds of starting, seconds per further GB)."""
+    def further(self, engines: list[str], task: str) -> list[tuple[float, float]]:
+        """(seconds of starting, seconds per further GB) of each engine, of medians of runs in turn."""
         small = self._megabytes // (_HUGGINGFACE_SHARE if task == _HUGGINGFACE else 1)
-        least, most = self.seconds(engine, task, small), self.seconds(engine, task, 3 * small)
-        slope = (most - least) / (2 * small) * 1000
-        return least - slope * small / 1000, slope
+        # HuggingFace takes so long that one run is exact enough.
+        n_runs = 1 if task == _HUGGINGFACE else self._n_runs
+        runs = [
+            [self._seconds(engine, task, n) for engine in engines for n in (small, 3 * small)] for _ in range(n_runs)
+        ]
+        medians = [statistics.median(seconds) for seconds in zip(*runs, strict=True)]
+        slopes = [(most - least) / (2 * small) * 1000 for least, most in zip(medians[::2], medians[1::2], strict=True)]
+        return [(least - slope * small / 1000, slope) for least, slope in zip(medians[::2], slopes, strict=True)]
 
     def check_same_ids(self, engine: str) -> None:
         """Exits unless HuggingFace's way gives pairloom's ids in this engine."""
@@ -374,16 +376,13 @@ def main() -> None:
                 if _HUGGINGFACE in _tasks(engine):
                     measurement.check_same_ids(engine)
         print(f"{'engine':19} {'task':11} {'start s':>8} {'s per further GB':>17} {'times single':>13}")
-        single: dict[str, float] = {}
-        for engine in ["single", *(engine for engine in given.only if engine != "single")]:
+        for engine in given.only:
             own: dict[str, float] = {}
             for task in (task for task in _tasks(engine) if task in given.tasks):
-                if engine == "single" and task == _HUGGINGFACE and engine not in given.only:
-                    continue
-                start, own[task] = measurement.further(engine, task)
-                if engine == "single":
-                    single = own
-                times = f"{own[task] / single[task]:13.2f}" if task in (_COUNT, _TOKENIZE) else ""
+                is_compared = engine != _SINGLE and task in (_COUNT, _TOKENIZE)
+                found = measurement.further([_SINGLE, engine] if is_compared else [engine], task)
+                start, own[task] = found[-1]
+                times = f"{own[task] / found[0][1]:13.2f}  of {found[0][1]:.1f}" if is_compared else ""
                 print(f"{engine:19} {task:11} {start:8.1f} {own[task]:17.1f} {times}", flush=True)
             if _TOKENIZE in own and _HUGGINGFACE in own:
                 ratio = own[_HUGGINGFACE] / own[_TOKENIZE]
