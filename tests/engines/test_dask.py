@@ -69,5 +69,10 @@ def test_a_bad_record_and_a_missing_column_are_errors_once(tmp_path: Path) -> No
     manifest = engine.encode_files(paths, tmp_path / "shards", TOKENIZER, reading={"skip_bad": True})
     assert manifest.skipped == 1
     assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
-    with pytest.raises(ValueError, match="no files"):
+    with pytest.raises(ValueError, match="no files to count"):
         engine.count_files([], "cl100k")
+    with pytest.raises(ValueError, match="no files to encode"):
+        engine.encode_files([], tmp_path / "none", TOKENIZER)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(TypeError, match="column 'n' is no text"):
+        engine.encode_partition(pandas.DataFrame({"n": [1, 2]}), TOKENIZER, text_field="n")

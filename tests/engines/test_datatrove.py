@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import CorpusError, PretokenCounts
+from pairloom import CorpusError, CountsError, PretokenCounts
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 engine = pytest.importorskip("pairloom.engines.datatrove", exc_type=ImportError, reason="datatrove is not installed")
+data = pytest.importorskip("datatrove.data", reason="datatrove is not installed")
 executor = pytest.importorskip("datatrove.executor", reason="datatrove is not installed")
 readers = pytest.importorskip("datatrove.pipeline.readers", reason="datatrove is not installed")
 tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is not installed")
@@ -104,6 +105,22 @@ def test_literals_are_plain_text_unless_they_are_recognised(tmp_path: Path) -> N
     assert len(ends) == sum(map(bool, TEXTS))
     with pytest.raises(ValueError, match="specials must be"):
         engine.PairloomTokenizer(str(tmp_path), "x", specials="maybe")
+
+
+def test_folders_without_files_and_documents_without_text_are_errors_that_name_them(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.json")
+    out, missing = str(tmp_path / "out"), str(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError, match=r"no files in this folder: .*missing"):
+        list(engine.PretokenCounter(out, input_folder=missing).run())
+    with pytest.raises(CountsError, match=r"missing: no \*\.parquet in this folder"):
+        list(engine.CountsMerger(missing, out).run())
+    documents = [data.Document(text="ab", id="first"), data.Document(text=None, id="second")]
+    for step in (engine.PretokenCounter(out), engine.PairloomTokenizer(out, str(tmp_path / "model.json"))):
+        with pytest.raises(TypeError, match="document 'second': text must be a str, not NoneType"):
+            list(step.run(documents) or ())
+    # No documents at all are no error.
+    list(engine.PretokenCounter(out).run([]))
+    assert len(PretokenCounts.load(tmp_path / "out" / "00000.parquet")) == 0
 
 
 def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:

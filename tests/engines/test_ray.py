@@ -67,6 +67,10 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
         file.write("{broken\n")
     with pytest.raises(CorpusError, match=r"1\.jsonl: line 101"):
         engine.count_files(paths, "cl100k")
+    with pytest.raises(ValueError, match="no files to count"):
+        engine.count_files([], "cl100k")
+    with pytest.raises(TypeError, match="must be an Arrow table, not dict; pass batch_format"):
+        engine.EncodeText(TOKENIZER)({"text": ["ab"]})
     with pytest.raises(Exception, match="no column 'body'; the columns are"):
         engine.count_pretokens(_dataset(1), text_field="body")
     with pytest.raises(Exception, match="texts\\[1\\]: the text is null"):

@@ -13,6 +13,7 @@ from typing import Any
 from pairloom._internal.arguments import check_int, check_paths
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
+from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.engines.shared import specials_options
 from pairloom.model import Pattern
@@ -46,13 +47,14 @@ def count_files(
     if not files:
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
-    count, add = delayed(_counted, pure=True), delayed(PretokenCounts.merged, pure=True)
+    count, add = delayed(_counted, pure=True), delayed(_added, pure=True)
     parts = [
         count(files[first : first + files_per_task], pattern, threads, options, counting)
         for first in range(0, len(files), files_per_task)
     ]
     while len(parts) > 1:
-        parts = [add(parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
+        firsts = range(0, len(parts), _FAN_IN)
+        parts = [add(parts[first : first + _FAN_IN], pattern, threads, counting) for first in firsts]
     return parts[0]
 
 
@@ -60,6 +62,13 @@ def _counted(
     files: list[str], pattern: Pattern, threads: int, reading: dict[str, Any], counting: dict[str, Any]
 ) -> PretokenCounts:
     return PretokenCounts.from_corpus(Corpus(files, **reading), pattern, threads=threads, **counting)
+
+
+def _added(parts: list[PretokenCounts], pattern: Pattern, threads: int, counting: dict[str, Any]) -> PretokenCounts:
+    builder = CountBuilder(pattern, threads=threads, **counting)
+    for part in parts:
+        builder.add_counts(part)
+    return builder.finish()
 
 
 def encode_files(
@@ -78,6 +87,8 @@ def encode_files(
     """
     dask = _dask()
     files = check_paths(paths)
+    if not files:
+        raise ValueError("no files to encode; name at least one")
     with ShardJob(folder, tokenizer, **options) as job:
         # The tokenizer is sent once, not with each task.
         task = dask.delayed(job.task, pure=True)
@@ -101,11 +112,15 @@ def encode_partition(
 ) -> Any:
     """The partition, a pandas.DataFrame, with a column of lists of ids; for `ddf.map_partitions`.
 
-    A null stays a null. specials: as in `tokenize_files`. Raises KeyError naming a column that is missing.
+    A null stays a null. specials: as in `tokenize_files`. Raises KeyError for a column that is missing,
+    TypeError for one that is no text.
     """
     pandas, pyarrow = import_optional("pandas", "encode_partition"), import_optional("pyarrow", "encode_partition")
     if text_field not in frame.columns:
         raise KeyError(f"no column {text_field!r}; the columns are {list(frame.columns)}; name one with text_field")
-    texts = pyarrow.array(frame[text_field], pyarrow.large_string(), from_pandas=True)
+    try:
+        texts = pyarrow.array(frame[text_field], pyarrow.large_string(), from_pandas=True)
+    except pyarrow.ArrowTypeError as error:
+        raise TypeError(f"column {text_field!r} is no text: {error}; name another with text_field") from error
     ids = tokenizer.encode_arrow(texts, threads=threads, **specials_options(specials))
     return frame.assign(**{column: pandas.Series(pandas.arrays.ArrowExtensionArray(ids), index=frame.index)})

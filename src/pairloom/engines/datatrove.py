@@ -14,7 +14,7 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
-from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter
+from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter, texts_of
 from pairloom.engines.encodings import BatchEncoder
 from pairloom.engines.shared import specials_options
 from pairloom.tokenizer import Tokenizer
@@ -85,7 +85,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         for batch in _batching.batched(data, self.batch_size):
             with self.track_time(unit="batch"):
                 # Some megabytes at a time, which a processor's caches hold.
-                for texts in batches_of([document.text for document in batch]):
+                for texts in batches_of(texts_of(batch)):
                     documents = _core.Documents.from_texts(texts) if isinstance(texts, list) else texts
                     ids, ends, _ = encoder.push(documents)
                     unshuffled.write_bytes(ids.astype(f"<u{self.token_size}").tobytes(), doc_ends=ends.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
-__all__ = ["CountsMerger", "PretokenCounter"]
+__all__ = ["CountsMerger", "PretokenCounter", "texts_of"]
 
 _PURPOSE = "pairloom.engines.datatrove"
 _Step: Any = import_optional("datatrove.pipeline.base", _PURPOSE).PipelineStep
@@ -59,13 +61,16 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             if data:
                 raise ValueError("with input_folder the counter is the first step; leave the reader out")
             names = self.input_folder.get_shard(rank, world_size, recursive=True)
+            # A rank without a share is none.
+            if not names and not self.input_folder.list_files(recursive=True):
+                raise FileNotFoundError(errno.ENOENT, "no files in this folder", self.input_folder.path)
             if names:
                 corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
                 with self.track_time(unit="task"):
                     builder.add_counts(PretokenCounts.from_corpus(corpus, self._pattern, **self._options))
         for batch in _batching.batched(data or (), self._batch_size):
             with self.track_time(unit="batch"):
-                builder.add_texts([document.text for document in batch])
+                builder.add_texts(texts_of(batch))
             yield from batch
         counts = builder.finish()
         self.stat_update("pretokens", value=len(counts), unit="task")
@@ -98,11 +103,23 @@ class CountsMerger(_Step):  # type: ignore[misc]
             yield from data
         with self.track_time(unit="task"), tempfile.TemporaryDirectory() as local:
             names = sorted(name for name in self.input_folder.list_files() if name.endswith(".parquet"))
+            if not names:
+                raise CountsError(f"{self.input_folder.path}: no *.parquet in this folder; name that of the counters")
             paths = [Path(local) / f"{number}.parquet" for number in range(len(names))]
             for name, path in zip(names, paths, strict=True):
                 self.input_folder.get_file(name, str(path))
-            counts = PretokenCounts.from_parquet(paths or local, max_memory=self._max_memory)
+            counts = PretokenCounts.from_parquet(paths, max_memory=self._max_memory)
             _save(counts, self.output_folder, self._filename)
+
+
+def texts_of(documents: Iterable[Any]) -> list[str]:
+    """The texts of documents; TypeError naming the first that has none."""
+    texts = []
+    for document in documents:
+        if not isinstance(document.text, str):
+            raise TypeError(f"document {document.id!r}: text must be a str, not {type(document.text).__name__}")
+        texts.append(document.text)
+    return texts
 
 
 def _save(counts: PretokenCounts, folder: Any, name: str) -> None:

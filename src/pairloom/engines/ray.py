@@ -67,6 +67,8 @@ def count_files(
     ray = import_optional("ray", "pairloom.engines.ray")
     check_int("files_per_task", files_per_task, least=1)
     files = check_paths(paths)
+    if not files:
+        raise ValueError("no files to count; name at least one")
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(some: list[str]) -> PretokenCounts:

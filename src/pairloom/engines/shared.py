@@ -24,6 +24,8 @@ def specials_options(specials: str) -> dict[str, Any]:
 
 def column_of(table: Any, text_field: str) -> Any:
     """The column of an Arrow table or record batch; CorpusError where it is missing."""
+    if not hasattr(table, "schema"):
+        raise TypeError(f'a batch must be an Arrow table, not {type(table).__name__}; pass batch_format="pyarrow"')
     names = table.schema.names
     if text_field not in names:
         raise CorpusError(f"no column {text_field!r}; the columns are {names}; name one with text_field")
