@@ -154,6 +154,10 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     done = run(*common, tmp_path / "none", "--input", tmp_path / "empty.txt")
     assert done.status == 0 and json.loads(done.out)["shards"] == 0
     assert manifest_of(tmp_path / "none")["complete"]
+    (tmp_path / "one.txt").write_text("the cat")
+    done = run(*common, tmp_path / "rank", "--input", tmp_path / "one.txt", "--rank", 7, "--world-size", 8)
+    assert done.status == 0 and json.loads(done.out)["shards"] == 0
+    assert "no token for a row of this rank" in done.err
     with pytest.raises(ResumeError, match="was made with"):
         tokenize_files(TOKENIZER, tmp_path / "empty.txt", tmp_path / "none", resume=True, shard_tokens=3)
 

@@ -103,7 +103,9 @@ def run(args: argparse.Namespace) -> int:
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
     if result.n_documents == 0:
-        warn("the input holds no document; there are no shards")
+        # Of packed rows a rank may have none though there are documents.
+        nothing = "the input holds no document" if pack is None else "the input holds no token for a row of this rank"
+        warn(f"{nothing}; there are no shards")
     report = {
         "corpus_bytes": result.n_bytes,
         "documents": result.n_documents,
