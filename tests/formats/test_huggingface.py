@@ -251,7 +251,7 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(r"\1(a)", r"(a\1)", r"(?i)(a)\1", r"(a)\12", r"(?<n>a\k<n>)", r"[\1]", r"(a\K)", r"\G", r"\X"),
+        *(r"\1(a)", r"(a\1)", r"(?i)(a)\1", r"(a)\12", r"(?<n>a\k<n>)", r"[\1]", r"(?<=\Ka)b", r"[\X]"),
         *(
             "[[:word1:]]",
             "[a--b]",
@@ -260,15 +260,14 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
             "(?x) a+ +",
             "(?x)a{1 ,2}",
             r"(?x)(a)\1 1",
-            "a{2}?",
             # A letter that is equal to several, and classes that keep their case there.
-            *("(?i)ss", "(?i:a|fi)", "(?i:(s)t)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]", r"(?i)\p{Lu}"),
+            *("(?i)ss", "(?i:a|fi)", "(?i:(s)t)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]"),
             *(r"(?i)[^\p{L}[^a]]", "(?i)[a&&b]", r"(?i:[\p{L}])"),
             # Loops that the engines leave at other moments.
             *("(?:a?)+", "(a*|b){2}", "(?:a|b??){0,2}+", "(?:(?=a)|b)*", r"(\w*?){1,3}c"),
             *(r"\b\O*", r"(?=b)(?m).+", r"$(?m:a|.*)"),
             *("[a[b&&c]]", "[a-&&[^b]]", r"[^a[^\W]]", r"[^s[^\P{L}a-c]]"),
-            *("a(?i)", "(?:a|(?m))b", "(?<n>a)|(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
+            *("(?<n>a)|(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
             "(?P<n>a)",
             "[a",
             "a\\",

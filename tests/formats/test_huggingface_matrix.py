@@ -68,6 +68,27 @@ PATTERNS: list[dict[str, str]] = [
             r"(?=(?i)A)ab|(?i:\N)c",
         )
     ),
+    *(
+        {"Regex": text}
+        for text in (
+            r"\X",
+            r"\X{2}|(?<=👨)\X",
+            r"(?i:\X)b|\s\X?",
+            r"\Ga|b",
+            r"(?:\G| )[a-c]|1",
+            r"(?!\G)\w",
+            r"(?:a\Kb)+|1",
+            r"(?>a\K.)c?",
+            r"(?=a\K)..?",
+            r"(?<=a\K)b",
+            r"a\Kb|bc|c",
+            r"a{2}?b",
+            r"(?:a|b){2}??c",
+            r"(?i:\p{Lu})b|(?i)A(?-i:B)",
+            r"a(?i)|B",
+            r"(?:b(?m))c| ",
+        )
+    ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
 ]
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -177,6 +198,7 @@ def test_byte_level_alone_and_with_a_space_before(file: dict[str, Any]) -> None:
         ([OTHERS[6]], {"String": "a1b"}, False),
         ([OTHERS[0]], {"String": "b.b"}, False),
         ([{**BYTE_LEVEL, "use_regex": True}], {"String": "(ab)"}, False),
+        ([], {"Regex": r"a\K(?=b)|(?=\G)|[bc]+\K\b"}, False),
     ],
     ids=str,
 )
@@ -192,6 +214,7 @@ def test_what_removes_nothing_is_taken(
     ("before", "pattern", "invert"),
     [
         *(([BYTE_LEVEL], {"Regex": text}, False) for text in (r"\s|a", r"\s?a", "(?i: )|b", r"\S", "(a| )b")),
+        *(([], {"Regex": text}, False) for text in (r"a|b\K", r"a\Kb", r"(?:c|a\K)", r"a(?:b\K|)")),
         ([BYTE_LEVEL], {"Regex": r"[^a]"}, True),
         ([{**BYTE_LEVEL, "use_regex": False}], {"String": ".b"}, False),
         ([OTHERS[8]], {"String": "ab"}, False),
@@ -364,6 +387,29 @@ def test_rewritten_classes_hold_the_characters_that_they_hold_there(text: str) -
         found = [piece for piece, _ in theirs.pre_tokenize_str(sample)]
         assert [piece.decode() for piece in pretokenize(sample, ours)] == found
         assert [piece for piece, _ in back.pre_tokenize_str(sample)] == found
+
+
+def test_grapheme_clusters_hold_the_characters_that_they_hold_there() -> None:
+    """Each character beside one of every class that the rules tell apart."""
+    theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r"\X"), "isolated")
+    ours = from_oniguruma(r"\X")
+    assert to_oniguruma(ours) == r"\X"
+    codes = [*range(0x300, 0x380), *range(0x600, 0x1200), *range(0x1100, 0x2100), *range(0xAC00, 0xAC40)]
+    codes += [*range(0x11000, 0x11500), *range(0x1F1E0, 0x1F200), *range(0x1F300, 0x1F700), *range(0, 0x110000, 131)]
+    beside = "a{0}a {0}\u0301 👩{0}\u200d👩 {0}\u200d👩 {0}\uac00 \u1100{0} \u11a8{0} \uac00{0} 🇦{0}\n"
+    characters = [chr(code) for code in codes if not 0xD800 <= code < 0xE000]
+    for at in range(0, len(characters), 2_000):
+        sample = "".join(beside.format(character) for character in characters[at : at + 2_000])
+        found = [piece for piece, _ in theirs.pre_tokenize_str(sample)]
+        assert [piece.decode() for piece in pretokenize(sample, ours)] == found
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(?<=\Ka)b", r"(?<=a(?=\Kb)|c)b", r"(?<!(?:\K){2}b)a", r"\p{gcb=L}", r"[\X]", r"[\G]"]
+)
+def test_a_regex_that_cannot_be_respelt_is_refused(pattern: str) -> None:
+    with pytest.raises(FormatError, match="means other things"):
+        from_oniguruma(pattern)
 
 
 def test_patterns_that_can_match_nothing_are_all_found() -> None:

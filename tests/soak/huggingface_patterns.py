@@ -23,18 +23,24 @@ FULL = 20_000
 
 _N_TEXTS = 25
 _CHARACTERS = (*"abcskK1 .\n-_'ßéÉſiI²東Σςσ", "\u212a", "\u0130", "\u0307", "\u0301", "\u200d", "\r\n", "ss")
+# What grapheme clusters tell apart: marks, prepended signs, jamo, regional indicators, pictographs and what joins them.
+_CLUSTERS = (
+    *"a\u0301\u0345\u0903\u094d\u0915\u0600\u0e33\u1100\u1161\u11a8\uac00\uac01한🇦🇧👩👩🏽©\u200d\u200d\r\n\t",
+    "\r\n",
+)
 _ATOMS = (
     *("a", "b", "c", "s", "k", "K", "i", "1", "ß", "é", r"\.", r"\ ", "\u212a", ".", r"\x41", r"\x{e9}", r"\n"),
-    *(r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", r"\h", r"\H", r"\R", r"\N", r"\O"),
+    *(r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", r"\h", r"\H", r"\R", r"\N", r"\O", r"\X"),
     *(r"\p{L}", r"\P{L}", r"\p{^L}", r"\p{Lu}", r"\p{N}", r"\p{P}", r"\p{Word}"),
 )
-_ASSERTIONS = ("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B")
+_ASSERTIONS = ("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G", r"\K")
 _MEMBERS = (
     *("a-c", "s", "S", "k", "A-Z", "ß", "é", ".", "'", " ", r"\n", "[:alpha:]", "[:^alpha:]", "[:punct:]", "[:space:]"),
     *(r"\w", r"\W", r"\d", r"\s", r"\S", r"\p{L}", r"\P{L}", r"\p{^N}", r"\h", r"\H"),
 )
 _QUANTIFIERS = ("*", "+", "?", "{1,2}", "{2}", "{0,2}", "{2,}")
-_GROUPS = ("(", "(?:", "(?i:", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?m:", "(?i)", "(?m)", "(?<n>")
+_GROUPS = ("(", "(?:", "(?i:", "(?-i:", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?m:", "(?i)", "(?m)", "(?<n>")
+_BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguous")
 
 
 def run(count: int, seed: int) -> Table:
@@ -66,7 +72,8 @@ def _outcome(pattern: str, rng: random.Random, found: Counter[str]) -> str:
     except FormatError:
         return "refused"
     ours = f"(?:{ours})"
-    comment = "(?#isolated)" if can_match_nothing(ours) else ""
+    behavior = rng.choice(_BEHAVIORS)
+    comment = f"(?#{behavior})" if behavior != "isolated" or can_match_nothing(ours) else ""
     try:
         pretokenize("", comment + ours)
     except PatternError:
@@ -77,25 +84,26 @@ def _outcome(pattern: str, rng: random.Random, found: Counter[str]) -> str:
         back = None
         found["not written"] += 1
     for _ in range(_N_TEXTS):
-        text = "".join(rng.choices(_CHARACTERS, k=rng.randrange(1, 10)))
-        wanted = _split(theirs, text)
+        characters = _CLUSTERS if r"\X" in pattern and rng.random() < 0.7 else _CHARACTERS
+        text = "".join(rng.choices(characters, k=rng.randrange(1, 10)))
+        wanted = _split(theirs, behavior, text)
         try:
             pieces = [piece.decode() for piece in pretokenize(text, comment + ours)]
         except PatternError:
             continue
         if wanted is not None:
             assert pieces == wanted, f"{pattern!a}, respelt {ours!a}, splits {text!a} into {pieces!a}, not {wanted!a}"
-        if back is not None and (again := _split(back, text)) is not None and not comment:
+        if back is not None and (again := _split(back, behavior, text)) is not None:
             assert again == pieces, f"{ours!a}, written {to_oniguruma(ours)!a}: {text!a} into {again!a}, not {pieces!a}"
     return "alike"
 
 
-def _split(regex: Any, text: str) -> list[str] | None:
+def _split(regex: Any, behavior: str, text: str) -> list[str] | None:
     """The pieces there; None where the search is given up, by a panic."""
     import tokenizers
 
     try:
-        return [piece for piece, _ in tokenizers.pre_tokenizers.Split(regex, "isolated").pre_tokenize_str(text)]
+        return [piece for piece, _ in tokenizers.pre_tokenizers.Split(regex, behavior).pre_tokenize_str(text)]
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
@@ -118,7 +126,7 @@ class _Pattern:
 
     def _repeated(self, depth: int) -> str:
         atom = self._atom(depth)
-        is_fixed = atom in ("(?i)", "(?m)", r"\K", *_ASSERTIONS) or atom.startswith(("(?=", "(?!", "(?<=", "(?<!"))
+        is_fixed = atom in ("(?i)", "(?m)", *_ASSERTIONS) or atom.startswith(("(?=", "(?!", "(?<=", "(?<!"))
         if is_fixed or self.rng.random() < 0.6:
             return atom
         return atom + self.rng.choice(_QUANTIFIERS) + self.rng.choice(("", "", "?", "+"))

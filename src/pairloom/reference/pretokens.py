@@ -97,7 +97,8 @@ def _parts(text: str, expression: str, nothing_cuts: bool) -> list[tuple[str, bo
     parts: list[tuple[str, bool]] = []
     end = at = 0
     while at <= len(text) and (match := compiled.search(text, at)):
-        start, at = match.span()
+        # `\K` may lie behind the end of the match, in a lookahead, or before the end of the last one, in a lookbehind.
+        start, at = min(max(match.start(), at), match.end()), match.end()
         if start == at and (not nothing_cuts or at == end):
             at += 1
             continue

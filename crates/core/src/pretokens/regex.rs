@@ -85,6 +85,11 @@ impl RegexScanner {
         matches!(&self.engine, Engine::Automaton(regex) if regex.is_total())
     }
 
+    /// Whether its matches depend on where the search begins, other than by beginning there or behind it.
+    pub fn depends_on_the_last_match(&self) -> bool {
+        self.pattern.contains(r"\G") || self.pattern.contains(r"\K")
+    }
+
     /// Start and end of the first match from `from` on that is not empty, or that may be. The caller holds [`room`].
     pub fn find(
         &self,
@@ -179,6 +184,8 @@ impl<'a, 'p> Watched<'a, 'p> {
     fn find(&self, regex: &Regex, from: usize, pattern: &str) -> Result<Option<(usize, usize)>> {
         // Unwind safe: an abandoned search leaves scratch memory in an undefined state, and the next one clears it.
         match catch_unwind(AssertUnwindSafe(|| regex.find_from_pos(self, from))) {
+            // `\K` may lie behind the end, in a lookahead, or before `from`, in a lookbehind.
+            Ok(Ok(Some((start, end)))) => Ok(Some((start.clamp(from, end), end))),
             Ok(found) => found.map_err(|error| refusal(pattern, &error)),
             Err(payload) => match self.failure.take() {
                 Some(error) => Err(error),

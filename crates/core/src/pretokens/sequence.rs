@@ -6,7 +6,7 @@
 
 use super::regex::room;
 use super::scan::ENDS_PER_FILL;
-use super::steps::{Step, letters_of, next, to_bytes};
+use super::steps::{Joining, Step, letters_of, next, to_bytes};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -25,9 +25,11 @@ pub(super) fn fill(
         return split(steps, text, from, text.len(), ends, on_progress);
     };
     let _room = room()?;
-    let mut at = from;
-    while at < text.len() && ends.len() < ENDS_PER_FILL {
-        let (start, end) = next(scanner, *joining, text, at, on_progress)?;
+    // A later call could not tell where the match at `from` ended, and might find another one there.
+    let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
+    let (mut at, mut searched) = (from, from);
+    while at < text.len() && (is_whole || ends.len() < ENDS_PER_FILL) {
+        let (start, end) = next(scanner, *joining, text, at, &mut searched, on_progress)?;
         split(rest, text, at, start, ends, on_progress)?;
         split(rest, text, start, end, ends, on_progress)?;
         at = end;
@@ -56,9 +58,9 @@ fn split(
         to_bytes(&letters, start, &mut ends[n_ends..]);
         return Ok(());
     };
-    let mut at = 0;
+    let (mut at, mut searched) = (0, 0);
     while at < segment.len() {
-        let (from, to) = next(scanner, *joining, segment, at, on_progress)?;
+        let (from, to) = next(scanner, *joining, segment, at, &mut searched, on_progress)?;
         split(rest, text, start + at, start + from, ends, on_progress)?;
         split(rest, text, start + from, start + to, ends, on_progress)?;
         at = to;

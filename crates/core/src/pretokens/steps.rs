@@ -65,20 +65,32 @@ impl Step {
 }
 
 /// The next pretoken of a pattern from `from` on, where one begins: its start and end. Before it is a gap.
+///
+/// `searched` is the end of the last match that was found; it is `from` at first.
 pub(super) fn next(
     scanner: &RegexScanner,
     joining: Joining,
     text: &str,
     from: usize,
+    searched: &mut usize,
     on_progress: OnProgress<'_>,
 ) -> Result<(usize, usize)> {
     let mut find = |from| Ok(scanner.find(text, from, on_progress)?.unwrap_or((text.len(), text.len())));
+    if joining == Joining::Next {
+        // Every match begins a pretoken. The match at `from` is not searched again: what `\G` and `\K` match depends on
+        // where the search begins.
+        loop {
+            let (start, end) = find(*searched)?;
+            *searched = end;
+            if start > from {
+                return Ok((start, start));
+            }
+        }
+    }
     let (start, mut end) = find(from)?;
     match joining {
-        Joining::Nothing => {}
+        Joining::Nothing | Joining::Next => {}
         Joining::Previous => return Ok((from, end)),
-        Joining::Next if start == from => end = find(end)?.0,
-        Joining::Next => end = start,
         Joining::Matches if start == end => {}
         Joining::Matches => loop {
             match find(end)? {

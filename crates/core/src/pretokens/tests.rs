@@ -387,6 +387,22 @@ fn comments_say_what_matches_are_joined_to() {
 }
 
 #[test]
+fn matches_that_depend_on_the_last_match_are_searched_once() {
+    // More ends than one call gives: a later call would begin at the beginning of a match, not at its end.
+    let text = "xbb".repeat(2 * ENDS_PER_FILL);
+    let mut expected: Vec<usize> = (1..text.len()).filter(|at| at % 3 > 0).collect();
+    expected.push(text.len());
+    for patterns in
+        [&[r"(?#merged_with_next)\Gbb|b"][..], &["(?#isolated)[y]", r"(?#merged_with_next)\Gbb|b"]]
+    {
+        assert_eq!(Pretokenizer::sequence(patterns).unwrap().ends(&text).unwrap(), expected);
+    }
+    // No match begins before the last one ends, nor behind its own end.
+    assert_eq!(pretokens_of(&[r"(?#isolated)(?<=\Ka)b|a"], "xabab"), ["x", "a", "b", "a", "b"]);
+    assert_eq!(pretokens_of(&[r"(?#merged_with_previous)(?=ab\K)a"], "xabab"), ["xa", "ba", "b"]);
+}
+
+#[test]
 fn patterns_behind_byte_level_see_letters_and_may_cut_characters() {
     let ends = |patterns: &[&str], text: &str| Pretokenizer::sequence(patterns).unwrap().ends(text).unwrap();
     assert_eq!(ends(&["(?#byte_level)", "²"], "a²²b"), [2, 3, 4, 5, 6]);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DIGIT", "LETTERS", "PUNCTUATION", "WORDS"]
+__all__ = ["CLUSTER", "DIGIT", "LETTERS", "PUNCTUATION", "WORDS"]
 
 DIGIT: Final = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
 """Digits: numbers of Unicode 17."""
@@ -30,3 +30,23 @@ LETTERS: Final = f"[{_LETTERS}]+"
 
 WORDS: Final = f"[{_WORD}]+|[^{_WORD}]+"
 """Whitespace behind ByteLevel, where there is no white space left."""
+
+
+def _cluster() -> str:
+    names = ("L", "V", "T", "LV", "LVT", "RI", "PP", "EX", "ZWJ", "SM", "CN")
+    lead, vowel, trail, lv, lvt, regional, prepend, extend, zwj, spacing, control = (
+        rf"\p{{gcb={name}}}" for name in names
+    )
+    pictograph = r"\p{ExtPict}"
+    hangul = rf"{lead}*(?:[{lv}{vowel}]{vowel}*{trail}*|{lvt}{trail}*)|{lead}+|{trail}+"
+    # Only these depend on the text before, back to its beginning: flags are pairs of regional indicators, and ZWJ joins
+    # two pictographs.
+    flag = rf"(?<=(?:\A|[^{regional}])(?:{regional}{regional})*){regional}{regional}"
+    joined = rf"{extend}*{zwj}{pictograph}"
+    emoji = rf"(?:{pictograph}|(?<={pictograph}{extend}*){joined})(?:{joined})*"
+    core = rf"{flag}|{emoji}|{hangul}|[^\r\n{control}]"
+    return rf"(?>\r\n|[\r\n{control}]|{prepend}*(?:{core})[{extend}{zwj}{spacing}]*)"
+
+
+CLUSTER: Final = _cluster()
+r"""A grapheme cluster, `\X`, by Unicode's annex 29 as Oniguruma 6.9.10 has it: tables of 16.0, without rule GB9c."""

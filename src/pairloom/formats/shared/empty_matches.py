@@ -82,29 +82,38 @@ def least_length(pattern: str) -> int:
 _NONE_BEFORE: Final = 1 << 62
 
 # Atoms that match nothing.
-_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
+_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G"))
 
 
 def never_consumes(pattern: str) -> bool:
-    r"""Whether a pattern matches only nothing: all of it is assertions. False for some such patterns.
+    r"""Whether a pattern matches only nothing: all of it is assertions, or stands before a `\K`. False for some such
+    patterns.
 
-    >>> [never_consumes(pattern) for pattern in (r"(?=[A-Z])|\b", r"(?<=a)(?=\d{3}$)", r"(?=a)a", "a*")]
-    [True, True, False, False]
+    >>> [never_consumes(pattern) for pattern in (r"(?=[A-Z])|\b", r"(?<=a)(?=\d{3}$)", r"(?=a)a", "a*", r"a\K(?=b)")]
+    [True, True, False, False, True]
     """
-    depth = at = 0  # depth counts groups from the outermost assertion on
+    depth = at = n_groups = 0  # depth counts groups from the outermost assertion on
+    consumes = False
     while at < len(pattern):
         character = pattern[at]
         if character == "(":
             text = found[0] if (found := GROUP.match(pattern, at)) else "("
             is_assertion = text[2:3] in ("=", "!") or text[:3] == "(?<"
+            n_groups += not text.endswith(")")
             depth += not text.endswith(")") and (depth > 0 or is_assertion)
             at += len(text)
         elif character == ")":
+            n_groups -= n_groups > 0
             depth -= depth > 0
             at += 1
         else:
             end = atom_end(pattern, at)
-            if depth == 0 and pattern[at:end] not in _EMPTY and character != "|":
+            atom = pattern[at:end]
+            if n_groups == 0 and atom == "|" and consumes:
                 return False
+            if n_groups == 0 and atom == r"\K":
+                consumes = False
+            elif depth == 0 and atom not in _EMPTY and atom != "|":
+                consumes = True
             at = end
-    return True
+    return not consumes

@@ -3,9 +3,9 @@ r"""Translates patterns between the dialects of fancy-regex (pairloom, tiktoken)
 Three constructs that tokenizers use differ in Oniguruma's Ruby syntax: `{1,3}+` is possessive in fancy-regex and a
 repeated group in Oniguruma; `$` is the end of the text there and the end of a line here; `^` likewise for the start.
 `\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. `(?i)` inside of an alternative reaches over the
-alternatives behind it there. They are rewritten. Constructs that cannot be rewritten are refused by name: `\G` (where a
-search begins), `\X` (by other Unicode tables), what `case_folding` tells, and loops whose body may match nothing, which
-the engines leave at other moments.
+alternatives behind it there. `\X`, a grapheme cluster, only Oniguruma has. They are rewritten. Constructs that cannot
+be rewritten are refused by name: what `case_folding` tells, `\K` inside of a lookbehind, where a match could begin
+before the last one ends, and loops whose body may match nothing, which the engines leave at other moments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import re
 from typing import Final, Literal
 
 from pairloom.formats.shared.case_folding import folds_to_several, is_part_of_several, keeps_its_case
-from pairloom.formats.shared.empty_matches import can_match_nothing
+from pairloom.formats.shared.character_classes import CLUSTER
+from pairloom.formats.shared.empty_matches import least_length
 from pairloom.formats.shared.regex_syntax import (
     GROUP,
     INTERVAL,
@@ -133,10 +134,13 @@ _UNFINISHED: Final = re.compile(r"[*+?}]$|\\[ux1-9][0-9A-Fa-f{}]*$|\{[\d,]*$")
 class _Group:
     """An open group, or the whole pattern."""
 
-    def __init__(self, begin: int, number: int | None = None, *, ignores_case: bool = False) -> None:
+    def __init__(
+        self, begin: int, number: int | None = None, *, ignores_case: bool = False, looks_behind: bool = False
+    ) -> None:
         self.begin = begin  # the index of its first part
         self.number = number  # of a group that captures
         self.ignores_case = ignores_case
+        self.looks_behind = looks_behind
         self.closing = ""  # closes what was opened for flags
         self.has_late_flags = False  # flags inside of an alternative
 
@@ -164,7 +168,12 @@ class _Translation:
         pattern, at = self.pattern, 0
         while at < len(pattern):
             character = pattern[at]
-            if character == "(":
+            if self.direction == "to" and (cluster := _CLUSTER_TEXT.match(pattern, at)) is not None:
+                self.atom = len(self.parts)
+                self.literal = ""
+                self.parts.append(r"\X")
+                at = cluster.end()
+            elif character == "(":
                 at = self._open(at)
             elif character == ")":
                 self._close()
@@ -176,12 +185,17 @@ class _Translation:
                 self.atom = len(self.parts)
                 end = atom_end(pattern, at)
                 atom = pattern[at:end]
-                if self.groups[-1].ignores_case:
-                    self._check_case(atom)
-                else:
-                    self.literal = ""
                 self.asserts |= atom in _ASSERTIONS
+                if atom == r"\K":
+                    self._check_keep(end)
                 respelt = self._atom(atom)
+                if not self.groups[-1].ignores_case:
+                    self.literal = ""
+                elif self.direction == "from" and _keeps_its_case_there(atom):
+                    self.literal = ""
+                    respelt = f"(?-i:{respelt})"
+                else:
+                    self._check_case(atom)
                 if respelt[:1] == "\\" and respelt[-1:].isdigit() and pattern[end : end + 1].isdigit():
                     respelt = f"(?:{respelt})"
                 self.parts.append(respelt)
@@ -204,9 +218,7 @@ class _Translation:
             raise refusal(self.pattern, text)
         respelt = "(" if name else text.replace(theirs, ours)
         if text.endswith(")"):
-            if self.pattern[found.end() : found.end() + 1] in ("", ")", "|"):
-                raise refusal(self.pattern, text)
-            respelt = self._flags(respelt)
+            respelt = self._flags(respelt, self.pattern[found.end() : found.end() + 1])
             self.groups[-1].ignores_case |= "i" in text
         else:
             self.n_captures += respelt == "("
@@ -214,19 +226,31 @@ class _Translation:
             if name:
                 self.names[name] = self.n_captures
             ignores_case = self.groups[-1].ignores_case or ("i" in text and name is None)
-            self.groups.append(_Group(len(self.parts), number, ignores_case=ignores_case))
+            looks_behind = self.groups[-1].looks_behind or text in ("(?<=", "(?<!")
+            self.groups.append(
+                _Group(
+                    len(self.parts),
+                    number,
+                    ignores_case=ignores_case and text != "(?-i:",
+                    looks_behind=looks_behind,
+                )
+            )
             self.asserts |= text in ("(?=", "(?!", "(?<=", "(?<!")
         self.parts.append(respelt)
         return found.end()
 
-    def _flags(self, text: str) -> str:
+    def _flags(self, text: str, behind: str) -> str:
         """`(?i)`. Inside of an alternative it is for the rest of the group there, the alternatives behind it in one
         with what stands before it; here it is for what stands behind it in this one and in each of the others, and
         behind the group as well.
         """
         group = self.groups[-1]
         is_inside = len(self.groups) > 1
-        if not is_inside and (not self.parts or self.parts[-1] == "|"):
+        if self.direction == "to" and behind in ("", ")", "|"):
+            raise refusal(self.pattern, text)
+        if behind in ("", ")"):
+            return "(?:)"
+        if not is_inside and (not self.parts or self.parts[-1] == "|") and behind != "|":
             return text
         group.has_late_flags = True
         if self.direction == "to":
@@ -245,6 +269,18 @@ class _Translation:
             if group.number is not None:
                 self.closed.add(group.number)
 
+    def _check_keep(self, end: int) -> None:
+        r"""Refuses `\K` in a lookbehind, unless it ends it: a match could begin before the one before ends."""
+        if not self.groups[-1].looks_behind:
+            return
+        outside = 0
+        while end < len(self.pattern) and self.pattern[end] == ")":
+            end += 1
+            outside += 1
+            if not self.groups[-1 - outside].looks_behind:
+                return
+        raise refusal(self.pattern, r"\K")
+
     def _check_repetition(self, at: int) -> None:
         """Refuses what is repeated in other ways by the two engines."""
         pattern = self.pattern
@@ -252,7 +288,7 @@ class _Translation:
         end = found.end() if found else at + 1
         most = (found[3] if found[2] else found[1]) if found else {"?": "1"}.get(pattern[at], "")
         repeated = "".join(self.parts[self.atom :])
-        if most not in ("0", "1") and repeated.startswith("(") and can_match_nothing(repeated):
+        if most not in ("0", "1") and repeated.startswith("(") and least_length(repeated) == 0:
             raise refusal(pattern, f"{repeated[:40]}{pattern[at:end]}")
         # There such a repetition behind assertions alone is looked for at the beginning of the text only.
         is_any = pattern[at - 2 : at] == r"\O" or (
@@ -302,10 +338,10 @@ class _Translation:
         is_unsafe = REFERENCE.fullmatch(text) and (
             int(text[1:]) not in self.closed or _IGNORES_CASE.search(self.pattern)
         )
-        if is_unsafe or (text == r"\K" and len(self.groups) > 1):
+        if is_unsafe:
             raise refusal(self.pattern, text)
         if self.direction == "to":
-            if text in (r"\h", r"\H") or text in _THEIRS:
+            if text in (r"\h", r"\H", r"\X") or text in _THEIRS:
                 raise refusal(self.pattern, text)
             if text == "|" and self.groups[-1].has_late_flags:
                 raise refusal(self.pattern, "(?i)...|")
@@ -313,8 +349,16 @@ class _Translation:
         return _ATOMS[self.direction].get(text, text)
 
 
+def _keeps_its_case_there(atom: str) -> bool:
+    r"""Whether Oniguruma ignores that case is to be ignored: in a class by a property, unless in brackets."""
+    found = PROPERTY.fullmatch(atom)
+    return atom == r"\X" or (found is not None and not keeps_its_case(found[2]))
+
+
+_CLUSTER_TEXT: Final = re.compile(f"{re.escape(f'(?-i:{CLUSTER})')}|{re.escape(CLUSTER)}")
+_QUANTIFIERS: Final = ("*", "+", "?", "{")
 _HEX: Final = "0-9A-Fa-f"
-_ASSERTIONS: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B"))
+_ASSERTIONS: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G", r"\K"))
 # Where `.` is a newline, too.
 _DOT_IS_ANY: Final[dict[Direction, re.Pattern[str]]] = {
     "from": re.compile(r"\(\?[isx]*m"),
@@ -340,6 +384,7 @@ _ATOMS: Final[dict[Direction, dict[str, str]]] = {
         "$": r"(?=\n|\z)",
         "^": r"(?:\A|(?<=\n)(?!\z))",
         **_THEIRS,
+        r"\X": CLUSTER,
         r"\h": f"[{_HEX}]",
         r"\H": f"[^{_HEX}]",
         **_atoms("from"),
@@ -355,6 +400,8 @@ def _respelt_property(pattern: str, atom: str, direction: Direction, *, in_class
     """
     found = PROPERTY.fullmatch(atom)
     name = re.sub(r"[_ ]", "", found[2]).lower() if found else ""
+    if "=" in name:
+        raise refusal(pattern, atom)
     if not found or name not in _OTHER_PROPERTIES:
         return atom
     members = _POSIX_CLASSES[name] if in_class or name != "word" else _WORD["from"]
@@ -406,7 +453,14 @@ def _quantifier(pattern: str, at: int, parts: list[str], atom: int, direction: D
     quantifier = pattern[at:end]
     suffix = pattern[end : end + 1]
     if found and suffix == "?" and not found[2]:
-        raise refusal(pattern, quantifier + suffix)
+        # `a{2}?` is lazy here, which changes nothing, and `(?:a{2})?` there.
+        if direction == "from":
+            parts[atom:] = [f"(?:{''.join(parts[atom:])}{quantifier})"]
+            return end
+        if pattern[end + 1 : end + 2] in _QUANTIFIERS:
+            raise refusal(pattern, quantifier + suffix)
+        parts.append(quantifier)
+        return end + 1
     if found and suffix == "+":
         repeated = "".join(parts[atom:]) + quantifier
         parts[atom:] = [f"(?>{repeated})" if direction == "to" else f"(?:{repeated})+"]

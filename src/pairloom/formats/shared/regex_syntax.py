@@ -24,8 +24,8 @@ __all__ = [
     "refusal",
 ]
 
-GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|[ims]+\))|(?!\?))")
-PROPERTY: Final = re.compile(r"\\[pP]\{(\^?)([A-Za-z_ ]+)\}")
+GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|-i:|[ims]+\))|(?!\?))")
+PROPERTY: Final = re.compile(r"\\[pP]\{(\^?)([A-Za-z_ =]+)\}")
 CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
 REFERENCE: Final = re.compile(r"\\[1-9](?!\d)")
@@ -34,6 +34,8 @@ NAMED_REFERENCE: Final = re.compile(r"\\k(?:<(-?\w+)>|'(-?\w+)')")
 _SAME: Final = frozenset("dDsSAzntrfva")
 # Those that are rewritten.
 _OTHER: Final = frozenset("wWbBhH")
+# Those that are none in a class.
+_NO_MEMBERS: Final = frozenset((r"\K", r"\G", r"\X"))
 POSIX: Final = re.compile(
     r"\[:(\^?)(alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
 )
@@ -43,7 +45,7 @@ def atom_end(pattern: str, at: int) -> int:
     """Where the escape, class or character at `at` ends."""
     character = pattern[at]
     if character == "\\":
-        if REFERENCE.match(pattern, at) or pattern.startswith(r"\K", at):
+        if REFERENCE.match(pattern, at) or pattern[at : at + 2] in _NO_MEMBERS:
             return at + 2
         if (named := NAMED_REFERENCE.match(pattern, at)) is not None:
             return named.end()

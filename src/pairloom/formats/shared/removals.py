@@ -9,6 +9,7 @@ from typing import Final
 
 from pairloom import _core
 from pairloom.formats.shared.byte_alphabet import ALPHABET
+from pairloom.formats.shared.character_classes import CLUSTER
 from pairloom.formats.shared.empty_matches import least_length, never_consumes
 from pairloom.formats.shared.regex_syntax import INTERVAL, atom_end
 from pairloom.patterns import BYTE_LEVEL, GPT2, uncommented
@@ -31,7 +32,9 @@ def removes_nothing(pattern: str, before: Sequence[str], *, literal: str | None,
     if in_letters:
         near = near[near.index(BYTE_LEVEL) + 1 :]
     if invert:
-        return bool(pattern) and _core.is_total(f"{pattern}|{_NO_LETTER}" if in_letters else pattern)
+        # A grapheme cluster is found where a character is.
+        by_characters = pattern.replace(CLUSTER, r"[\s\S]")
+        return bool(pattern) and _core.is_total(f"{by_characters}|{_NO_LETTER}" if in_letters else by_characters)
     if never_consumes(pattern) or (in_letters and _needs_another_character(pattern)):
         return True
     # An empty text is left as it is: only a segment that is long enough can hold a match.
