@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import json
 import pickle
 import random
@@ -24,6 +25,7 @@ TEXTS = [
     " ",
     "hello world, the end of it",
     "  naïve  東京 😀\n\n e\u0301 ",
+    "  \u3000 \u00a0x",
     "a<s>b </s><think>  the<think>",
     "</s>",
     "the the the the the the the the",
@@ -169,13 +171,69 @@ def test_truncation_with_stride(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
         for text in TEXTS:
             compared(pair, "encode", text)
             compared(pair, "encode", text, "")
-    with pytest.raises(ValueError, match="stride is 9"):
-        pair[0].enable_truncation(9, stride=9)
+    n_added = pair[1].num_special_tokens_to_add(False)
+    with pytest.raises(ValueError, match="stride is 10"):
+        pair[0].enable_truncation(9 + n_added, stride=10)
+    with pytest.raises(ValueError, match="stride set to 10"):
+        pair[1].enable_truncation(9 + n_added, stride=10)
+    # A stride of just the room fails when a text is cut, in the library by a panic.
+    for each in pair:
+        each.enable_truncation(9 + n_added, stride=9)
+    compared(pair, "encode", "a")
+    with pytest.raises(ValueError, match="stride must be less"):
+        pair[0].encode(TEXTS[2])
+
+
+def test_words_of_parts_that_were_cut_off_pairs(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    for each in pair:
+        each.enable_truncation(8)
+    ours, theirs = (each.encode(TEXTS[3], TEXTS[7]).overflowing for each in pair)
+    for left, right in zip(ours, theirs, strict=True):
+        for word, sequence in itertools.product(range(8), (0, 1)):
+            assert left.word_to_tokens(word, sequence) == right.word_to_tokens(word, sequence)
+            assert left.word_to_chars(word, sequence) == right.word_to_chars(word, sequence)
+
+
+def test_fast_encoding_of_pairs(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    for max_length in (None, 9):
+        reset(pair)
+        if max_length:
+            for each in pair:
+                each.enable_truncation(max_length)
+        for add in (True, False):
+            compared(pair, "encode_batch_fast", [(TEXTS[2], TEXTS[7]), TEXTS[8]], add_special_tokens=add)
+
+
+@pytest.mark.parametrize("post_processor", POST_PROCESSORS)
+def test_offsets_behind_a_space_that_was_put_before_a_text(post_processor: str) -> None:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["pre_tokenizer"]["add_prefix_space"] = True
+    file["post_processor"] = POST_PROCESSORS[post_processor]
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    pair = Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
+    for text in (*TEXTS, "é", "\u0301a", "\ttab", "  two", "é<s>é</s> é", "<s><s>😀"):
+        compared(pair, "encode", text)
+        compared(pair, "encode", text, "the 😀")
+        compared(pair, "encode", [text, "a", text], is_pretokenized=True)
+
+
+def test_tokens_of_a_text_that_a_normaliser_changes() -> None:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["normalizer"] = {"type": "NFC"}
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    for text in ("e\u0301 the", "the"):
+        found, wanted = ours.encode(text, "e\u0301"), theirs.encode(text, "e\u0301")
+        assert (found.ids, found.tokens) == (wanted.ids, wanted.tokens)
+        for name in ("offsets", "word_ids"):
+            with pytest.raises(ValueError, match="changes the text"):
+                getattr(found, name)
 
 
 def test_indices_of_one_kind_and_another(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
     reset(pair)
-    for text, second in ((TEXTS[2], None), (TEXTS[3], TEXTS[4]), ("", "a b")):
+    for text, second in ((TEXTS[2], None), (TEXTS[3], TEXTS[5]), ("", "a b")):
         ours, theirs = (each.encode(text, second) for each in pair)
         for index in range(len(theirs) + 2):
             for name in ("token_to_chars", "token_to_word", "token_to_sequence"):

@@ -6,7 +6,7 @@ Tokens, offsets and words are computed when they are first asked for, so that id
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 __all__ = ["Columns", "Encoding"]
@@ -16,17 +16,22 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is computed late: of each id its token, its span of characters and the index of its word."""
+    """What is computed late: of each id its token, its span of characters and the index of its word.
+
+    problem: why nobody can tell spans and words, which are then those of no text.
+    """
 
     tokens: list[str]
     offsets: list[Span]
     words: list[int | None]
+    problem: str = ""
 
     def __getitem__(self, part: slice) -> Columns:
-        return Columns(self.tokens[part], self.offsets[part], self.words[part])
+        return Columns(self.tokens[part], self.offsets[part], self.words[part], self.problem)
 
     def __add__(self, other: Columns) -> Columns:
-        return Columns(self.tokens + other.tokens, self.offsets + other.offsets, self.words + other.words)
+        problem = self.problem or other.problem
+        return Columns(self.tokens + other.tokens, self.offsets + other.offsets, self.words + other.words, problem)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -63,13 +68,19 @@ class Encoding:
 
     @property
     def offsets(self) -> list[Span]:
-        """The span of characters of each token in its text."""
-        return self.columns().offsets
+        """The span of characters of each token in its text; ValueError where encoding changed the text."""
+        return self._with_places().offsets
 
     @property
     def word_ids(self) -> list[int | None]:
-        """The index of each token's word, a pretoken; None for what was added."""
-        return self.columns().words
+        """The index of each token's word, a pretoken; None for what was added. ValueError as for `offsets`."""
+        return self._with_places().words
+
+    def _with_places(self) -> Columns:
+        columns = self.columns()
+        if columns.problem:
+            raise ValueError(columns.problem)
+        return columns
 
     words = word_ids
 
@@ -110,7 +121,14 @@ class Encoding:
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
         """The tokens of a word, as first and last + 1."""
         words = self.word_ids
-        found = [at for at in self._range(sequence_index) if words[at] == word_index]
+        found = []
+        for at in self._range(sequence_index):
+            word = words[at]
+            # As in the library: a part that was cut off a pair may hold words of both texts, which begin again at 0.
+            if word is not None and word > word_index:
+                break
+            if word == word_index:
+                found.append(at)
         return (found[0], found[-1] + 1) if found else None
 
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Span | None:
@@ -227,7 +245,7 @@ def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encodi
         found, more = first(), second()
         if growing_offsets and found.offsets:
             by = found.offsets[-1][1]
-            more = Columns(more.tokens, [(start + by, end + by) for start, end in more.offsets], more.words)
+            more = replace(more, offsets=[(start + by, end + by) for start, end in more.offsets])
         return found + more
 
     return Encoding(

@@ -8,7 +8,8 @@ of the pipeline as objects (model, normalizer, pre_tokenizer, decoder); `Tokeniz
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,8 @@ class HuggingFaceTokenizer:
         check_int("max_length", max_length, least=0)
         check_int("stride", stride, least=0)
         room = max_length - self._post_processor.n_added(False)
-        if stride and stride >= room:
+        # A stride of just the room is refused when a text is cut, as by the library.
+        if stride and stride > room:
             raise ValueError(f"stride is {stride}, which must be less than max_length without special tokens: {room}")
         self._truncation = {
             "max_length": max_length,
@@ -143,7 +145,8 @@ class HuggingFaceTokenizer:
                 (self._of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
             ]
         else:
-            pairs = [self._of_pair(each, is_pretokenized) for each in inputs]
+            # Without offsets the library gives both texts of a pair the type 0, until a post-processor sets it.
+            pairs = [self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
         if fast:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
@@ -164,7 +167,8 @@ class HuggingFaceTokenizer:
             _truncate(encoding, pair, self._truncation, n_added)
         texts = [encoding] if pair is None else [encoding, pair]
         for index, text in enumerate(texts):
-            text.type_ids = [index] * len(text)
+            if not is_plain:
+                text.type_ids = [index] * len(text)
             for each in (text, *text.overflowing):
                 # The library sets no sequence of a single text, nor of what was cut off, without a post-processor.
                 if not is_plain or (pair is not None and each is text):
@@ -176,7 +180,7 @@ class HuggingFaceTokenizer:
             if not isinstance(piece, Special):
                 text = texts[piece.index]
                 retyped = text.overflowing if post.types_overflowing and add_special_tokens else []
-                for each in (text, *retyped):
+                for each in (text, *retyped) if not is_plain else ():
                     each.type_ids = [piece.type_id] * len(each)
                 parts.append(text)
             elif add_special_tokens:
@@ -210,10 +214,10 @@ class HuggingFaceTokenizer:
         """Which special tokens are recognised: with encode_special_tokens, those alone that count as text."""
         return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
 
-    def _of_pair(self, given: Any, is_pretokenized: bool) -> tuple[Encoding, Encoding | None]:
+    def _of_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
         is_words = isinstance(given, (list, tuple)) and all(isinstance(word, str) for word in given)
         if isinstance(given, (list, tuple)) and len(given) == 2 and not (is_pretokenized and is_words):
-            return self._of_input(given[0], is_pretokenized), self._of_input(given[1], is_pretokenized, type_id=1)
+            return self._of_input(given[0], is_pretokenized), self._of_input(given[1], is_pretokenized, type_id=type_id)
         return self._of_input(given, is_pretokenized), None
 
     def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
@@ -236,13 +240,64 @@ class HuggingFaceTokenizer:
     def _columns(self, ids: list[int], text: str) -> Columns:
         if not ids:
             return _NO_TEXT
-        spans = self._tokenizer._token_spans().of(text, ids)
-        offsets = [(start, end) for start, end in char_spans(text, spans).tolist()]
-        return Columns([self._text_of[token_id] for token_id in ids], offsets, self._words(ids, text, spans))
+        tokens = [self._text_of[token_id] for token_id in ids]
+        split, spaces = self._with_spaces(ids, text)
+        try:
+            spans = self._tokenizer._token_spans().of(split, ids)
+        except ValueError as error:
+            if self._tokenizer.model.strips:
+                # A token that takes white space along is written with it.
+                raise
+            return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
+        characters = char_spans(split, spans)
+        if len(spaces):
+            # An added space lies where the character behind it does.
+            starts, ends = characters.T
+            lasts = ends - 1
+            starts = starts - np.searchsorted(spaces, starts)
+            characters = np.stack([starts, lasts - np.searchsorted(spaces, lasts) + 1], axis=1)
+        offsets = [(start, end) for start, end in characters.tolist()]
+        return Columns(tokens, offsets, self._words(ids, split, spans))
+
+    def _with_spaces(self, ids: list[int], text: str) -> tuple[str, list[int]]:
+        """The text with the spaces that a normaliser that does nothing else put before it and behind special tokens,
+        and where they are. The text as it is for any other normaliser.
+        """
+        if self._tokenizer.normalizer != "prefix_space":
+            return text, []
+        parts: list[str] = []
+        spaces: list[int] = []
+        at = n_split = 0
+        for part in self._parts(ids):
+            n = len(part)
+            if text[at : at + n] != part and text[at : at + n - 1] == part[1:] and part[0] == " ":
+                spaces.append(n_split)
+                n -= 1
+            parts.append(part)
+            at += n
+            n_split += len(part)
+        return ("".join(parts), spaces) if at == len(text) else (text, [])
+
+    def _parts(self, ids: list[int]) -> Iterator[str]:
+        """The texts of special tokens and of what stands between them."""
+        recognised = self._recognised()
+        start = 0
+        for at, token_id in enumerate(ids):
+            if (special := self._special_of.get(token_id)) in recognised and special is not None:
+                if at > start:
+                    yield self._tokenizer.decode(ids[start:at], "replace")
+                yield special
+                start = at + 1
+        if start < len(ids):
+            yield self._tokenizer.decode(ids[start:], "replace")
+
+    def _recognised(self) -> Container[str | None]:
+        """The special tokens that are looked for in a text."""
+        return self._tokenizer.model.plain_specials if self.encode_special_tokens else self._vocab.keys()
 
     def _words(self, ids: list[int], text: str, spans: Any) -> list[int | None]:
         """The index of each id's pretoken; a special token is one too."""
-        recognised = self._tokenizer.model.plain_specials if self.encode_special_tokens else self._vocab.keys()
+        recognised = self._recognised()
         data = text.encode()
         ends: list[int] = []
         begin = 0
@@ -350,7 +405,7 @@ def _of_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns
 
     def found() -> Columns:
         each = columns()
-        return Columns(each.tokens, each.offsets, [index] * len(each.tokens))
+        return replace(each, words=[index] * len(each.tokens))
 
     return found
 
@@ -375,13 +430,14 @@ def _trim(encoding: Encoding, keep_first_space: bool) -> None:
             n_leading = next((n for n, c in enumerate(token) if not is_space(c)), len(token))
             n_trailing = next((n for n, c in enumerate(reversed(token)) if not is_space(c)), len(token))
             if n_leading:
-                if keep_first_space and (at == 0 or start == 0):
-                    n_leading -= 1
+                # Of several spaces the library takes the first for one of the text.
+                if keep_first_space and n_leading == 1 and (at == 0 or start == 0):
+                    n_leading = 0
                 start = min(start + n_leading, end)
             if n_trailing and end >= n_trailing:
                 end = max(end - n_trailing, start)
             offsets.append((start, end))
-        return Columns(each.tokens, offsets, each.words)
+        return replace(each, offsets=offsets)
 
     encoding.columns = found
 
