@@ -142,6 +142,34 @@ def test_the_library_gives_the_same_ids() -> None:
         tiktoken.to_tiktoken(trained([], pattern=("a", "b")))
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"pattern": "[a-z]+"}, "leaves out what it does not match"),
+        ({"pattern": r"(?=a)a|\p{L}+|\s"}, "leaves out what it does not match"),
+        ({"pattern": r"a\Kb|[\s\S]"}, "loses text"),
+        ({"pattern": r"(?=a)|[\s\S]"}, "may match nothing"),
+        ({"pattern": GPT2, "special_tokens": {"<a>": 256, "<a>b": 257}}, "by chance"),
+    ],
+    ids=str,
+)
+def test_what_tiktoken_encodes_otherwise_is_refused(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(FormatError, match=why):
+        tiktoken.to_tiktoken(trained([], **settings))
+    # The stand-in has no such limits.
+    tokenizer = Tokenizer.from_model(trained([], decode_errors="replace", **settings))
+    assert tokenizer.as_tiktoken().encode("ab <a>b", allowed_special="all") == tokenizer.encode("ab <a>b")
+
+
+def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:
+    owner = pytest.importorskip("tiktoken", reason="compares with tiktoken")
+    ranks_of_bytes = {bytes((byte,)): byte for byte in range(256)}
+    encoding = owner.Encoding("mine", pat_str="[a-z]+", mergeable_ranks=ranks_of_bytes, special_tokens={})
+    with pytest.warns(UserWarning, match="tiktoken leaves out"):
+        found = Tokenizer.from_tiktoken(encoding)
+    assert (encoding.encode("a b"), found.encode("a b")) == ([97, 98], [97, 32, 98])
+
+
 def tekken_file(**config: Any) -> dict[str, Any]:
     coded = [base64.b64encode(bytes((byte,))).decode() for byte in range(256)]
     vocab = [{"rank": byte, "token_bytes": token, "token_str": None} for byte, token in enumerate(coded)]

@@ -9,13 +9,16 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
 from pairloom._internal.arguments import check_special_tokens
+from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
+from pairloom.formats.shared.empty_matches import can_match_nothing
 from pairloom.formats.shared.json_text import check_not_pickle, model_of, shown
 from pairloom.formats.shared.pattern_aliases import named_of, published_of
 from pairloom.formats.shared.post_processor import check_none
@@ -140,6 +143,22 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
         pattern = pattern[0]
     if pattern.startswith("(?#"):
         raise FormatError(f"tiktoken does not know what {shown(pattern)} says about its matches; use to_huggingface")
+    if (lost := _left_out(pattern)) is not None:
+        raise FormatError(
+            f"the pattern {shown(pattern, 200)} does not match {shown(lost)}, and tiktoken leaves out what it does not"
+            " match; use as_tiktoken, which keeps it, or add an alternative such as [\\s\\S]"
+        )
+    if _may_match_nothing(pattern):
+        raise FormatError(
+            f"the pattern {shown(pattern, 200)} may match nothing, or keep text out of a match, where tiktoken fails or"
+            " loses text; use as_tiktoken"
+        )
+    for shorter, longer in pairwise(sorted(model.special_tokens)):
+        if longer.startswith(shorter):
+            raise FormatError(
+                f"the special token {shown(longer)} begins with {shown(shorter)}: tiktoken finds either, by chance; use"
+                " as_tiktoken, which finds the longer one"
+            )
     return tiktoken.Encoding(
         name,
         pat_str=published_of(pattern),
@@ -154,6 +173,30 @@ def from_tiktoken(encoding: Any) -> Model:
         found, specials, pattern = encoding._mergeable_ranks, encoding._special_tokens, encoding._pat_str
     except AttributeError as error:
         raise TypeError(f"encoding must be a tiktoken.Encoding, not {type(encoding).__name__}") from error
-    return ranks.read(
+    model = ranks.read(
         found, pattern=named_of(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
     )
+    if (lost := _left_out(pattern)) is not None:
+        warn(
+            f"tiktoken leaves out what the pattern {shown(pattern, 200)} does not match, such as {shown(lost)};"
+            " pairloom keeps it, as pretokens of their own"
+        )
+    return model
+
+
+def _may_match_nothing(pattern: str) -> bool:
+    try:
+        return can_match_nothing(pattern)
+    except FormatError:
+        return False  # syntax that pairloom does not look into
+
+
+def _left_out(pattern: str) -> str | None:
+    """What the pattern does not match of a text with a few thousand characters of all kinds; None if it matches all."""
+    if named_of(pattern) in PATTERNS.values() or _core.is_total(pattern):
+        return None
+    codes = (*range(0x250), *range(0x250, 0xD800, 97), *range(0xE000, 0x110000, 4001))
+    text = " ".join(2 * chr(code) for code in codes)
+    # Two characters that are not matched are one pretoken, and by the second pattern two.
+    found = _core.pretokenize(text, pattern), _core.pretokenize(text, f"(?:{pattern})|[\\s\\S]")
+    return next((left.decode() for left, right in zip(*found, strict=False) if left != right), None)
