@@ -71,6 +71,33 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(format: str | Non
         Tokenizer.from_huggingface(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("begin", "remedy"),
+    [
+        (b"\xef\xbb\xbf", "as UTF-8 without one"),
+        (b"\xff\xfe", "save it as UTF-8"),
+        (b"\x1f\x8b\x08", "gunzip"),
+        (b"\x28\xb5\x2f\xfd", "unzstd"),
+        (b"PK\x03\x04", "unzip"),
+    ],
+)
+def test_what_other_programs_put_around_a_file_is_named(begin: bytes, remedy: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(begin + b"{}")
+    for each in (path, tmp_path):
+        with pytest.raises(FormatError, match=remedy):
+            Tokenizer.load(each)
+
+
+def test_merges_with_a_byte_order_mark_name_the_remedy(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    folder = tmp_path / "gpt2"
+    tokenizer.save(folder, format="gpt2")
+    merges = folder / "merges.txt"
+    merges.write_bytes(b"\xef\xbb\xbf" + merges.read_bytes())
+    with pytest.raises(FormatError, match="byte order mark"):
+        Tokenizer.load(folder)
+
+
 def test_a_pipe_is_read_once(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for format in ("pairloom", "huggingface"):
         tokenizer.save(tmp_path / format, format=format)

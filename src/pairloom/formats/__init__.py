@@ -281,6 +281,17 @@ def format_of(path: Path) -> str:
         return _format_of_data(file.read(_HEAD_BYTES), path)
 
 
+# What other programs put around a file, and what to do about it.
+_FOREIGN_BEGINS = {
+    b"\xef\xbb\xbf": "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one",
+    b"\xff\xfe": "a byte order mark of UTF-16; save it as UTF-8",
+    b"\xfe\xff": "a byte order mark of UTF-16; save it as UTF-8",
+    b"\x1f\x8b": "what gzip writes; unpack it first (gunzip)",
+    b"\x28\xb5\x2f\xfd": "what Zstandard writes; unpack it first (unzstd)",
+    b"PK\x03\x04": "what zip writes; unpack it first (unzip)",
+}
+
+
 def _format_of_data(data: bytes, path: Path) -> str:
     head = data[:_HEAD_BYTES]
     if native.is_as_saved(head):
@@ -289,6 +300,9 @@ def _format_of_data(data: bytes, path: Path) -> str:
         if module.sniff(head, path):
             return name
     check_not_pickle(head, str(path))
+    for begin, what in _FOREIGN_BEGINS.items():
+        if head.startswith(begin):
+            raise FormatError(f"{path}: not a tokenizer file as it is: it begins with {what}")
     raise FormatError(
         f"{path}: not a tokenizer file that pairloom knows (it begins with {head[:16]!r}); name its format with"
         f" format=, one of {', '.join(map(repr, READABLE))}"

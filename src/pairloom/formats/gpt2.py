@@ -165,6 +165,8 @@ def _pairs(data: bytes, name: str, entries: Mapping[str, int]) -> tuple[list[str
     except UnicodeDecodeError as error:
         raise FormatError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     first = 1
+    if text.startswith("\ufeff"):
+        raise FormatError(f"{name}: begins with a byte order mark (BOM); save it as UTF-8 without one")
     if text.startswith("#version"):
         text = text.partition("\n")[2]
         first = 2
