@@ -4,7 +4,8 @@
 
 Each engine works with two workers on S and on 3 S bytes of the texts, cut into documents of about 4 KB; the difference
 of the processor seconds of all its processes, over 2 S, leaves out what starting takes. Each is the median of --runs.
-A JVM compiles in its first minute, so Spark needs more bytes (--megabytes 300). "single" is one process with one
+A JVM compiles in its first minute, and Ray starts workers as blocks come, seconds each: both need more bytes
+(mixed-2000.txt --megabytes 300), or starting counts as work. "single" is one process with one
 thread, run in turn with each engine, and "times single" is what the engine takes in multiples of it. One process with
 two threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
 "HuggingFace" is the usual way to tokenize in that engine: `encode_batch` of the library tokenizers on the engine's

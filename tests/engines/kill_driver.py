@@ -31,7 +31,11 @@ def texts_of(part: int) -> list[str]:
 
 def n_attempts(folder: Path) -> int:
     """How many tasks have begun to write."""
-    return len(list(folder.glob(".pairloom-job-*/*")))
+    try:
+        return len(list(folder.glob(".pairloom-job-*/*")))
+    except FileNotFoundError:
+        # A job that begins removes what a dead one left, here while it was listed.
+        return 0
 
 
 def _die_once(killed: Path | None) -> None:
