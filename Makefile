@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo newcomer test test-checked test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
+.PHONY: help demo newcomer test test-checked python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -47,6 +47,13 @@ test-checked: $(VENV)/installed ## the Python tests on a build with debug assert
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -m pytest \
 		--ignore tests/soak --ignore tests/parity --ignore tests/reference --ignore tests/cli
 
+# The C API that a newer CPython no longer has fails to compile here, without that CPython.
+python-api: ## compile the Python module against the API of CPython 3.14
+	mkdir -p target/python-api
+	printf 'implementation=CPython\nversion=3.14\nshared=true\npointer_width=64\nsuppress_build_script_link_lines=true\n' \
+		> target/python-api/3.14.txt
+	PYO3_CONFIG_FILE=$(abspath target/python-api/3.14.txt) cargo check --quiet -p pairloom-python --target-dir target/python-api
+
 test-slow: $(VENV)/installed ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored
 	$(BIN)/python -m pytest --run-slow
@@ -72,8 +79,8 @@ lint: $(VENV)/installed workflows ## formatting, lints, types, the release workf
 
 check: lint test ## before each commit
 
-ci: ## what CI runs: check, test-checked, parity, docs and browser, two at a time
-	$(MAKE) -j2 test lint test-checked parity docs browser PROSE_SECONDS=240
+ci: ## what CI runs: check, test-checked, python-api, parity, docs and browser, two at a time
+	$(MAKE) -j2 test lint test-checked python-api parity docs browser PROSE_SECONDS=240
 
 bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
+from tests.soak import mutations
 from tests.soak.harness import HARNESSES, Table, load
 
 
@@ -13,6 +17,23 @@ def test_soak_harness_with_few_cases_has_no_failure(name: str) -> None:
     table = harness.run(harness.QUICK, seed=1)
     assert not table.failures, "\n".join(table.failures[:5])
     assert table.rows
+
+
+def test_a_mutation_that_is_slow_once_passes_and_one_that_is_slow_again_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def slow(_: int, number: int, __: Path) -> tuple[str, int]:
+        seen = tmp_path / str(number)
+        started = time.process_time()
+        while time.process_time() - started < 0.2 and (number == 2 or (number == 1 and not seen.exists())):
+            pass
+        seen.touch()
+        return "loaded", 10
+
+    monkeypatch.setattr(mutations, "_run_case", slow)
+    monkeypatch.setattr(mutations, "MOST_SECONDS", 0.15)
+    (failure,) = mutations.run(3, seed=0).failures
+    assert "case 2" in failure
 
 
 def test_table_text_aligns_cells_and_groups_digits() -> None:
