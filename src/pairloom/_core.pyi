@@ -415,7 +415,7 @@ class TextColumns:
     def read_arrow(self, texts: Any, first_row: int) -> tuple[Documents, int]:
         """(documents, rows left out) of an Arrow column of text.
 
-        CorpusError for a null, or bytes that are not UTF-8, unless `skip`: of texts[first_row + i], whatever the name.
+        CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of name[first_row + i].
         """
 
 @final

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, _core, tokenize_files
 from pairloom.corpus import compression, text_batches
 from tests.corpus.files import DOCUMENTS
 from tests.shards.reading import documents_of
@@ -84,3 +84,16 @@ def test_what_is_no_text_in_a_batch_is_named() -> None:
     for column in (pyarrow.array([1, 2]), pyarrow.table({"id": [1], "text": ["a"]})):
         with pytest.raises((TypeError, ValueError)):
             Tokenizer.train(column, 257)
+
+
+def test_text_columns_name_and_replace_the_rows_of_arrow() -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    column = pyarrow.array([b"first", b"a\xffb", None]).view(pyarrow.string())
+    for replace, skip, wrong in ((False, False, 8), (True, False, 9)):
+        columns = _core.TextColumns("rows of mine", replace=replace, skip=skip)
+        with pytest.raises(CorpusError, match=rf"^rows of mine\[{wrong}\]: "):
+            columns.read_arrow(column, 7)
+    for replace, texts in ((False, ["first"]), (True, ["first", "a\ufffdb"])):
+        columns = _core.TextColumns("rows of mine", replace=replace, skip=True)
+        documents, n_skipped = columns.read_arrow(column, 7)
+        assert (documents.texts(), n_skipped) == (texts, 3 - len(texts))

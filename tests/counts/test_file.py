@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pairloom import CountsError, PretokenCounts, Tokenizer
@@ -180,6 +181,28 @@ def test_counts_pickle_and_copy(counts: PretokenCounts) -> None:
         assert again.columns.n_special_literals == counts.columns.n_special_literals
     for copied in (copy.copy(counts), copy.deepcopy([counts])[0]):
         assert copied == counts and copied is not counts
+
+
+def test_unpickling_wrong_values_is_a_counts_error(counts: PretokenCounts) -> None:
+    rebuild, (text, ends, numbers, totals, metadata) = counts.__reduce__()
+    assert rebuild(text, ends, numbers, totals, metadata) == counts
+    wrong: list[tuple[Any, ...]] = [
+        # As pickles of early builds are.
+        (b"counts in the format of files",),
+        (text[:-1], ends, numbers, totals, metadata),
+        (bytes(text), ends, numbers, totals, metadata),
+        (text, ends[::-1].copy(), numbers, totals, metadata),
+        (text, ends.astype(np.int64), numbers, totals, metadata),
+        (text, np.repeat(ends, 2)[::2], numbers, totals, metadata),
+        (text, ends, numbers[:-1], totals, metadata),
+        (text, ends, numbers * 0, totals, metadata),
+        (text, ends, numbers, (-1, 0, 0), metadata),
+        (text, ends, numbers, totals[:2], metadata),
+        (text, ends, numbers, totals, {}),
+    ]
+    for values in wrong:
+        with pytest.raises(CountsError):
+            rebuild(*values)
 
 
 def test_counts_pickle_without_copies_of_their_columns(counts: PretokenCounts) -> None:

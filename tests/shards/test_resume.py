@@ -306,3 +306,17 @@ def test_skipped_files_are_the_same_however_often_a_run_is_broken_off(
         warnings.simplefilter("ignore")
         tokenize_files(tokenizer, paths, out, resume=True, **options)
     assert contents(out) == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("format", ["npy", "parquet"])
+def test_a_run_into_a_folder_of_its_inputs_is_resumed(tmp_path: Path, format: str) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "a.txt").write_text("the cat ate")
+    tokenizer = Tokenizer.train("the cat ate the cat", 258)
+    out = tmp_path / "inputs" / "out"
+    tokenize_files(tokenizer, tmp_path / "inputs", out, format=format)
+    content = {path.name: path.read_bytes() for path in out.iterdir()}
+    for resume in (True, False):
+        done = tokenize_files(tokenizer, tmp_path / "inputs", out, format=format, resume=resume, overwrite=not resume)
+        assert done.n_documents == 1
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == content

@@ -21,6 +21,7 @@ import json
 import os
 import pickle
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -501,13 +502,16 @@ def _in_fork(name: str, inputs: Inputs, room: int | None) -> tuple[str, str]:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
+        # Second by second: while both processes are stopped (SIGSTOP) no more than one of them passes.
+        if not any(select.select([pipe], [], [], 1.0)[0] for _ in range(_MOST_SECONDS)):
+            os.kill(child, signal.SIGKILL)
         received = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     shutil.rmtree(inputs.folder / f"out-{child}", ignore_errors=True)
     if code == 0 and received:
         outcome, detail = json.loads(received)
         return outcome, detail
-    how = f"no result after {_MOST_SECONDS} s" if code == -signal.SIGALRM else f"ended with {code}"
+    how = f"no result after {_MOST_SECONDS} s" if code == -signal.SIGKILL else f"ended with {code}"
     return "failed", f"{how}: {messages.read_text(errors='replace')[-300:]}"
 
 
@@ -515,8 +519,6 @@ def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tu
     file = os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 2)
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(_MOST_SECONDS)
     (inputs.folder / f"out-{os.getpid()}").mkdir()
     error: BaseException | None = None
     result: object = None

@@ -91,7 +91,6 @@ impl Documents {
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct TextColumns {
     inner: corpus::TextColumns,
-    skip: bool,
 }
 
 #[pymethods]
@@ -100,7 +99,7 @@ impl TextColumns {
     #[pyo3(signature = (name, *, replace, skip))]
     fn new(name: String, replace: bool, skip: bool) -> Self {
         let record_errors = RecordErrors { replaces: replace, skips: skip };
-        TextColumns { inner: corpus::TextColumns::new(name, record_errors), skip }
+        TextColumns { inner: corpus::TextColumns::new(name, record_errors) }
     }
 
     fn read_arrow(
@@ -112,7 +111,9 @@ impl TextColumns {
         let column = chunked("texts", texts)?;
         let documents = py.detach(|| {
             let rows = column.rows()?;
-            let (texts, n_skipped) = rows.records(self.skip, first_row)?;
+            let errors = self.inner.record_errors();
+            let (texts, n_skipped) =
+                rows.records(self.inner.name(), errors.skips, errors.replaces, first_row)?;
             Ok((self.inner.join(&texts)?, n_skipped))
         });
         let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import (
@@ -430,14 +429,20 @@ class PretokenCounts:
         return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
 
 
-def _unpickled(
-    text: npt.NDArray[np.uint8],
-    ends: npt.NDArray[np.uint64],
-    counts: npt.NDArray[np.uint64],
-    totals: tuple[int, int, int],
-    metadata: CountsMetadata,
-) -> PretokenCounts:
-    columns = _core.PretokenCounts.from_unsorted_columns(text.tobytes(), ends, counts, totals)
+def _unpickled(*values: Any) -> PretokenCounts:
+    """Counts of what `__reduce__` gave; CountsError for anything else."""
+    try:
+        text, ends, counts, totals, metadata = values
+        if not isinstance(metadata, CountsMetadata) or not np.all(counts):
+            raise ValueError("its metadata are of another type, or a count is 0")
+        columns = _core.PretokenCounts.from_unsorted_columns(text.tobytes(), ends, counts, totals)
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, CountsError):
+            raise
+        raise CountsError(
+            f"the pickle of counts is damaged, or was made by another version of pairloom ({error}); save counts in a "
+            "file to keep them"
+        ) from error
     return PretokenCounts(columns, metadata)
 
 

@@ -7,6 +7,7 @@ interruptions. docs/shards.md specifies the folder.
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from pairloom.shards.shards import check_is_folder, clear, is_run_file, not_empt
 from pairloom.shards.storage import is_url
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["TokenizedFiles", "tokenize_files"]
+__all__ = ["TokenizedFiles", "outside", "tokenize_files"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
@@ -118,9 +119,10 @@ def tokenize_files(
         if resume:
             raise ValueError(f"resume needs a local folder; at {output} pass overwrite=True to begin again")
         return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress, max_memory)
-    fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     folder = Path(output)
     check_is_folder(folder)
+    corpus = outside(corpus, folder)
+    fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads), plan)
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
         manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
@@ -136,6 +138,18 @@ def tokenize_files(
             if not manifest.shards and not manifest.complete:
                 manifest_file.remove(folder)
         return TokenizedFiles(folder, manifest, was_complete=False)
+
+
+def outside(corpus: Corpus, folder: Path) -> Corpus:
+    """The corpus without files in `folder`: where an input folder holds the output, a second run would find them."""
+    # Strings: of a hundred thousand paths, none is looked up on the disk.
+    begin = str(folder.absolute()) + os.sep
+    kept = [source for source in corpus.sources if not str(Path(source.name).absolute()).startswith(begin)]
+    if len(kept) == len(corpus.sources):
+        return corpus
+    corpus = copy.copy(corpus)
+    corpus.sources = kept
+    return corpus
 
 
 def _tokenize_to_url(

@@ -54,18 +54,26 @@ impl<'a> Rows<'a> {
         Ok(texts)
     }
 
-    /// The texts of the rows that are records: neither null nor something else than UTF-8; and how many others there
-    /// are, of which the first is an [`Error::Record`] unless they are left out. Rows are numbered from `first` on.
-    pub fn records(&self, leaves_out: bool, first: u64) -> Result<(Vec<&'a str>, usize)> {
+    /// The texts of the rows that are records: neither null nor, unless `replaces` mends it, something else than UTF-8;
+    /// and how many others there are, of which the first is an [`Error::Record`] unless they are left out. Errors call the
+    /// rows `name`, and number them from `first` on.
+    pub fn records(
+        &self,
+        name: &str,
+        leaves_out: bool,
+        replaces: bool,
+        first: u64,
+    ) -> Result<(Vec<Cow<'a, str>>, usize)> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
-            let location = || format!("texts[{}]", first + index as u64);
+            let location = || format!("{name}[{}]", first + index as u64);
             let text = match std::str::from_utf8(row.0) {
                 _ if !self.validity.is_valid(index) => Err(Error::Record {
                     location: location(),
                     message: "the text is null; leave such rows out with skip_bad".into(),
                 }),
-                Ok(text) => Ok(text),
+                Ok(text) => Ok(Cow::Borrowed(text)),
+                Err(_) if replaces => Ok(String::from_utf8_lossy(row.0)),
                 Err(error) => Err(not_utf8(location(), error)),
             };
             match text {

@@ -55,17 +55,27 @@ impl TextColumns {
     }
 
     /// Each of `texts` as a document.
-    pub fn join(&self, texts: &[&str]) -> Result<Documents> {
-        let n_bytes = texts.iter().map(|text| text.len()).sum();
+    pub fn join(&self, texts: &[impl AsRef<str>]) -> Result<Documents> {
+        let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
         let mut documents = Documents {
             text: self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
             ends: Vec::with_room(texts.len(), BLOCK)?,
         };
         for text in texts {
-            documents.append(text)?;
+            documents.append(text.as_ref())?;
             documents.end()?;
         }
         Ok(documents)
+    }
+
+    /// How invalid rows are handled.
+    pub fn record_errors(&self) -> RecordErrors {
+        self.record_errors
+    }
+
+    /// What errors call the rows.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// As `read`, where some row is not UTF-8: `bytes` begin at the first offset, and offsets are good.
