@@ -218,6 +218,17 @@ def test_offsets_behind_a_space_that_was_put_before_a_text(post_processor: str) 
         compared(pair, "encode", [text, "a", text], is_pretokenized=True)
 
 
+def test_a_token_that_takes_a_space_where_another_is_added_has_no_offsets() -> None:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["pre_tokenizer"]["add_prefix_space"] = True
+    file["added_tokens"][0]["lstrip"] = True
+    ours = Tokenizer.from_huggingface(tokenizers.Tokenizer.from_str(json.dumps(file))).as_huggingface()
+    assert ours.encode("<s>é").offsets == [(0, 3), (3, 4), (3, 4)]
+    # As long as the text, but it is another one.
+    with pytest.raises(ValueError, match="changes the text"):
+        _ = ours.encode(" <s>é").tokens
+
+
 def test_tokens_of_a_text_that_a_normaliser_changes() -> None:
     file = json.loads(trained().to_huggingface().to_str())
     file["normalizer"] = {"type": "NFC"}

@@ -270,7 +270,9 @@ class HuggingFaceTokenizer:
         at = n_split = 0
         for part in self._parts(ids):
             n = len(part)
-            if text[at : at + n] != part and text[at : at + n - 1] == part[1:] and part[0] == " ":
+            if text[at : at + n] != part:
+                if part[0] != " " or text[at : at + n - 1] != part[1:]:
+                    return text, []  # a special token took white space along
                 spaces.append(n_split)
                 n -= 1
             parts.append(part)
