@@ -3,7 +3,6 @@
 use std::ptr;
 
 use super::cache::arena::Stored;
-use super::cache::lookup::BATCH;
 use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::Result;
 use crate::ids::Id;
@@ -15,6 +14,9 @@ const AHEAD_BYTES: usize = 768;
 
 /// Cache lines that are asked for at once: about as many as the ids of a batch take.
 const AHEAD_LINES: usize = 4;
+
+/// No memory is asked for ahead of the ids of so many entries.
+const FEW_ENTRIES: usize = 32;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
@@ -76,8 +78,9 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
         self.0.grow(n * INLINE_IDS + 1, "ids")?;
-        // New memory comes from afar, and processors do not foresee that it is written in bursts. Short texts need none.
-        if n == BATCH {
+        // New memory comes from afar, and processors do not foresee that it is written in bursts. The few
+        // of a short text fit lines that are at hand.
+        if n > FEW_ENTRIES {
             for line in 0..AHEAD_LINES {
                 let ahead = self
                     .0
