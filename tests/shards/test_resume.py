@@ -320,3 +320,13 @@ def test_a_run_into_a_folder_of_its_inputs_is_resumed(tmp_path: Path, format: st
         done = tokenize_files(tokenizer, tmp_path / "inputs", out, format=format, resume=resume, overwrite=not resume)
         assert done.n_documents == 1
         assert {path.name: path.read_bytes() for path in out.iterdir()} == content
+
+
+def test_a_file_that_is_named_is_an_input_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat ate")
+    tokenizer = Tokenizer.train("the cat ate the cat", 258)
+    out = tmp_path / "out"
+    tokenize_files(tokenizer, tmp_path / "a.txt", out)
+    (out / "b.txt").write_text("the cat")
+    done = tokenize_files(tokenizer, [tmp_path / "a.txt", out / "b.txt"], out, resume=True)
+    assert done.n_documents == 2

@@ -32,7 +32,7 @@ from pairloom.shards.publishing import Publisher, publishing
 from pairloom.shards.reading import OpenShards, open_shards
 from pairloom.shards.shards import FORMATS, Batch, clear, dtype_of, is_run_file, not_empty
 from pairloom.shards.storage import local_folder
-from pairloom.shards.tokenize_files import TokenizedFiles, outside, tokenize_files
+from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, without_run_files
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["pack_shards", "tokenize_packed"]
@@ -171,7 +171,7 @@ def tokenize_packed(
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
-    corpus = outside(corpus, folder)
+    corpus = without_run_files(corpus, folder)
     between = folder.with_name(f".{folder.name}.unpacked")
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
         if not resume:

@@ -32,7 +32,7 @@ from pairloom.shards.shards import check_is_folder, clear, is_run_file, not_empt
 from pairloom.shards.storage import is_url
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["TokenizedFiles", "outside", "tokenize_files"]
+__all__ = ["TokenizedFiles", "tokenize_files", "without_run_files"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
@@ -121,7 +121,7 @@ def tokenize_files(
         return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress, max_memory)
     folder = Path(output)
     check_is_folder(folder)
-    corpus = outside(corpus, folder)
+    corpus = without_run_files(corpus, folder)
     fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads), plan)
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
@@ -140,11 +140,19 @@ def tokenize_files(
         return TokenizedFiles(folder, manifest, was_complete=False)
 
 
-def outside(corpus: Corpus, folder: Path) -> Corpus:
-    """The corpus without files in `folder`: where an input folder holds the output, a second run would find them."""
-    # Strings: of a hundred thousand paths, none is looked up on the disk.
-    begin = str(folder.absolute()) + os.sep
-    kept = [source for source in corpus.sources if not str(Path(source.name).absolute()).startswith(begin)]
+def without_run_files(corpus: Corpus, folder: Path) -> Corpus:
+    """The corpus without what a run has written to `folder`, which an input folder may hold.
+
+    Other files there stay inputs: what a user has named is never left out.
+    """
+    # Of a hundred thousand paths, none is looked up on the disk.
+    own = folder.absolute()
+    paths = [Path(source.name).absolute() for source in corpus.sources]
+    kept = [
+        source
+        for source, path in zip(corpus.sources, paths, strict=True)
+        if path.parent != own or not is_run_file(path.name)
+    ]
     if len(kept) == len(corpus.sources):
         return corpus
     corpus = copy.copy(corpus)
