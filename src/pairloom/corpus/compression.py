@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import CorpusError
 
-__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "bytes_of_a_piece", "pieces_of", "sniffed"]
+__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
 
 PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
@@ -146,11 +146,6 @@ def sniffed(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def bytes_of_a_piece(wanted: int | None) -> int:
-    """How much text a block holds, about: PIECE_BYTES unless another size is wanted."""
-    return PIECE_BYTES if wanted is None else wanted
-
-
 def pieces_of(
     file: BinaryIO,
     compression: str | None,
@@ -158,15 +153,14 @@ def pieces_of(
     *,
     n_bytes: int | None = None,
     memory: int | None = None,
-    piece_bytes: int | None = None,
+    piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[bytes]:
-    """The bytes of `file`, decompressed, in pieces of about `piece_bytes` (PIECE_BYTES).
+    """The bytes of `file`, decompressed, in pieces of about `piece_bytes`.
 
     n_bytes: about how many the file has. memory: the most that a decoder may take for its window. Raises
     DamagedStreamError naming `name` where the data break off or are damaged, after all that comes before; MemoryError
     for a window that is too large.
     """
-    piece_bytes = bytes_of_a_piece(piece_bytes)
     if compression is None:
         at_once = _at_once(piece_bytes, n_bytes)
         while piece := file.read(at_once):

@@ -17,7 +17,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
-from pairloom.corpus.compression import DamagedStreamError, bytes_of_a_piece, pieces_of, sniffed
+from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
@@ -199,7 +199,7 @@ class Corpus:
         *,
         memory: int | None = None,
         decoder_memory: int | None = None,
-        piece_bytes: int | None = None,
+        piece_bytes: int = PIECE_BYTES,
     ) -> Reading:
         """One pass over the corpus from `start`.
 
@@ -254,13 +254,13 @@ class Reading:
         start: Position,
         memory: int | None = None,
         decoder_memory: int | None = None,
-        piece_bytes: int | None = None,
+        piece_bytes: int = PIECE_BYTES,
     ) -> None:
         self._corpus = corpus
         self._start = start
         self._memory = memory
         self._decoder_memory = decoder_memory
-        self._piece_bytes = bytes_of_a_piece(piece_bytes)
+        self._piece_bytes = piece_bytes
         self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
         self._before = [0, *itertools.accumulate(self._sizes)]
