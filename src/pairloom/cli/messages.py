@@ -52,7 +52,7 @@ _PHRASES = tuple(
         (r"\bits own special_tokens; leave special_tokens=None", "its own special tokens; leave out --special"),
         (r"\bthe same special_tokens and corpus_specials\b", "the same --special and --corpus-specials"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
-        (r"\bmax_memory=(?=[0-9]+ bytes)", "--max-memory "),
+        (r"\bmax_memory=(?=[0-9]+ (?:bytes|is too low))", "--max-memory "),
         (r"\bnot counted in vocab_size=(?=[0-9]+;)", "not counted in --vocab-size "),
         (r"\bvocab_size=([0-9]+) fits uint16", r"--vocab-size \1 fits uint16"),
         (r"\boccurs min_frequency=([0-9]+) times", r"occurs --min-frequency \1 times"),
