@@ -219,7 +219,7 @@ def test_the_command_line_takes_max_memory(
     assert main([*arguments, "--output", "bounded", "--max-memory", "20000000"]) == 0
     assert _content(Path("free")) == _content(Path("bounded"))
     assert main([*arguments, "--output", "none", "--max-memory", "1000"]) == 1
-    assert "max_memory=1000 is too low" in capsys.readouterr().err
+    assert "--max-memory 1000 is too low" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*arguments, "--output", "none", "--max-memory", str(10**30)])
 
