@@ -25,7 +25,6 @@ Item = TypeVar("Item")
 
 # How often a thread that waits looks whether it should stop, or whether the other one still lives.
 _POLL_SECONDS: Final = 0.1
-_DRAIN_SECONDS: Final = 0.001
 # How long an interruption waits for a thread to end.
 _MOST_SECONDS_AFTER_INTERRUPTION: Final = 0.25
 
@@ -164,6 +163,8 @@ class WriteBehind(Generic[Item]):
         self._is_started = False
         self._is_finished = False
         self._n_put = self._n_done = 0
+        # Notified after each item.
+        self._progress = threading.Condition()
 
     def __enter__(self) -> Callable[[Item], None]:
         self._is_started = self._thread.start()
@@ -193,11 +194,12 @@ class WriteBehind(Generic[Item]):
 
     def drain(self) -> None:
         """Waits until all items that were put are written; raises an exception of `write`."""
-        while self._n_done < self._n_put:
-            self._raise()
-            if not self._thread.is_alive:
-                raise MemoryError(_DIED)
-            time.sleep(_DRAIN_SECONDS)
+        with self._progress:
+            while self._n_done < self._n_put and self._failure is None:
+                if not self._thread.is_alive:
+                    raise MemoryError(_DIED)
+                self._progress.wait(_POLL_SECONDS)
+        self._raise()
 
     def _put(self, item: Item) -> None:
         while True:
@@ -233,7 +235,9 @@ class WriteBehind(Generic[Item]):
                     self._failure = error
             # The memory of an item is wanted for the next.
             del item
-            self._n_done += 1
+            with self._progress:
+                self._n_done += 1
+                self._progress.notify()
         self._is_finished = True
 
 
