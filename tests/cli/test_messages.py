@@ -106,6 +106,30 @@ def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "message"),
+    [
+        ("--doc-cap 100", "--doc-cap 10", "was made with --doc-cap 100, not with --doc-cap 10;"),
+        ("--shard-tokens 7", "", "was made with --shard-tokens 7, not with --shard-tokens 100000000;"),
+        ("", "--lines", r"was made without --separator, not with --separator '\n';"),
+        ("--eot", "", "was made with --eot (id 258), not without --eot;"),
+    ],
+)
+def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: str, then: str, message: str) -> None:
+    tokenize: list[str | Path] = [
+        "tokenize",
+        "--model",
+        folder / "model.json",
+        "--output",
+        folder / "out",
+        "--input",
+        folder / "a.txt",
+    ]
+    assert run(*tokenize, *first.split()).status == 0
+    done = run(*tokenize, *then.split(), "--resume")
+    assert done.status == 1 and f"{folder / 'out'}: {message} resume with the same, or start in" in done.err
+
+
 def test_warnings_name_options_and_no_source(folder: Path) -> None:
     done = run("train", "--vocab-size", 258, "--output", folder / "new", "--input", folder / "a.txt")
     assert done.status == 0

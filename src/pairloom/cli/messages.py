@@ -22,6 +22,18 @@ def _specials(found: re.Match[str]) -> str:
     return found[1] + options.rstrip()
 
 
+def _made_with(found: re.Match[str]) -> str:
+    """The option in which a run differs from the one that it resumes."""
+    name = found[1].removesuffix("_id").replace("_", "-")
+
+    def shown(value: str) -> str:
+        if value == "None":
+            return f"without --{name}"
+        return f"with --{name} (id {value})" if found[1].endswith("_id") else f"with --{name} {value}"
+
+    return f": was made {shown(found[2])}, not {shown(found[3])}; resume with the same,"
+
+
 # Whole phrases, because a name alone may be part of a path or a text that the message quotes.
 _PHRASES = tuple(
     (re.compile(phrase), replacement)
@@ -62,6 +74,7 @@ _PHRASES = tuple(
         (r'\bspecials="(ordinary|recognise)"', r"--specials \1"),
         (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
         (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
+        (r": was made with ([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
         # Messages of argument checks begin with the argument's name.
         (
             r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
