@@ -39,6 +39,7 @@ SECTIONS = (
     "train",
     "count",
     "encode",
+    "arrow",
     "decode",
     "latency",
     "load",

@@ -101,6 +101,24 @@ def encode_batch(job: Job) -> Result:
     return result
 
 
+def arrow(job: Job) -> Result:
+    """Documents to arrays, and a column of them to a column of ids, in turn; AssertionError if the ids differ."""
+    import pyarrow as pa
+
+    tokenizer = Tokenizer.load(job["model"])
+    texts, threads = [text for path in job["paths"] for text in documents(path)], job["threads"]
+    column = pa.array(texts, pa.large_string())
+    ids, offsets = tokenizer.encode_batch_to_numpy(texts, threads=threads)
+    lists = tokenizer.encode_arrow(column, threads=threads)
+    assert np.array_equal(lists.values, ids) and np.array_equal(lists.offsets, offsets), "the ids differ"
+    del ids, offsets, lists
+    arrays, columns = [], []
+    for _ in range(job["repeats"]):
+        arrays.append(timed(lambda: tokenizer.encode_batch_to_numpy(texts, threads=threads))[0])
+        columns.append(timed(lambda: tokenizer.encode_arrow(column, threads=threads))[0])
+    return {"arrays": arrays, "arrow": columns}
+
+
 def latencies(job: Job) -> Result:
     """One text to a list without special tokens, or another call: `decode` takes the ids of the texts."""
     tokenizer = Tokenizer.load(job["model"])
@@ -225,6 +243,7 @@ if __name__ == "__main__":
             "count": count,
             "encode_file": encode_file,
             "encode_batch": encode_batch,
+            "arrow": arrow,
             "latency": latencies,
             "decode": decode,
             "load": load,
