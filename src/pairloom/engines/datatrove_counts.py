@@ -56,25 +56,31 @@ class PretokenCounter(_Step):  # type: ignore[misc]
 
     def run(self, data: Iterable[Any] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
         """Yields the documents; the counts are written after the last one."""
-        builder = CountBuilder(self._pattern, **self._options)
-        if self.input_folder is not None:
+        if self.input_folder is None:
+            builder = CountBuilder(self._pattern, **self._options)
+            for batch in _batching.batched(data or (), self._batch_size):
+                with self.track_time(unit="batch"):
+                    builder.add_texts(texts_of(batch))
+                yield from batch
+            counts = builder.finish()
+        else:
             if data:
                 raise ValueError("with input_folder the counter is the first step; leave the reader out")
-            names = self.input_folder.get_shard(rank, world_size, recursive=True)
-            # A rank without a share is none.
-            if not names and not self.input_folder.list_files(recursive=True):
-                raise FileNotFoundError(errno.ENOENT, "no files in this folder", self.input_folder.path)
-            if names:
-                corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
-                with self.track_time(unit="task"):
-                    builder.add_counts(PretokenCounts.from_corpus(corpus, self._pattern, **self._options))
-        for batch in _batching.batched(data or (), self._batch_size):
-            with self.track_time(unit="batch"):
-                builder.add_texts(texts_of(batch))
-            yield from batch
-        counts = builder.finish()
+            with self.track_time(unit="task"):
+                counts = self._of_files(rank, world_size)
         self.stat_update("pretokens", value=len(counts), unit="task")
         _save(counts, self.output_folder, f"{rank:05d}.parquet")
+
+    def _of_files(self, rank: int, world_size: int) -> PretokenCounts:
+        """The counts of this rank's files."""
+        names = self.input_folder.get_shard(rank, world_size, recursive=True)
+        # A rank without a share is none.
+        if not names and not self.input_folder.list_files(recursive=True):
+            raise FileNotFoundError(errno.ENOENT, "no files in this folder", self.input_folder.path)
+        if not names:
+            return CountBuilder(self._pattern, **self._options).finish()
+        corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
+        return PretokenCounts.from_corpus(corpus, self._pattern, **self._options)
 
 
 class CountsMerger(_Step):  # type: ignore[misc]
