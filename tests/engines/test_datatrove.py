@@ -63,6 +63,21 @@ def test_counts_of_files_are_those_of_one_process(tmp_path: Path, tasks: int) ->
         list(engine.PretokenCounter(bad, input_folder=bad).run(["a document"]))
 
 
+def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
+    folder, out = tmp_path / "é parts", str(tmp_path / "out")
+    write_parts(folder, 2)
+    (folder / ".checkpoints").mkdir()
+    for name in (".0.jsonl.crc", ".checkpoints/a.txt"):
+        (folder / name).write_text("hidden text")
+    for rank in range(2):
+        list(engine.PretokenCounter(out, "cl100k", input_folder=str(folder)).run(rank=rank, world_size=2))
+    assert same_counts(PretokenCounts.merged(PretokenCounts.load(f"{out}/0000{rank}.parquet") for rank in range(2)))
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / ".a.txt").write_text("hidden text")
+    with pytest.raises(FileNotFoundError, match="no files in this folder"):
+        list(engine.PretokenCounter(out, input_folder=str(tmp_path / "only")).run())
+
+
 @pytest.mark.parametrize(
     "options",
     [

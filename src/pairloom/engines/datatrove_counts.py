@@ -73,10 +73,12 @@ class PretokenCounter(_Step):  # type: ignore[misc]
 
     def _of_files(self, rank: int, world_size: int) -> PretokenCounts:
         """The counts of this rank's files."""
-        names = self.input_folder.get_shard(rank, world_size, recursive=True)
-        # A rank without a share is none.
-        if not names and not self.input_folder.list_files(recursive=True):
+        # Hidden files and folders are none of the input, as in `Corpus`.
+        found = self.input_folder.list_files(recursive=True)
+        found = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
+        if not found:
             raise FileNotFoundError(errno.ENOENT, "no files in this folder", self.input_folder.path)
+        names = found[rank::world_size]
         if not names:
             return CountBuilder(self._pattern, **self._options).finish()
         corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
