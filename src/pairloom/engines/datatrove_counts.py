@@ -67,21 +67,21 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             if data:
                 raise ValueError("with input_folder the counter is the first step; leave the reader out")
             with self.track_time(unit="task"):
-                counts = self._of_files(rank, world_size)
+                counts = self._of_files(self.input_folder, rank, world_size)
         self.stat_update("pretokens", value=len(counts), unit="task")
         _save(counts, self.output_folder, f"{rank:05d}.parquet")
 
-    def _of_files(self, rank: int, world_size: int) -> PretokenCounts:
-        """The counts of this rank's files."""
+    def _of_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
+        """The counts of this rank's files of a folder."""
         # Hidden files and folders are none of the input, as in `Corpus`.
-        found = self.input_folder.list_files(recursive=True)
+        found = folder.list_files(recursive=True)
         found = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
         if not found:
-            raise FileNotFoundError(errno.ENOENT, "no files in this folder", self.input_folder.path)
+            raise FileNotFoundError(errno.ENOENT, "no files in this folder", folder.path)
         names = found[rank::world_size]
         if not names:
             return CountBuilder(self._pattern, **self._options).finish()
-        corpus = Corpus(self.input_folder.resolve_paths(names), **self._reading)
+        corpus = Corpus(folder.resolve_paths(names), **self._reading)
         return PretokenCounts.from_corpus(corpus, self._pattern, **self._options)
 
 
