@@ -264,9 +264,9 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
             *("(?i)ss", "(?i:a|fi)", "(?i:(s)t)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]"),
             *(r"(?i)[^\p{L}[^a]]", "(?i)[a&&b]", r"(?i:[\p{L}])"),
             # Loops that the engines leave at other moments.
-            *("(?:a?)+", "(a*|b){2}", "(?:a|b??){0,2}+", "(?:(?=a)|b)*", r"(\w*?){1,3}c"),
+            *("(a*|b){2}", "(?:a|b??){0,2}+", "(?:(?=a)|b)*", r"(\w*?){1,3}c"),
             *(r"\b\O*", r"(?=b)(?m).+", r"$(?m:a|.*)"),
-            *("[a[b&&c]]", "[a-&&[^b]]", r"[^a[^\W]]", r"[^s[^\P{L}a-c]]"),
+            "[a-&&[^b]]",
             *("(?<n>a)|(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
             "(?P<n>a)",
             "[a",

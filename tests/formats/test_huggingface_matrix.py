@@ -87,6 +87,12 @@ PATTERNS: list[dict[str, str]] = [
             r"(?i:\p{Lu})b|(?i)A(?-i:B)",
             r"a(?i)|B",
             r"(?:b(?m))c| ",
+            r"[\w&&[^\d]]+|\d",
+            r"[[a-c.]&&[^b]]|[^[^\s]&&[^.]]",
+            r"(\s?)+",
+            r"(?:a*)*b",
+            r"(?:a|b*)*1|(?:\s*?)*.",
+            r"(?:[ab]?\s?){1,3}|\.",
         )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
@@ -405,7 +411,13 @@ def test_grapheme_clusters_hold_the_characters_that_they_hold_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(?<=\Ka)b", r"(?<=a(?=\Kb)|c)b", r"(?<!(?:\K){2}b)a", r"\p{gcb=L}", r"[\X]", r"[\G]"]
+    "pattern",
+    [
+        *(r"(?<=\Ka)b", r"(?<=a(?=\Kb)|c)b", r"(?<!(?:\K){2}b)a", r"\p{gcb=L}", r"[\X]", r"[\G]"),
+        # Oniguruma errs in these classes.
+        *(r"[a-[b]]", r"[^[^\D\d]]", r"[a[^\x00-\u00e9]]"),
+        *(r"(?:a*|b)*", r"(a?)*\1", 300 * "(?:a?" + 300 * "b?)*", f"(?:{300 * 'a?'})*"),
+    ],
 )
 def test_a_regex_that_cannot_be_respelt_is_refused(pattern: str) -> None:
     with pytest.raises(FormatError, match="means other things"):

@@ -6,7 +6,7 @@ from typing import Final
 
 from pairloom.formats.shared.regex_syntax import GROUP, INTERVAL, REFERENCE, atom_end
 
-__all__ = ["can_match_nothing", "least_length", "never_consumes"]
+__all__ = ["EMPTY", "can_match_nothing", "least_length", "never_consumes"]
 
 
 def can_match_nothing(pattern: str) -> bool:
@@ -73,7 +73,7 @@ def least_length(pattern: str) -> int:
             if REFERENCE.fullmatch(text) is not None:
                 atom = captured[int(text[1:]) - 1] if int(text[1:]) <= len(captured) else 0
             else:
-                atom = 0 if text in _EMPTY or text == r"\K" else 1
+                atom = 0 if text in EMPTY or text == r"\K" else 1
             levels[-1] = (begin, earlier, current + atom)
             at = end
     return min(min(earlier, current) for _, earlier, current in levels)
@@ -82,7 +82,7 @@ def least_length(pattern: str) -> int:
 _NONE_BEFORE: Final = 1 << 62
 
 # Atoms that match nothing.
-_EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G"))
+EMPTY: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G"))
 
 
 def never_consumes(pattern: str) -> bool:
@@ -113,7 +113,7 @@ def never_consumes(pattern: str) -> bool:
                 return False
             if n_groups == 0 and atom == r"\K":
                 consumes = False
-            elif depth == 0 and atom not in _EMPTY and atom != "|":
+            elif depth == 0 and atom not in EMPTY and atom != "|":
                 consumes = True
             at = end
     return not consumes

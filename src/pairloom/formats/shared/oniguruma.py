@@ -5,16 +5,19 @@ repeated group in Oniguruma; `$` is the end of the text there and the end of a l
 `\w`, `\b` and `\h` are other classes, and `(?m)` there is `(?s)` here. `(?i)` inside of an alternative reaches over the
 alternatives behind it there. `\X`, a grapheme cluster, only Oniguruma has. They are rewritten. Constructs that cannot
 be rewritten are refused by name: what `case_folding` tells, `\K` inside of a lookbehind, where a match could begin
-before the last one ends, and loops whose body may match nothing, which the engines leave at other moments.
+before the last one ends, and loops whose body may match nothing, where `empty_loops` cannot write them.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final, Literal
 
+from pairloom import _core
 from pairloom.formats.shared.case_folding import folds_to_several, is_part_of_several, keeps_its_case
 from pairloom.formats.shared.character_classes import CLUSTER
+from pairloom.formats.shared.empty_loops import without_empty_rounds
 from pairloom.formats.shared.empty_matches import least_length
 from pairloom.formats.shared.regex_syntax import (
     GROUP,
@@ -179,8 +182,7 @@ class _Translation:
                 self._close()
                 at += 1
             elif character in "*+?" or (character == "{" and INTERVAL.match(pattern, at)):
-                self._check_repetition(at)
-                at = _quantifier(pattern, at, self.parts, self.atom, self.direction)
+                at = self._repeat(at)
             else:
                 self.atom = len(self.parts)
                 end = atom_end(pattern, at)
@@ -281,21 +283,30 @@ class _Translation:
                 return
         raise refusal(self.pattern, r"\K")
 
-    def _check_repetition(self, at: int) -> None:
-        """Refuses what is repeated in other ways by the two engines."""
+    def _repeat(self, at: int) -> int:
+        """The quantifier at `at`; gives where it ends. Refuses what the two engines repeat in other ways."""
         pattern = self.pattern
         found = INTERVAL.match(pattern, at)
         end = found.end() if found else at + 1
         most = (found[3] if found[2] else found[1]) if found else {"?": "1"}.get(pattern[at], "")
-        repeated = "".join(self.parts[self.atom :])
-        if most not in ("0", "1") and repeated.startswith("(") and least_length(repeated) == 0:
-            raise refusal(pattern, f"{repeated[:40]}{pattern[at:end]}")
         # There such a repetition behind assertions alone is looked for at the beginning of the text only.
         is_any = pattern[at - 2 : at] == r"\O" or (
             pattern[at - 1] == "." and _DOT_IS_ANY[self.direction].search(pattern)
         )
         if is_any and not most and self.asserts and pattern[end : end + 1] != "?":
             raise refusal(pattern, pattern[at - 2 : end].lstrip())
+        repeated = "".join(self.parts[self.atom :])
+        may_be_nothing = most not in ("0", "1") and repeated.startswith("(") and least_length(repeated) == 0
+        after = _quantifier(pattern, at, self.parts, self.atom, self.direction)
+        if may_be_nothing:
+            loop = "".join(self.parts[self.atom :])
+            # What a group holds that is referred to depends on its last round.
+            is_kept = _REFERENCES.search(pattern) is not None and _CAPTURES.search(loop) is not None
+            respelt = None if self.direction == "to" or is_kept else without_empty_rounds(loop)
+            if respelt is None:
+                raise refusal(pattern, f"{repeated[:40]}{pattern[at:end]}")
+            self.parts[self.atom :] = [respelt]
+        return after
 
     def _check_case(self, atom: str) -> None:
         """Refuses an atom where the engines ignore case in different ways."""
@@ -355,6 +366,8 @@ def _keeps_its_case_there(atom: str) -> bool:
     return atom == r"\X" or (found is not None and not keeps_its_case(found[2]))
 
 
+_REFERENCES: Final = re.compile(r"\\[1-9k]")
+_CAPTURES: Final = re.compile(r"(?<!\\)\((?!\?)")
 _CLUSTER_TEXT: Final = re.compile(f"{re.escape(f'(?-i:{CLUSTER})')}|{re.escape(CLUSTER)}")
 _QUANTIFIERS: Final = ("*", "+", "?", "{")
 _HEX: Final = "0-9A-Fa-f"
@@ -410,7 +423,27 @@ def _respelt_property(pattern: str, atom: str, direction: Direction, *, in_class
     return f"[{'^' if (atom[1] == 'P') != bool(found[1]) else ''}{members}]"
 
 
-_LEFT_OUT: Final = re.compile(r"\\[PWSDH]|\\p\{\^|\[:\^")
+_FROM_NUL: Final = re.compile(r"(?:\0|\\x00|\\u0000|\\x\{0+\})-")
+
+
+@cache
+def _not_ascii() -> str:
+    """Characters that are not of ASCII, each twice: all below U+3100 and a sample of the others."""
+    codes = (*range(0x80, 0x3100), *range(0x3100, 0xD800, 97), *range(0xE000, 0x110000, 97))
+    return "".join(2 * chr(code) for code in codes)
+
+
+def _check_complement(text: str, ours: str) -> None:
+    """Refuses a class where Oniguruma errs in the complement of a class in it: of a range from U+0000 on, and of one
+    that leaves nothing but ASCII.
+    """
+    if "[^" not in text[1:]:
+        return
+    if _FROM_NUL.search(text) is not None:
+        raise refusal(text, text)
+    # Two matches are two pretokens, and what does not match is one.
+    if text.startswith("[^") and len(_core.pretokenize(_not_ascii(), ours)) == len(_not_ascii()):
+        raise refusal(text, text)
 
 
 def _respelt_class(text: str, direction: Direction) -> str:
@@ -420,9 +453,6 @@ def _respelt_class(text: str, direction: Direction) -> str:
     inside = {r"\w": word, r"\W": f"[^{word}]"}
     if direction == "from":
         inside |= {r"\h": _HEX, r"\H": f"[^{_HEX}]"}
-    # What is not among the members of a class that is left out of another is computed otherwise there.
-    if text.startswith("[^") and "[^" in text[2:] and _LEFT_OUT.search(text):
-        raise refusal(text, text)
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -443,7 +473,9 @@ def _respelt_class(text: str, direction: Direction) -> str:
         respelt = _respelt_property(text, text[at:end], direction, in_class=True)
         parts.append(inside.get(respelt, respelt))
         at = end
-    return "".join(parts)
+    found = "".join(parts)
+    _check_complement(text, found if direction == "from" else text)
+    return found
 
 
 def _quantifier(pattern: str, at: int, parts: list[str], atom: int, direction: Direction) -> int:

@@ -76,8 +76,8 @@ def _class_end(pattern: str, at: int) -> int:
         if (posix := POSIX.match(pattern, at)) is not None:
             at = posix.end()
             continue
-        # Oniguruma takes an intersection inside of another class for other characters.
-        for operator in ("[:", "--", "~~", "-&&", *(["&&"] if depth > 1 else [])):
+        # Oniguruma forgets a range that ends in a class.
+        for operator in ("[:", "--", "~~", "-&&", "-["):
             if pattern.startswith(operator, at):
                 raise refusal(pattern, operator)
         if pattern[at] == "[":
