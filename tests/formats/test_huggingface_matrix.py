@@ -93,6 +93,8 @@ PATTERNS: list[dict[str, str]] = [
             r"(?:a*)*b",
             r"(?:a|b*)*1|(?:\s*?)*.",
             r"(?:[ab]?\s?){1,3}|\.",
+            r"a|\B.+(?=c)",
+            r"(?=a).+|^.+?c",
         )
     ),
     *({"String": text} for text in ("ab", ".", "a|b", "²")),
@@ -414,6 +416,8 @@ def test_grapheme_clusters_hold_the_characters_that_they_hold_there() -> None:
     "pattern",
     [
         *(r"(?<=\Ka)b", r"(?<=a(?=\Kb)|c)b", r"(?<!(?:\K){2}b)a", r"\p{gcb=L}", r"[\X]", r"[\G]"),
+        # These are looked for at the beginning of lines only.
+        *(r"\b.+c", r"(?:\B.+)+(?=c)", r"\b\N*c"),
         # Oniguruma errs in these classes.
         *(r"[a-[b]]", r"[^[^\D\d]]", r"[a[^\x00-\u00e9]]"),
         *(r"(?:a*|b)*", r"(a?)*\1", 300 * "(?:a?" + 300 * "b?)*", f"(?:{300 * 'a?'})*"),

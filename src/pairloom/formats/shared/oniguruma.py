@@ -293,7 +293,12 @@ class _Translation:
         is_any = pattern[at - 2 : at] == r"\O" or (
             pattern[at - 1] == "." and _DOT_IS_ANY[self.direction].search(pattern)
         )
-        if is_any and not most and self.asserts and pattern[end : end + 1] != "?":
+        # And one of all but newlines at the beginning of lines, where it stands first behind an assertion of a place.
+        is_first = self.direction == "from" and (
+            (pattern[at - 1] == "." or pattern[at - 2 : at] == r"\N")
+            and _PLACES.fullmatch(pattern, 0, at - (2 if pattern[at - 1] == "N" else 1)) is not None
+        )
+        if (is_first or (is_any and self.asserts)) and not most and pattern[end : end + 1] != "?":
             raise refusal(pattern, pattern[at - 2 : end].lstrip())
         repeated = "".join(self.parts[self.atom :])
         may_be_nothing = most not in ("0", "1") and repeated.startswith("(") and least_length(repeated) == 0
@@ -366,6 +371,10 @@ def _keeps_its_case_there(atom: str) -> bool:
     return atom == r"\X" or (found is not None and not keeps_its_case(found[2]))
 
 
+_PLACES: Final = re.compile(
+    r"(?:\((?:\?(?:[:>=!]|<[=!]|<\w+>|-?[ims]+[:)]))?|\)|\\A|\^)*(?:\\[bBGKzZ]|\$)"
+    r"(?:\((?:\?(?:[:>=!]|<[=!]|<\w+>|-?[ims]+[:)]))?|\)|\\[AbBGKzZ]|[\^$])*"
+)
 _REFERENCES: Final = re.compile(r"\\[1-9k]")
 _CAPTURES: Final = re.compile(r"(?<!\\)\((?!\?)")
 _CLUSTER_TEXT: Final = re.compile(f"{re.escape(f'(?-i:{CLUSTER})')}|{re.escape(CLUSTER)}")
