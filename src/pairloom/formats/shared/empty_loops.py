@@ -235,7 +235,7 @@ def _repeated(atom: str, quantifier: str) -> _Parts:
     is_unknown = (
         (least > 1 and parts.nothing != "")
         or ((is_bounded or least > 1) and not parts.is_last)
-        or (is_bounded and least > 0 and lazy != "")
+        or ((is_bounded or least > 1) and least > 0 and lazy != "")
         or (least == 0 and parts.nothing != "" and not parts.is_last and lazy == "")
     )
     if is_unknown:
