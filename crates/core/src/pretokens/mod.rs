@@ -8,6 +8,7 @@
 //! checks that both give the same pretokens.
 
 pub(crate) mod byte_block;
+mod captures;
 mod cl100k;
 mod deepseek;
 mod families;

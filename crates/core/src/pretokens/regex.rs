@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fancy_regex::{Input, Regex};
 
+use super::captures::without_captures;
 use super::linear_regex::LinearRegex;
 use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
@@ -42,7 +43,13 @@ enum Engine {
 
 impl Engine {
     fn backtracking(pattern: &str) -> Result<Self> {
-        let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+        let mut regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+        if regex.captures_len() > 1
+            && let Some((rewritten, n_captures)) = without_captures(pattern)
+            && regex.captures_len() == n_captures + 1
+        {
+            regex = Regex::new(&rewritten).map_err(|error| refusal(pattern, &error))?;
+        }
         Ok(Engine::Backtracking(Box::new(regex)))
     }
 }

@@ -1,5 +1,6 @@
 //! Differential tests: the hand-written scanners against a regex engine that runs the same pattern.
 
+use super::captures::without_captures;
 use super::*;
 
 /// The ends of all pretokens, by calling `fill` to the end of the text.
@@ -316,6 +317,24 @@ fn scanners_split_a_long_run_of_one_character() {
             let text = run.repeat(n_bytes / run.len());
             assert_eq!(ends_of(&fast, &text).last(), Some(&text.len()));
         }
+    }
+}
+
+#[test]
+fn captures_are_taken_out_where_nothing_refers_to_them() {
+    let taken_out = [
+        (r"(a)|(?:b)(?=c)(?<=(d))", r"(?:a)|(?:b)(?=c)(?<=(?:d))", 2),
+        (r"(?<one>a)(?P<two>b)(?<!c)", r"(?:a)(?:b)(?<!c)", 2),
+        (r"\((a)[(][]()][^](][[(]()]\\(b)", r"\((?:a)[(][]()][^](][[(]()]\\(?:b)", 2),
+        (r"(?i)(?s-m:(ß))(?>a)", r"(?i)(?s-m:(?:ß))(?>a)", 1),
+    ];
+    for (pattern, rewritten, n_captures) in taken_out {
+        assert_eq!(without_captures(pattern), Some((rewritten.to_owned(), n_captures)), "{pattern}");
+    }
+    for pattern in
+        [r"(a)\1", r"(?<n>a)\k<n>", "(?P<n>a)(?P=n)", "(a)(?(1)b|c)", "(?x)(a) # (", "(?#[)(a)", "(?<n", r"\"]
+    {
+        assert_eq!(without_captures(pattern), None, "{pattern}");
     }
 }
 
