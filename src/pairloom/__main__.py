@@ -1,6 +1,6 @@
 """`python -m pairloom` is the command `pairloom`."""
 
-# Loaded by the interpreter itself, as all that comes before signals are handled.
+# Loaded by the interpreter itself, as all that comes before signals are handled; typeshed has no stub of it.
 import _signal  # type: ignore[import-not-found]
 import sys
 
