@@ -244,12 +244,7 @@ impl Encoder {
 
     /// Runs `work` with an idle worker, or a new one if all are busy.
     fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
-        let mut worker = match self.workers.take() {
-            Some(worker) => worker,
-            None => Box::new(Worker::new(&self.shared)?),
-        };
-        let done = work(&mut worker);
-        self.workers.put(worker);
+        let done = self.workers.with(|| Worker::new(&self.shared), work);
         // While a worker refers to an old table of the cache, its memory stays in use.
         if self.shared.take_new_table() {
             self.workers.visit(|worker| worker.refresh(&self.shared.cache));

@@ -1,67 +1,114 @@
-//! Idle workers of an encoder.
+//! The workers of an encoder, in slots.
 //!
-//! A caller takes a worker out and puts it back. Only `try_lock` is used: a lock held across fork() costs the child the
-//! pool, never a deadlock. At most [`MAX_IDLE`] workers are kept.
+//! A call locks a slot for as long as it uses the worker in it: two atomic instructions, where taking a worker out of a
+//! list and putting it back cost four, a twentieth of a call with a short text. Only `try_lock` is used: a slot that
+//! another thread has locked while the process is forked is lost to the child, and no call ever waits.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
-/// Workers that are kept; more are dropped when their work is done.
-const MAX_IDLE: usize = 64;
+use crate::error::Result;
 
-/// How often the lock is tried: others hold it for nanoseconds.
-const N_TRIES: usize = 100;
+/// Workers that are kept; where more calls run at once, they make workers for themselves alone.
+const N_SLOTS: usize = 64;
 
-/// Values that nobody uses now.
-pub(super) struct Pool<T>(Mutex<Vec<Box<T>>>);
+/// Slots of threads do not share a cache line, nor a pair of lines that are fetched together.
+#[repr(align(128))]
+struct Slot<T>(Mutex<Option<T>>);
+
+/// Values of which each is used by one call at a time, made when they are wanted first.
+pub(super) struct Pool<T>(Vec<Slot<T>>);
 
 impl<T> Pool<T> {
-    /// No values yet, and room for those that are kept.
+    /// No values yet.
     pub(super) fn new() -> Self {
-        Pool(Mutex::new(Vec::with_capacity(MAX_IDLE)))
+        Pool((0..N_SLOTS).map(|_| Slot(Mutex::new(None))).collect())
     }
 
+    /// Calls `work` with a value that nobody uses, or with a new one.
     #[inline]
-    fn lock(&self) -> Option<MutexGuard<'_, Vec<Box<T>>>> {
-        (0..N_TRIES).find_map(|_| self.0.try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
-    }
-
-    /// Takes a value out, if there is one.
-    #[inline]
-    pub(super) fn take(&self) -> Option<Box<T>> {
-        self.lock()?.pop()
-    }
-
-    /// Puts a value in, or drops it if the pool is full or locked.
-    #[inline]
-    pub(super) fn put(&self, value: Box<T>) {
-        if let Some(mut values) = self.lock()
-            && values.len() < MAX_IDLE
-        {
-            values.push(value);
+    pub(super) fn with<R>(
+        &self,
+        new: impl FnOnce() -> Result<T>,
+        work: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
+        // A slot whose call panicked is poisoned and is not used again.
+        match self.0.iter().find_map(|slot| slot.0.try_lock().ok()) {
+            Some(mut slot) => match &mut *slot {
+                Some(value) => work(value),
+                empty => work(empty.insert(new()?)),
+            },
+            None => work(&mut new()?),
         }
     }
 
-    /// Calls `work` for all values in the pool.
+    /// Calls `work` for the values that nobody uses.
     pub(super) fn visit(&self, mut work: impl FnMut(&mut T)) {
-        if let Some(mut values) = self.lock() {
-            values.iter_mut().for_each(|value| work(value));
+        for slot in &self.0 {
+            if let Ok(mut slot) = slot.0.try_lock() {
+                slot.iter_mut().for_each(&mut work);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
-    #[test]
-    fn pool_keeps_values_up_to_a_bound_and_visits_them() {
-        let pool = Pool::new();
-        assert!(pool.take().is_none());
-        for number in 0..MAX_IDLE + 3 {
-            pool.put(Box::new(number));
+    /// Calls `inner` while `n` values of the pool are in use.
+    fn while_in_use(pool: &Pool<usize>, new: &impl Fn() -> Result<usize>, n: usize, inner: &mut dyn FnMut()) {
+        match n {
+            0 => inner(),
+            _ => {
+                let inside = |_: &mut usize| {
+                    while_in_use(pool, new, n - 1, inner);
+                    Ok(())
+                };
+                pool.with(new, inside).unwrap();
+            }
         }
-        pool.visit(|number| *number += 100);
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
-        assert!(taken.len() == MAX_IDLE && taken.iter().all(|number| **number >= 100));
+    }
+
+    #[test]
+    fn pool_uses_values_again_and_keeps_up_to_a_bound() {
+        let (pool, n_new) = (Pool::new(), Cell::new(0));
+        let new = || Ok(n_new.replace(n_new.get() + 1));
+        for _ in 0..3 {
+            assert_eq!(pool.with(new, |value| Ok(*value)).unwrap(), 0);
+        }
+        while_in_use(&pool, &new, N_SLOTS + 3, &mut || ());
+        assert_eq!(n_new.get(), N_SLOTS + 3);
+        while_in_use(&pool, &new, N_SLOTS, &mut || ());
+        assert_eq!(n_new.get(), N_SLOTS + 3);
+    }
+
+    #[test]
+    fn visit_reaches_the_values_that_nobody_uses() {
+        let pool = Pool::new();
+        while_in_use(&pool, &|| Ok(0), 5, &mut || ());
+        while_in_use(&pool, &|| Ok(0), 2, &mut || pool.visit(|value| *value += 1));
+        let mut values = Vec::new();
+        pool.visit(|value| values.push(*value));
+        assert_eq!(values, [0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn failure_to_make_a_value_leaves_the_slot_empty() {
+        let pool = Pool::<usize>::new();
+        let failed = pool.with(|| Err(crate::error::Error::NotCharacters), |_| Ok(()));
+        assert!(failed.is_err());
+        assert_eq!(pool.with(|| Ok(7), |value| Ok(*value)).unwrap(), 7);
+    }
+
+    #[test]
+    fn value_of_a_call_that_panicked_is_not_used_again() {
+        let pool = Pool::new();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.with(|| Ok(1), |_| -> Result<()> { panic!("on purpose") })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(pool.with(|| Ok(2), |value| Ok(*value)).unwrap(), 2);
     }
 }
