@@ -46,9 +46,10 @@ impl<'a> Rows<'a> {
     pub fn texts(&self) -> Result<Vec<&'a str>> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
-            if self.validity.is_valid(index) {
-                row.utf8(&mut String::new()).map_err(|error| error.in_text(index))?;
-                texts.extend(valid(row.0));
+            match valid(row.0) {
+                _ if !self.validity.is_valid(index) => {}
+                Some(text) => texts.push(text),
+                None => row.utf8(&mut String::new()).map(drop).map_err(|error| error.in_text(index))?,
             }
         }
         Ok(texts)

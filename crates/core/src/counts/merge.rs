@@ -12,7 +12,7 @@ use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
 use crate::parallel;
-use crate::pretokens::key::{KeyHasher, PretokenKey};
+use crate::pretokens::key::{KeyHasher, PaddedText};
 use crate::train::WeightedPretokens;
 
 /// Pretokens in a job.
@@ -160,12 +160,16 @@ impl SharedTable {
         });
         parallel::for_each(threads, parts_of_columns, |(part, indices)| {
             let mut batches = Batches::new(self)?;
+            let padded = PaddedText::new(part.bytes);
             for index in indices {
                 let start = if index == 0 { 0 } else { part.ends[index - 1] as usize };
-                let (pretoken, count) = (&part.bytes[start..part.ends[index] as usize], part.counts[index]);
-                match PretokenKey::of(pretoken) {
+                let (end, count) = (part.ends[index] as usize, part.counts[index]);
+                match padded.key(start, end) {
                     Some(key) => batches.add(self, key, count)?,
-                    None => self.add_long(self.hasher.hash_bytes(pretoken), pretoken, count)?,
+                    None => {
+                        let pretoken = &part.bytes[start..end];
+                        self.add_long(self.hasher.hash_bytes(pretoken), pretoken, count)?;
+                    }
                 }
             }
             batches.flush(self)?;

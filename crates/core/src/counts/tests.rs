@@ -475,7 +475,9 @@ fn add_that_overflows_changes_nothing() {
 #[test]
 fn sorted_orders_counts_by_bytes() {
     let options = options(gpt2_pattern(), &[]);
-    let text = "b a\0 a\0\0 a ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n ".repeat(3);
+    // Pretokens that differ in the padding of their first sixteen bytes only, and behind them.
+    let long = ["pq", "pa", "p", "", "pqr"].map(|end| format!("abcdefghijklmno{end} ")).concat();
+    let text = format!("b a\0 a\0\0 a \0\0 \0 ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n {long}").repeat(3);
     let sorted = count_texts(&options, Plan::default(), &[&text]).unwrap().sorted().unwrap();
     assert!(sorted.iter().map(|(pretoken, _)| pretoken).is_sorted());
     assert_eq!(found(&sorted), define(&options, &[&text]));

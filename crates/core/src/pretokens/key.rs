@@ -306,6 +306,20 @@ impl<'a> PaddedText<'a> {
         offset < self.whole_end
     }
 
+    /// The key of the pretoken from `start` to `end`, as [`PretokenKey::of`] makes it.
+    #[inline]
+    pub(crate) fn key(&self, start: usize, end: usize) -> Option<PretokenKey> {
+        let pretoken = &self.text[start..end];
+        if !self.is_inside(start) {
+            return PretokenKey::of(pretoken);
+        }
+        if pretoken.len() > MAX_BYTES || matches!(pretoken.last(), None | Some(&PADDING)) {
+            return None;
+        }
+        // SAFETY: 16 bytes of the text follow `start`, and the pretoken has at most 15.
+        Some(unsafe { PretokenKey::load(pretoken.as_ptr(), pretoken.len()) })
+    }
+
     /// Loads the key of the short pretoken from `start` to `end`; returns its hash. For a longer one both mean nothing.
     ///
     /// # Safety
@@ -346,10 +360,13 @@ mod tests {
                 let hash = unsafe { padded.load::<Folded, false>(hasher, start, end, &mut key) };
                 assert_eq!(hash, hasher.hash(key));
                 assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
+                assert_eq!(Some(key), padded.key(start, end));
                 assert_eq!(&key.padded()[..key.n_bytes()], &text[start..end]);
             }
         }
         assert_eq!(PretokenKey::of(b""), None);
         assert_eq!(PretokenKey::of(b"a\xff"), None);
+        assert_eq!((padded.key(3, 3), padded.key(0, MAX_BYTES + 1)), (None, None));
+        assert_eq!(PaddedText::new(b"a\xff and sixteen bytes more").key(0, 2), None);
     }
 }
