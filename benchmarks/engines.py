@@ -182,20 +182,19 @@ def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = F
     session.stop()
 
 
-def _datatrove(task: str, folder: str, models: Path, out: str, counts_documents: bool = False) -> None:
+def _datatrove(task: str, folder: str, models: Path, out: str, documents: str | None = None) -> None:
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.readers import ParquetReader
     from datatrove.pipeline.tokens import DocumentTokenizer
 
     from pairloom.engines import datatrove as engine
 
-    reader = ParquetReader(folder)
-    steps: list[Any] = [reader]
+    steps: list[Any] = [engine.PairloomParquetReader(folder) if documents == "ours" else ParquetReader(folder)]
     if task == _TOKENIZE:
         steps.append(engine.PairloomTokenizer(out, str(models / "model.json"), shuffle_documents=False))
     elif task == _HUGGINGFACE:
         steps.append(DocumentTokenizer(out, str(models / "tokenizer.json"), shuffle_documents=False))
-    elif task == _COUNT and counts_documents:
+    elif task == _COUNT and documents is not None:
         steps.append(engine.PretokenCounter(out))
     elif task == _COUNT:
         steps = [engine.PretokenCounter(out, input_folder=folder)]
@@ -209,7 +208,8 @@ ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
     "2 threads": _threads,
     "dask": _dask,
     "datatrove": _datatrove,
-    "datatrove documents": partial(_datatrove, counts_documents=True),
+    "datatrove documents": partial(_datatrove, documents="theirs"),
+    "datatrove reader": partial(_datatrove, documents="ours"),
     "ray": _ray,
     "spark": _spark,
     "spark rows": partial(_spark, counts_rows=True),
@@ -220,7 +220,12 @@ _TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)
 
 def _tasks(engine: str) -> tuple[str, ...]:
     """The tasks of an engine: variants of another are measured where they differ."""
-    variants = {"2 threads": (_COUNT, _TOKENIZE), "datatrove documents": (_COUNT,), "spark rows": (_COUNT,)}
+    variants: dict[str, tuple[str, ...]] = {
+        "2 threads": (_COUNT, _TOKENIZE),
+        "datatrove documents": (_COUNT,),
+        "datatrove reader": (_READER, _COUNT, _TOKENIZE),
+        "spark rows": (_COUNT,),
+    }
     return variants.get(engine, _TASKS)
 
 
