@@ -6,8 +6,9 @@
 
 use super::count_batch::{BATCH_SIZE, Batch};
 use super::local_table::LocalTable;
-use super::long_table::LongTable;
+use super::long_table::{LongAddend, LongTable};
 use super::shared_table::{Batches, SharedTable};
+use super::short_key_table::Addend;
 use crate::error::Result;
 use crate::pretokens::key::PaddedText;
 
@@ -23,7 +24,7 @@ const MOST_HELD: usize = 1 << 12;
 pub(super) struct LocalCounts {
     short_table: LocalTable,
     batch: Batch,
-    batches: Batches,
+    batches: Batches<Addend>,
     long: LongTable,
 }
 
@@ -50,7 +51,7 @@ impl LocalCounts {
         for ends in ends.chunks(BATCH_SIZE) {
             self.batch.count(table.hasher, &mut self.short_table, &padded, start, ends);
             for &(key, count) in self.batch.out() {
-                self.batches.add(table, key, count)?;
+                self.batches.add_key(table, key, count)?;
             }
             for index in 0..self.batch.long().len() {
                 let (start, end) = self.batch.long()[index];
@@ -63,7 +64,7 @@ impl LocalCounts {
 
     /// Moves all counts to the shared table.
     pub(super) fn flush(&mut self, table: &SharedTable) -> Result<()> {
-        self.short_table.drain(|key, count| self.batches.add(table, key, count))?;
+        self.short_table.drain(|key, count| self.batches.add_key(table, key, count))?;
         self.batches.flush(table)?;
         self.flush_long(table)
     }
@@ -71,21 +72,25 @@ impl LocalCounts {
     #[cold]
     #[inline(never)]
     fn add_long(&mut self, table: &SharedTable, pretoken: &[u8]) -> Result<()> {
-        let hash = table.hasher.hash_bytes(pretoken);
+        let addend = LongAddend { pretoken, hash: table.hasher.hash_bytes(pretoken), count: 1 };
         if pretoken.len() > MOST_HELD {
-            return table.add_long(hash, pretoken, 1);
+            return table.add_long(addend);
         }
         let (n, n_bytes) = self.long.size();
         if n == MOST_LONG || n_bytes + pretoken.len() > MOST_LONG_BYTES {
             self.flush_long(table)?;
         }
-        self.long.add(hash, pretoken, 1, &table.budget)
+        self.long.add(&[addend], &table.budget)
     }
 
     fn flush_long(&mut self, table: &SharedTable) -> Result<()> {
-        for (hash, pretoken, count) in self.long.iter() {
-            table.add_long(hash, pretoken, count)?;
+        if self.long.size().0 == 0 {
+            return Ok(());
         }
+        let mut batches = Batches::new(table)?;
+        self.long.iter().try_for_each(|addend| batches.add(table, addend))?;
+        batches.flush(table)?;
+        batches.give_back(table);
         self.long.clear();
         Ok(())
     }

@@ -1,74 +1,186 @@
-//! Pretokens that are too long to be their own key, with their counts: a hash table over an arena of bytes.
-
-use hashbrown::HashTable;
+//! Pretokens that are too long to be their own key, with their counts: open addressing over an arena of bytes.
+//!
+//! A batch is added in three passes, so that it waits for memory twice and not twice for each pretoken:
+//!
+//! ```text
+//! ask for the slot of each hash
+//! where the hash in the slot is the same: ask for the bytes in the arena
+//! compare the bytes and add; what is new goes to the arena's end
+//! ```
+//!
+//! Invariants: the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between the first
+//! slot of a hash and the one that holds its pretoken is empty. A general hash table, which cannot ask ahead, made
+//! counting slower by a tenth where many words are long (docs/decisions/pretokens.md).
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::memory::filled;
+use crate::prefetch::prefetch;
 
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
 
+/// A count on its way to a long pretoken, and the pretoken's hash.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LongAddend<'a> {
+    pub(super) pretoken: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) count: u64,
+}
+
 /// The table; its memory is booked with the budget that is passed to [`LongTable::add`].
 #[derive(Default)]
 pub(super) struct LongTable {
-    entries: HashTable<Entry>,
+    slots: Vec<Slot>,
+    n_taken: usize,
     arena: Vec<u8>,
 }
 
-struct Entry {
+/// Half a cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Slot {
     hash: u64,
     /// Where the pretoken is in the arena.
     start: usize,
+    /// 0 where no pretoken is.
     n_bytes: usize,
     count: u64,
 }
 
 impl LongTable {
-    /// Adds to the count of a pretoken.
-    pub(super) fn add(&mut self, hash: u64, pretoken: &[u8], count: u64, budget: &Budget) -> Result<()> {
-        let LongTable { entries, arena } = self;
-        let is_same = |entry: &Entry| {
-            entry.hash == hash && arena[entry.start..entry.start + entry.n_bytes] == *pretoken
-        };
-        if let Some(entry) = entries.find_mut(hash, is_same) {
-            entry.count += count;
-            return Ok(());
+    /// Adds counts to pretokens, none of them empty.
+    pub(super) fn add(&mut self, batch: &[LongAddend<'_>], budget: &Budget) -> Result<()> {
+        self.reserve(batch.len(), budget)?;
+        let mask = self.slots.len().wrapping_sub(1);
+        if batch.len() > 1 {
+            for addend in batch {
+                prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
+            }
+            for addend in batch {
+                let slot = &self.slots[addend.hash as usize & mask];
+                if slot.hash == addend.hash {
+                    prefetch(self.arena.as_ptr().wrapping_add(slot.start));
+                }
+            }
         }
-        if entries.len() == entries.capacity() {
-            // hashbrown doubles: an entry and a control byte for each bucket, a bucket for at most 7/8 of an entry.
-            let n_buckets = (entries.len() + 1).saturating_mul(8).div_ceil(7).next_power_of_two().max(4);
-            budget.take(n_buckets.saturating_mul(size_of::<Entry>() + 1) + 16, TABLE)?;
-            let before = entries.allocation_size();
-            entries.try_reserve(1, |entry| entry.hash).map_err(Error::out_of_memory(TABLE))?;
-            budget.give_freed(before);
+        batch.iter().try_for_each(|addend| self.add_one(addend, budget))
+    }
+
+    #[inline]
+    fn add_one(&mut self, addend: &LongAddend<'_>, budget: &Budget) -> Result<()> {
+        let mask = self.slots.len() - 1;
+        let mut index = addend.hash as usize & mask;
+        loop {
+            let slot = &mut self.slots[index];
+            if slot.n_bytes == 0 {
+                break;
+            }
+            if slot.hash == addend.hash
+                && self.arena[slot.start..slot.start + slot.n_bytes] == *addend.pretoken
+            {
+                slot.count += addend.count;
+                return Ok(());
+            }
+            index = (index + 1) & mask;
         }
-        if arena.capacity() - arena.len() < pretoken.len() {
-            let before = arena.capacity();
-            let wanted = (arena.len() + pretoken.len()).max(arena.len() + arena.len() / 2).max(256);
-            budget.take(wanted, ARENA)?;
-            arena.try_reserve_exact(wanted - arena.len()).map_err(Error::out_of_memory(ARENA))?;
-            budget.give_freed(before);
-        }
-        let entry = Entry { hash, start: arena.len(), n_bytes: pretoken.len(), count };
-        arena.extend_from_slice(pretoken);
-        entries.insert_unique(hash, entry, |entry| entry.hash);
+        let &LongAddend { pretoken, hash, count } = addend;
+        self.reserve_arena(pretoken.len(), budget)?;
+        self.slots[index] = Slot { hash, start: self.arena.len(), n_bytes: pretoken.len(), count };
+        self.arena.extend_from_slice(pretoken);
+        self.n_taken += 1;
         Ok(())
     }
 
     /// How many pretokens there are, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
-        (self.entries.len(), self.arena.len())
+        (self.n_taken, self.arena.len())
     }
 
-    /// The hash, the bytes and the count of each pretoken.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &[u8], u64)> {
-        let bytes = |entry: &Entry| &self.arena[entry.start..entry.start + entry.n_bytes];
-        self.entries.iter().map(move |entry| (entry.hash, bytes(entry), entry.count))
+    /// The pretokens and their counts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = LongAddend<'_>> {
+        self.slots.iter().filter(|slot| slot.n_bytes != 0).map(|slot| LongAddend {
+            pretoken: &self.arena[slot.start..slot.start + slot.n_bytes],
+            hash: slot.hash,
+            count: slot.count,
+        })
     }
 
     /// Removes all pretokens; the memory is kept.
     pub(super) fn clear(&mut self) {
-        self.entries.clear();
+        self.slots.fill(Slot::default());
+        self.n_taken = 0;
         self.arena.clear();
+    }
+
+    /// Makes room for `n_more` pretokens, not for their bytes: most are known.
+    fn reserve(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+        let n_needed = self.n_taken.saturating_add(n_more);
+        if n_needed <= self.slots.len() / 4 * 3 {
+            return Ok(());
+        }
+        let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(8);
+        budget.take(n_slots.saturating_mul(size_of::<Slot>()), TABLE)?;
+        let slots = filled(n_slots, Slot::default(), TABLE)?;
+        let old = std::mem::replace(&mut self.slots, slots);
+        let mask = n_slots - 1;
+        for &slot in old.iter().filter(|slot| slot.n_bytes != 0) {
+            let mut index = slot.hash as usize & mask;
+            while self.slots[index].n_bytes != 0 {
+                index = (index + 1) & mask;
+            }
+            self.slots[index] = slot;
+        }
+        let n_bytes = old.len() * size_of::<Slot>();
+        drop(old);
+        budget.give_freed(n_bytes);
+        Ok(())
+    }
+
+    fn reserve_arena(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+        let arena = &mut self.arena;
+        if arena.capacity() - arena.len() >= n_more {
+            return Ok(());
+        }
+        let before = arena.capacity();
+        let wanted = (arena.len() + n_more).max(arena.len() + arena.len() / 2).max(256);
+        budget.take(wanted, ARENA)?;
+        arena.try_reserve_exact(wanted - arena.len()).map_err(Error::out_of_memory(ARENA))?;
+        budget.give_freed(before);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn table_adds_counts_of_equal_pretokens_where_many_hashes_are_equal() {
+        let (budget, mut table) = (Budget::new(None), LongTable::default());
+        let mut expected = BTreeMap::new();
+        let pretokens: Vec<String> = (0..700).map(|n| format!("a pretoken of some length {n}")).collect();
+        for round in 0..4 {
+            for batch in pretokens[..175 * (round + 1)].chunks(23) {
+                let addends: Vec<_> = batch
+                    .iter()
+                    .flat_map(|pretoken| [pretoken, pretoken])
+                    .map(|text| LongAddend {
+                        pretoken: text.as_bytes(),
+                        hash: text.len() as u64 % 2,
+                        count: 3,
+                    })
+                    .collect();
+                table.add(&addends, &budget).unwrap();
+                batch.iter().for_each(|pretoken| *expected.entry(pretoken.as_bytes()).or_insert(0) += 6);
+            }
+        }
+        let counts: BTreeMap<_, _> = table.iter().map(|held| (held.pretoken, held.count)).collect();
+        assert_eq!((counts.len(), table.size().0), (700, 700));
+        assert_eq!(counts, expected);
+        table.clear();
+        assert_eq!((table.iter().count(), table.size()), (0, (0, 0)));
     }
 }

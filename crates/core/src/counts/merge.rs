@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 
+use super::long_table::LongAddend;
 use super::pretoken_counts::{PretokenCounts, SERIAL};
 use super::shared_table::{Batches, SharedTable};
 use crate::cpu::CpuTier;
@@ -159,21 +160,24 @@ impl SharedTable {
                 .map(move |first| (part, first..part.ends.len().min(first + PRETOKENS_PER_JOB)))
         });
         parallel::for_each(threads, parts_of_columns, |(part, indices)| {
-            let mut batches = Batches::new(self)?;
+            let (mut batches, mut long_batches) = (Batches::new(self)?, Batches::new(self)?);
             let padded = PaddedText::new(part.bytes);
             for index in indices {
                 let start = if index == 0 { 0 } else { part.ends[index - 1] as usize };
                 let (end, count) = (part.ends[index] as usize, part.counts[index]);
                 match padded.key(start, end) {
-                    Some(key) => batches.add(self, key, count)?,
+                    Some(key) => batches.add_key(self, key, count)?,
                     None => {
                         let pretoken = &part.bytes[start..end];
-                        self.add_long(self.hasher.hash_bytes(pretoken), pretoken, count)?;
+                        let hash = self.hasher.hash_bytes(pretoken);
+                        long_batches.add(self, LongAddend { pretoken, hash, count })?;
                     }
                 }
             }
             batches.flush(self)?;
             batches.give_back(self);
+            long_batches.flush(self)?;
+            long_batches.give_back(self);
             Ok(())
         })
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::long_table::LongTable;
+use super::long_table::{LongAddend, LongTable};
 use super::pretoken_counts::PretokenCounts;
 use super::short_key_table::{Addend, ShortKeyTable};
 use crate::budget::Budget;
@@ -31,13 +31,12 @@ pub(super) struct SharedTable {
 }
 
 #[derive(Default)]
-struct Partition {
+pub(super) struct Partition {
     short: ShortKeyTable,
     long: LongTable,
 }
 
-/// The partition that a hash belongs to, by bits that no table within uses: threads' and partitions' use
-/// the lowest, hashbrown the seven highest too.
+/// The partition that a hash belongs to, by bits that no table within uses: threads' and partitions' use the lowest.
 fn partition_of(hash: u64) -> usize {
     (hash >> 48) as usize % N_PARTITIONS
 }
@@ -51,8 +50,8 @@ impl SharedTable {
     }
 
     /// Adds to the count of a pretoken that has no [`PretokenKey`].
-    pub(super) fn add_long(&self, hash: u64, pretoken: &[u8], count: u64) -> Result<()> {
-        self.lock(partition_of(hash)).long.add(hash, pretoken, count, &self.budget)
+    pub(super) fn add_long(&self, addend: LongAddend<'_>) -> Result<()> {
+        self.lock(partition_of(addend.hash)).long.add(&[addend], &self.budget)
     }
 
     /// The columns, their totals still 0, written by up to `threads` threads. Each partition is dropped once it is
@@ -69,8 +68,8 @@ impl SharedTable {
             for (key, count) in part.short.iter() {
                 columns.push(&key.padded()[..key.n_bytes()], count);
             }
-            for (_, pretoken, count) in part.long.iter().filter(|&(.., count)| count != 0) {
-                columns.push(pretoken, count);
+            for long in part.long.iter().filter(|long| long.count != 0) {
+                columns.push(long.pretoken, long.count);
             }
         })
     }
@@ -85,41 +84,73 @@ impl Partition {
     /// How many pretokens there are whose count is not 0, and the bytes of them.
     fn size(&self) -> (usize, usize) {
         let short = self.short.iter().map(|(key, _)| key.n_bytes());
-        let long = self.long.iter().filter(|&(.., count)| count != 0).map(|(_, pretoken, _)| pretoken.len());
+        let long = self.long.iter().filter(|long| long.count != 0).map(|long| long.pretoken.len());
         short.chain(long).fold((0, 0), |(n, n_bytes), length| (n + 1, n_bytes + length))
     }
 }
 
-/// Short keys that wait to be added to the partitions, a batch for each.
-pub(super) struct Batches {
+/// A count on its way to a partition.
+pub(super) trait Waiting: Copy {
+    /// Fills slots that are not in use.
+    const NONE: Self;
+
+    fn hash(&self) -> u64;
+
+    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()>;
+}
+
+impl Waiting for Addend {
+    const NONE: Self = Addend { key: PretokenKey::EMPTY, hash: 0, count: 0 };
+
+    fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()> {
+        partition.short.add(batch, table.hasher, &table.budget)
+    }
+}
+
+impl Waiting for LongAddend<'_> {
+    const NONE: Self = LongAddend { pretoken: &[], hash: 0, count: 0 };
+
+    fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()> {
+        partition.long.add(batch, &table.budget)
+    }
+}
+
+/// Counts that wait to be added to the partitions, a batch for each.
+pub(super) struct Batches<A> {
     /// [`BATCH`] slots for each partition.
-    slots: Vec<Addend>,
+    slots: Vec<A>,
     n_taken: [u8; N_PARTITIONS],
 }
 
-const BATCHES_BYTES: usize = N_PARTITIONS * BATCH * size_of::<Addend>();
+impl<A: Waiting> Batches<A> {
+    const N_BYTES: usize = N_PARTITIONS * BATCH * size_of::<A>();
 
-impl Batches {
     /// Empty batches; their memory is booked with the table's budget.
     pub(super) fn new(table: &SharedTable) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
-        table.budget.take(BATCHES_BYTES, WHAT)?;
-        let slots =
-            filled(N_PARTITIONS * BATCH, Addend { key: PretokenKey::EMPTY, hash: 0, count: 0 }, WHAT)?;
+        table.budget.take(Self::N_BYTES, WHAT)?;
+        let slots = filled(N_PARTITIONS * BATCH, A::NONE, WHAT)?;
         Ok(Batches { slots, n_taken: [0; N_PARTITIONS] })
     }
 
     /// Returns the memory to the table's budget.
     pub(super) fn give_back(self, table: &SharedTable) {
-        table.budget.give(BATCHES_BYTES);
+        table.budget.give(Self::N_BYTES);
     }
 
-    /// Adds to the count of a key, once its batch is full.
-    pub(super) fn add(&mut self, table: &SharedTable, key: PretokenKey, count: u64) -> Result<()> {
-        let hash = table.hasher.hash(key);
-        let index = partition_of(hash);
+    /// Adds a count, once its batch is full.
+    pub(super) fn add(&mut self, table: &SharedTable, addend: A) -> Result<()> {
+        let index = partition_of(addend.hash());
         let n_taken = &mut self.n_taken[index];
-        self.slots[index * BATCH + usize::from(*n_taken)] = Addend { key, hash, count };
+        self.slots[index * BATCH + usize::from(*n_taken)] = addend;
         *n_taken += 1;
         if usize::from(*n_taken) == BATCH { self.flush_one(table, index) } else { Ok(()) }
     }
@@ -132,6 +163,13 @@ impl Batches {
     fn flush_one(&mut self, table: &SharedTable, index: usize) -> Result<()> {
         let n_taken = usize::from(std::mem::take(&mut self.n_taken[index]));
         let batch = &self.slots[index * BATCH..index * BATCH + n_taken];
-        table.lock(index).short.add(batch, table.hasher, &table.budget)
+        if batch.is_empty() { Ok(()) } else { A::add_batch(batch, &mut table.lock(index), table) }
+    }
+}
+
+impl Batches<Addend> {
+    /// Adds to the count of a key, once its batch is full.
+    pub(super) fn add_key(&mut self, table: &SharedTable, key: PretokenKey, count: u64) -> Result<()> {
+        self.add(table, Addend { key, hash: table.hasher.hash(key), count })
     }
 }
