@@ -73,6 +73,16 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
         engine.EncodeText(TOKENIZER)({"text": ["ab"]})
     with pytest.raises(Exception, match="no column 'body'; the columns are"):
         engine.count_pretokens(_dataset(1), text_field="body")
+    with pytest.raises(Exception, match="column 'text' is int64, not string or binary; name another with text_field"):
+        engine.count_pretokens(ray.data.from_arrow(pa.table({"text": [1]})))
+    with pytest.raises(
+        TypeError, match=r"count_files\(\) got .* 'text_field'; options of Corpus .* reading={'text_field'"
+    ):
+        engine.count_files(paths, "cl100k", text_field="body")
+    for call in (engine.count_pretokens, lambda ds: engine.write_tokens(ds, tmp_path / "none", TOKENIZER)):
+        with pytest.raises(TypeError, match=r"ds must be a ray\.data\.Dataset, not str"):
+            call("parts")
+    assert not (tmp_path / "none").exists()
     with pytest.raises(Exception, match="texts\\[1\\]: the text is null"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
     assert not list((tmp_path / "shards").glob("[!.]*"))

@@ -109,3 +109,52 @@ def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) ->
     assert not list(folder.glob("[!.]*"))
     with pytest.raises(Exception, match="no column 'body'"):
         writer.option("text_field", "body").save(str(folder))
+
+
+def test_what_cannot_be_written_is_an_error_before_the_work_begins(spark: Any, tmp_path: Path) -> None:
+    model, folder = tmp_path / "model.json", tmp_path / "shards"
+    TOKENIZER.save(model)
+    spark.dataSource.register(engine.PairloomDataSource)
+
+    def fail(documents: Any) -> Any:
+        raise RuntimeError("a task was run")
+
+    def refused(match: str, column: str = "text string", place: Path = folder, **options: str) -> None:
+        frame = spark.createDataFrame([(1, None)], f"n int, {column}").mapInArrow(fail, f"n int, {column}")
+        writer = frame.write.format("pairloom").mode("append").option("model", str(model)).options(**options)
+        with pytest.raises(Exception, match=match):
+            writer.save(str(place))
+
+    refused("column 'text' is int, not string or binary", "text int")
+    refused("column 'text' is array<string>, not string or binary", "text array<string>")
+    refused("no option 'shards'; the options are bos, eot", shards="3")
+    refused("option 'shard_tokens' must be a number, not 'many'", shard_tokens="many")
+    refused("option 'skip_bad' must be 'true' or 'false', not 'yes'", skip_bad="yes")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "mine.txt").write_text("mine")
+    refused("is not empty: it holds mine.txt", place=tmp_path / "used")
+    refused("is not a folder", place=model)
+    assert not folder.exists() and [path.name for path in (tmp_path / "used").iterdir()] == ["mine.txt"]
+
+
+def test_nulls_are_left_out_and_counted_where_the_writer_is_told_so(spark: Any, tmp_path: Path) -> None:
+    model, folder = tmp_path / "model.json", tmp_path / "shards"
+    TOKENIZER.save(model)
+    spark.dataSource.register(engine.PairloomDataSource)
+    frame = spark.createDataFrame([(TEXTS[0],), (None,)], "text string")
+    frame.write.format("pairloom").mode("append").option("model", str(model)).option("skip_bad", "true").save(
+        str(folder)
+    )
+    assert [document.tolist() for document in open_shards(folder)] == [IDS[0]]
+
+
+def test_what_cannot_be_counted_is_named(spark: Any) -> None:
+    for count in (engine.collect_counts, engine.count_pretokens):
+        with pytest.raises(Exception, match="column 'text' is int32, not string or binary; name another with text_fie"):
+            count(spark.createDataFrame([(1,)], "text int")).count()
+        with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not str"):
+            count("parts")
+        with pytest.raises(TypeError, match=rf"{count.__name__}\(\) got an unexpected keyword argument 'files'"):
+            count(_frame(spark, 1), files=3)
+        empty = count(spark.createDataFrame([], "text string"))
+        assert (len(empty) if count is engine.collect_counts else empty.count()) == 0

@@ -138,6 +138,29 @@ def test_two_jobs_and_folders_in_use_refuse_each_other(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_is_checked_before_it_is_claimed(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    ShardJob(folder, TOKENIZER).check_folder()
+    assert not folder.exists()
+    with ShardJob(folder, TOKENIZER) as job:
+        job.check_folder()
+        job.commit([job.task.write(PARTS[:1])])
+    with pytest.raises(FileExistsError, match=r"is not empty: it holds manifest\.json"):
+        ShardJob(folder, TOKENIZER).check_folder()
+    ShardJob(folder, TOKENIZER, overwrite=True).check_folder()
+    assert documents_of(folder) == IDS[:30]
+    (folder / "notes.txt").write_text("mine")
+    # What is in the way is named, not what would be removed.
+    for overwrite, name in ((False, "manifest.json"), (True, "notes.txt")):
+        job = ShardJob(folder, TOKENIZER, overwrite=overwrite)
+        with pytest.raises(FileExistsError, match=f"it holds {name}"):
+            job.check_folder()
+        with pytest.raises(FileExistsError, match=f"it holds {name}"), job:
+            pass
+    with pytest.raises(FileExistsError, match="is not a folder"):
+        ShardJob(folder / "notes.txt", TOKENIZER).check_folder()
+
+
 def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     with pytest.raises(ResumeError, match=r"is lost; run task '7' again"), ShardJob(folder, TOKENIZER) as job:

@@ -18,7 +18,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.engines.shared import column_of, specials_options
+from pairloom.engines.shared import check_counting_options, check_method, column_of, specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
@@ -37,6 +37,8 @@ def count_pretokens(
     options: special_tokens, corpus_specials. max_memory: bytes that the driver's sum may take.
     """
     check_str("text_field", text_field)
+    check_counting_options(options, "count_pretokens()")
+    check_method("ds", ds, "map_batches", "a ray.data.Dataset")
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(table: Any) -> Any:
@@ -66,6 +68,7 @@ def count_files(
     """
     ray = import_optional("ray", "pairloom.engines.ray")
     check_int("files_per_task", files_per_task, least=1)
+    check_counting_options(options, "count_files()", reading=True)
     files = check_paths(paths)
     if not files:
         raise ValueError("no files to count; name at least one")
@@ -131,6 +134,7 @@ def write_tokens(
     "overwrite" removes the shards in it first. options: of `ShardJob`. Documents are in the order of the blocks.
     """
     check_choice("mode", mode, ("error", "overwrite"))
+    check_method("ds", ds, "map_batches", "a ray.data.Dataset")
     with ShardJob(
         path, tokenizer, format=format, text_field=text_field, overwrite=mode == "overwrite", **options
     ) as job:

@@ -7,7 +7,9 @@ from typing import Any
 from pairloom._internal.arguments import check_choice
 from pairloom.errors import CorpusError
 
-__all__ = ["column_of", "job_options", "specials_options"]
+__all__ = ["check_counting_options", "check_method", "column_of", "job_options", "specials_options"]
+
+_TEXT_TYPES = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "null")
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "recognise": {},
@@ -23,21 +25,48 @@ def specials_options(specials: str) -> dict[str, Any]:
 
 
 def column_of(table: Any, text_field: str) -> Any:
-    """The column of an Arrow table or record batch; CorpusError where it is missing."""
+    """The column of an Arrow table or record batch; CorpusError where it is missing or no text."""
     if not hasattr(table, "schema"):
         raise TypeError(f'a batch must be an Arrow table, not {type(table).__name__}; pass batch_format="pyarrow"')
     names = table.schema.names
     if text_field not in names:
         raise CorpusError(f"no column {text_field!r}; the columns are {names}; name one with text_field")
+    kind = table.schema.field(text_field).type
+    if str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind) not in _TEXT_TYPES:
+        raise CorpusError(f"column {text_field!r} is {kind}, not string or binary; name another with text_field")
     return table.column(text_field)
 
 
+def check_counting_options(options: dict[str, Any], call: str, reading: bool = False) -> None:
+    """Raises TypeError for an option that counting does not have; reading: those of `Corpus` go into a dict."""
+    for name in options:
+        if name not in ("special_tokens", "corpus_specials"):
+            remedy = f"; options of Corpus are passed as reading={{{name!r}: ...}}" if reading else ""
+            raise TypeError(f"{call} got an unexpected keyword argument {name!r}{remedy}")
+
+
+def check_method(name: str, value: Any, method: str, kind: str) -> None:
+    """Raises TypeError for a value that is not of the engine: it lacks this method."""
+    if not hasattr(value, method):
+        raise TypeError(f"{name} must be {kind}, not {type(value).__name__}")
+
+
+_JOB_OPTIONS = ("bos", "eot", "format", "shard_tokens", "skip_bad", "specials", "takeover", "text_field", "threads")
+
+
 def job_options(texts: dict[str, str]) -> dict[str, Any]:
-    """Options of `ShardJob` out of the strings that an engine hands on."""
-    options: dict[str, Any] = dict(texts)
-    if "shard_tokens" in options:
-        options["shard_tokens"] = int(options["shard_tokens"])
-    for name in ("eot", "bos"):
-        if options.get(name) in ("true", "false"):
-            options[name] = options[name] == "true"
+    """Options of `ShardJob` out of the strings that an engine hands on; ValueError names one that is wrong."""
+    options: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name not in _JOB_OPTIONS:
+            raise ValueError(f"no option {name!r}; the options are {', '.join(_JOB_OPTIONS)}")
+        options[name] = text
+        if name in ("shard_tokens", "threads"):
+            if not text.isdecimal():
+                raise ValueError(f"option {name!r} must be a number, not {text!r}")
+            options[name] = int(text)
+        elif name in ("skip_bad", "takeover") or (name in ("eot", "bos") and text in ("true", "false")):
+            if text not in ("true", "false"):
+                raise ValueError(f"option {name!r} must be 'true' or 'false', not {text!r}")
+            options[name] = text == "true"
     return options

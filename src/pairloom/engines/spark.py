@@ -62,9 +62,9 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
 
     `spark.dataSource.register(PairloomDataSource)`, then
     `df.select("text").write.format("pairloom").mode("append").option("model", path).save(folder)`. Options: model (a
-    file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens of
-    `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the shards in it. A partition that
-    Spark runs twice counts once, and a job that fails leaves nothing that counts.
+    file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens and
+    skip_bad of `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the shards in it. A
+    partition that Spark runs twice counts once, and a job that fails leaves nothing that counts.
     """
 
     @classmethod
@@ -84,7 +84,13 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
             raise ValueError(
                 f"no column {options['text_field']!r}; the columns are {schema.names}; name it by text_field"
             )
-        return _ShardWriter(ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **job_options(options)))
+        kind = schema[options["text_field"]].dataType
+        if kind.typeName() not in ("string", "varchar", "char", "binary", "void"):
+            raise ValueError(f"column {options['text_field']!r} is {kind.simpleString()}, not string or binary")
+        job = ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **job_options(options))
+        # Before the work is done; it is claimed when all is written.
+        job.check_folder()
+        return _ShardWriter(job)
 
 
 class _Written(_Message):  # type: ignore[misc]

@@ -14,7 +14,7 @@ from pairloom._internal.arguments import check_str
 from pairloom._internal.optional_deps import import_optional
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.engines.shared import column_of
+from pairloom.engines.shared import check_counting_options, check_method, column_of
 from pairloom.model import Pattern
 
 __all__ = ["collect_counts", "count_pretokens", "counts_from_spark"]
@@ -35,6 +35,8 @@ def collect_counts(
     keep the counts as a table, or where the driver cannot hold them, take `count_pretokens`.
     """
     check_str("text_field", text_field)
+    check_counting_options(options, "collect_counts()")
+    check_method("df", df, "mapInArrow", "a DataFrame of Spark")
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
@@ -77,6 +79,8 @@ def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "te
     read that with `PretokenCounts.from_parquet`.
     """
     check_str("text_field", text_field)
+    check_counting_options(options, "count_pretokens()")
+    check_method("df", df, "mapInArrow", "a DataFrame of Spark")
     CountBuilder(pattern, threads=1, **options)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:

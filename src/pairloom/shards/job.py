@@ -43,7 +43,7 @@ from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
-from pairloom.shards.shards import Batch, Shard, Shards, file_names, is_run_file, not_empty
+from pairloom.shards.shards import Batch, Shard, Shards, check_is_folder, file_names, is_run_file, not_empty
 from pairloom.shards.storage import Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
@@ -170,12 +170,17 @@ class ShardTask:
         if self.text_field is not None:
             try:
                 batch = batch[self.text_field]
-            except (KeyError, IndexError, TypeError) as error:
+            except (KeyError, IndexError, TypeError):
                 names = getattr(getattr(batch, "schema", None), "names", None) or getattr(batch, "columns", "unknown")
                 raise CorpusError(
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
-                ) from error
+                ) from None
         return columns.read_arrow(batch, first)
+
+
+def _shown(names: Iterable[str]) -> list[str]:
+    """The names but those that jobs hide, sorted."""
+    return sorted(name for name in names if not name.startswith(_HIDDEN))
 
 
 def _parts(batch: Any) -> Iterator[Any]:
@@ -262,28 +267,40 @@ class ShardJob:
                     storage.url,
                 )
             own = f"{_HIDDEN}-{self.task.run}"
-            others = sorted(name for name in names if not name.startswith(_HIDDEN))
-            has_manifest = bool(set(manifest_file.NAMES).intersection(names))
-            foreign = [name for name in others if not is_run_file(name)]
-            if self._overwrite and not foreign:
+            in_the_way = self._in_the_way(names)
+            if not in_the_way and self._overwrite:
                 # The manifest first, so that no shard counts that is removed.
-                for name in sorted(others, key=lambda name: name not in manifest_file.NAMES):
+                for name in sorted(_shown(names), key=lambda name: name not in manifest_file.NAMES):
                     storage.remove(name)
-                others = []
-            elif _OWNER in names and not has_manifest:
-                # Killed while it gave shards their names.
-                others = foreign
-            elif _OWNER in names:
+            elif _OWNER in names and set(manifest_file.NAMES).intersection(names):
                 # Killed after its manifest appeared: the shards count, what it left hidden does not.
                 self._clean(names, kept=own)
-            if others:
-                raise not_empty(storage.url, others[0])
+            if in_the_way:
+                raise not_empty(storage.url, in_the_way[0])
             # Engines that have no driver of ours claim the folder after the tasks have written.
             self._clean(storage.names(), kept=own)
             storage.create(_OWNER, json.dumps({"run": self.task.run}).encode())
             self._is_open = True
             self._stack = stack.pop_all()
         return self
+
+    def check_folder(self) -> None:
+        """Raises FileExistsError for a folder that `with` would refuse, for drivers that claim it at the end only."""
+        storage = self._storage
+        if storage.local is not None:
+            check_is_folder(storage.local)
+            if not storage.local.exists():
+                return
+        in_the_way = self._in_the_way(storage.names())
+        if in_the_way:
+            raise not_empty(storage.url, in_the_way[0])
+
+    def _in_the_way(self, names: list[str]) -> list[str]:
+        """The files for which the folder cannot be claimed: what no job wrote, and shards that count or may."""
+        others = _shown(names)
+        was_killed = _OWNER in names and not set(manifest_file.NAMES).intersection(names)
+        # A job that was killed while it gave shards their names leaves some that do not count.
+        return [name for name in others if not is_run_file(name)] if self._overwrite or was_killed else others
 
     def commit(self, receipts: Iterable[Receipt]) -> Manifest:
         """Gives the shards of `receipts` their names, in the order of the receipts, and writes the manifest.
