@@ -184,6 +184,21 @@ def test_truncation_with_stride(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
         pair[0].encode(TEXTS[2])
 
 
+def test_special_tokens_that_leave_no_room_leave_the_text_uncut(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    for max_length, stride in itertools.product(range(6), range(4)):
+        reset(pair)
+        enabled = []
+        for each in pair:
+            try:
+                each.enable_truncation(max_length, stride=stride)
+            except ValueError:
+                continue
+            enabled.append(each)
+        assert len(enabled) in (0, 2)
+        for text, second in itertools.product(TEXTS[2:4], (None, TEXTS[7])) if enabled and not stride else ():
+            compared(pair, "encode", text, second)
+
+
 def test_words_of_parts_that_were_cut_off_pairs(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
     reset(pair)
     for each in pair:

@@ -417,7 +417,7 @@ def test_grapheme_clusters_hold_the_characters_that_they_hold_there() -> None:
     [
         *(r"(?<=\Ka)b", r"(?<=a(?=\Kb)|c)b", r"(?<!(?:\K){2}b)a", r"\p{gcb=L}", r"[\X]", r"[\G]"),
         # These are looked for at the beginning of lines only.
-        *(r"\b.+c", r"(?:\B.+)+(?=c)", r"\b\N*c"),
+        *(r"\b.+c", r"(?:\B.+)+(?=c)", r"\b\N*c", "(?=a*b|c).+", r"(?:\B|(?=a))(?=[^b]).{2,}+c"),
         # Oniguruma errs in these classes.
         *(r"[a-[b]]", r"[^[^\D\d]]", r"[a[^\x00-\u00e9]]"),
         *(r"(?:a*|b)*", r"(a?)*\1", r"(?:[ab]{0,2}){2,}?", 300 * "(?:a?" + 300 * "b?)*", f"(?:{300 * 'a?'})*"),
@@ -426,6 +426,22 @@ def test_grapheme_clusters_hold_the_characters_that_they_hold_there() -> None:
 def test_a_regex_that_cannot_be_respelt_is_refused(pattern: str) -> None:
     with pytest.raises(FormatError, match="means other things"):
         from_oniguruma(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        # What the loop finds first guards all its matches of nothing.
+        r"(?>a|(?<=a)b?|(?<=a))++b",
+        # These begin with dots, and are looked for everywhere.
+        *(r"$(?m:a|.*)", r"(?=[ac]).+", r"(?!a).+c", r"(?=a*b|c).+|c", r"(?:\B|a)(?=[^b]).{2,}c"),
+    ],
+)
+def test_regexes_that_are_taken_split_as_there(pattern: str) -> None:
+    theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+    ours = f"(?#isolated){from_oniguruma(pattern)}"
+    for text in map("".join, itertools.product("abc", repeat=5)):
+        assert [piece.decode() for piece in pretokenize(text, ours)] == [p for p, _ in theirs.pre_tokenize_str(text)]
 
 
 def test_patterns_that_can_match_nothing_are_all_found() -> None:

@@ -27,6 +27,7 @@ HARNESSES: tuple[str, ...] = (
     "corpus_mutations",
     "forks",
     "full_disk",
+    "huggingface_captures",
     "huggingface_patterns",
     "huggingface_random",
     "memory_limits",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from pairloom import FormatError, PatternError, pretokenize
@@ -45,13 +46,18 @@ _BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguou
 
 def run(count: int, seed: int) -> Table:
     """Runs `count` patterns and tabulates what became of them."""
+    return run_patterns(count, seed, lambda rng: _Pattern(rng).alternatives(2), _CHARACTERS)
+
+
+def run_patterns(count: int, seed: int, make: Callable[[random.Random], str], characters: tuple[str, ...]) -> Table:
+    """Runs `count` patterns that `make` makes on texts of `characters`."""
     table = Table(("patterns", "no regex there", "refused", "split alike", "of these not written back", "otherwise"))
     found: Counter[str] = Counter()
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
-        pattern = _Pattern(rng).alternatives(2)
+        pattern = make(rng)
         try:
-            found[_outcome(pattern, rng, found)] += 1
+            found[_outcome(pattern, rng, found, characters)] += 1
         except AssertionError as error:
             found["failed"] += 1
             table.failures.append(f"pattern {number} of seed {seed}: {error}")
@@ -60,7 +66,7 @@ def run(count: int, seed: int) -> Table:
     return table
 
 
-def _outcome(pattern: str, rng: random.Random, found: Counter[str]) -> str:
+def _outcome(pattern: str, rng: random.Random, found: Counter[str], characters: tuple[str, ...]) -> str:
     import tokenizers
 
     try:
@@ -84,8 +90,8 @@ def _outcome(pattern: str, rng: random.Random, found: Counter[str]) -> str:
         back = None
         found["not written"] += 1
     for _ in range(_N_TEXTS):
-        characters = _CLUSTERS if r"\X" in pattern and rng.random() < 0.7 else _CHARACTERS
-        text = "".join(rng.choices(characters, k=rng.randrange(1, 10)))
+        letters = _CLUSTERS if r"\X" in pattern and rng.random() < 0.7 else characters
+        text = "".join(rng.choices(letters, k=rng.randrange(1, 10)))
         wanted = _split(theirs, behavior, text)
         try:
             pieces = [piece.decode() for piece in pretokenize(text, comment + ours)]

@@ -66,14 +66,17 @@ class HuggingFaceTokenizer:
     def enable_truncation(
         self, max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
     ) -> None:
-        """Cuts what is encoded to `max_length` ids, special tokens included."""
+        """Cuts what is encoded to `max_length` ids, special tokens included.
+
+        As in the library, nothing is cut where the special tokens alone are more than that.
+        """
         check_choice("strategy", strategy, _STRATEGIES)
         check_choice("direction", direction, ("right", "left"))
         check_int("max_length", max_length, least=0)
         check_int("stride", stride, least=0)
         room = max_length - self._post_processor.n_added(False)
         # A stride of just the room is refused when a text is cut, as by the library.
-        if stride and stride > room:
+        if 0 <= room < stride:
             raise ValueError(f"stride is {stride}, which must be less than max_length without special tokens: {room}")
         self._truncation = {
             "max_length": max_length,
@@ -160,11 +163,10 @@ class HuggingFaceTokenizer:
         is_plain = self._tokenizer.post_processor is None
         if self._truncation is not None:
             n_added = post.n_added(pair is not None) if add_special_tokens else 0
-            if n_added > self._truncation["max_length"]:
-                raise ValueError(
-                    f"max_length is {self._truncation['max_length']}, which has no room for {n_added} special tokens"
-                )
-            _truncate(encoding, pair, self._truncation, n_added)
+            limit = self._truncation["max_length"] - n_added
+            # The library takes a limit below 0 for a huge one.
+            if limit >= 0:
+                _truncate(encoding, pair, self._truncation, limit)
         texts = [encoding] if pair is None else [encoding, pair]
         for index, text in enumerate(texts):
             if not is_plain:
@@ -444,9 +446,8 @@ def _trim(encoding: Encoding, keep_first_space: bool) -> None:
     encoding.columns = found
 
 
-def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], n_added: int) -> None:
-    """Cuts one encoding or two to the length that leaves room for `n_added` special tokens."""
-    limit = max(truncation["max_length"] - n_added, 0)
+def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], limit: int) -> None:
+    """Cuts one encoding or two to `limit` ids."""
     cut = {"stride": truncation["stride"], "direction": truncation["direction"]}
     if limit == 0:
         for each in (first, second):

@@ -1,7 +1,7 @@
 //! Takes captures out of a pattern where nothing refers to them.
 //!
-//! Pretokens are whole matches: a group has to be captured only for a back-reference or a condition. `fancy_regex` 0.20 runs some
-//! captures in loops wrongly: `([ab]+?)*(?<=a)` finds "a" at the beginning of "aba", `(?:[ab]+?)*(?<=a)` all of it.
+//! Pretokens are whole matches: a group has to be captured only for a back-reference or a condition. What has no captures is
+//! searched by faster automata.
 
 /// The pattern with each capturing group made one that does not capture, and how many those are. `None` if a group may be
 /// referred to, or if the pattern has syntax that is not read here; the number tells the caller whether a parenthesis was

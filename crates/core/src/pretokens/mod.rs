@@ -7,6 +7,7 @@
 //! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs`
 //! checks that both give the same pretokens.
 
+mod as_written;
 pub(crate) mod byte_block;
 mod captures;
 mod cl100k;

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fancy_regex::{Input, Regex};
 
+use super::as_written::as_written;
 use super::captures::without_captures;
 use super::linear_regex::LinearRegex;
 use super::scan::ENDS_PER_FILL;
@@ -43,14 +44,23 @@ enum Engine {
 
 impl Engine {
     fn backtracking(pattern: &str) -> Result<Self> {
-        let mut regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
-        if regex.captures_len() > 1
-            && let Some((rewritten, n_captures)) = without_captures(pattern)
-            && regex.captures_len() == n_captures + 1
-        {
-            regex = Regex::new(&rewritten).map_err(|error| refusal(pattern, &error))?;
+        let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+        let plain = match without_captures(pattern) {
+            Some((plain, n_captures)) if regex.captures_len() == n_captures + 1 => plain,
+            _ => pattern.to_owned(),
+        };
+        let respelt = as_written(&plain).map_err(|error| refusal(pattern, &error))?;
+        let Some(respelt) = respelt else {
+            let message = "the regex engine would run its repetitions in another way than they are written";
+            return Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() });
+        };
+        match respelt == pattern {
+            true => Ok(Engine::Backtracking(Box::new(regex))),
+            false => match Regex::new(&respelt) {
+                Ok(regex) => Ok(Engine::Backtracking(Box::new(regex))),
+                Err(error) => Err(refusal(pattern, &error)),
+            },
         }
-        Ok(Engine::Backtracking(Box::new(regex)))
     }
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pairloom.formats.shared.empty_matches import EMPTY, least_length
-from pairloom.formats.shared.regex_syntax import GROUP, INTERVAL, NAMED_REFERENCE, REFERENCE, atom_end
+from pairloom.formats.shared.regex_syntax import FLAGS, GROUP, INTERVAL, NAMED_REFERENCE, REFERENCE, alternatives
 
 __all__ = ["without_empty_rounds"]
 
@@ -64,58 +64,18 @@ class _Parts(NamedTuple):
 
 def _as_loop(pattern: str) -> tuple[str, str] | None:
     """The atom and the quantifier of a pattern that is nothing else."""
-    items = _split(pattern)
+    items = alternatives(pattern)
     return items[0][0] if len(items) == 1 and len(items[0]) == 1 and items[0][0][1] else None
 
 
 def _grouped(pattern: str) -> str:
-    items = _split(pattern)
+    items = alternatives(pattern)
     is_atom = len(items) == 1 and len(items[0]) == 1 and not items[0][0][1]
     return pattern if is_atom else f"(?:{pattern})"
 
 
-def _split(pattern: str) -> list[list[tuple[str, str]]]:
-    """The alternatives, each as its atoms, groups among them, and their quantifiers."""
-    found: list[list[tuple[str, str]]] = [[]]
-    at = 0
-    while at < len(pattern):
-        begin = at
-        if pattern[at] == "|":
-            found.append([])
-            at += 1
-            continue
-        at = _group_end(pattern, at) if pattern[at] == "(" else atom_end(pattern, at)
-        atom = pattern[begin:at]
-        begin = at
-        interval = INTERVAL.match(pattern, at)
-        if interval or pattern[at : at + 1] in ("*", "+", "?"):
-            at = interval.end() if interval else at + 1
-            at += pattern[at : at + 1] in ("?", "+")
-        found[-1].append((atom, pattern[begin:at]))
-    return found
-
-
-def _group_end(pattern: str, at: int) -> int:
-    depth = 0
-    while at < len(pattern):
-        if pattern[at] == "(":
-            found = GROUP.match(pattern, at)
-            if found is None or (found[0].endswith(")")):
-                raise _NotExpressible
-            depth += 1
-            at = found.end()
-        elif pattern[at] == ")":
-            depth -= 1
-            at += 1
-            if depth == 0:
-                return at
-        else:
-            at = atom_end(pattern, at)
-    raise _NotExpressible
-
-
 def _alternatives(pattern: str) -> _Parts:
-    each = [_sequence(items) for items in _split(pattern)]
+    each = [_sequence(items) for items in alternatives(pattern)]
     something = [parts.something for parts in each if parts.something is not None]
     nothing = [parts.nothing for parts in each if parts.nothing is not None]
     # Behind an alternative that may always be nothing, to be nothing again changes nothing.
@@ -166,7 +126,7 @@ def _sequence(items: list[tuple[str, str]]) -> _Parts:
 
 
 def _in_sequence(pattern: str) -> str:
-    return f"(?:{pattern})" if len(_split(pattern)) > 1 else pattern
+    return f"(?:{pattern})" if len(alternatives(pattern)) > 1 else pattern
 
 
 def _item(atom: str, quantifier: str) -> _Parts:
@@ -181,7 +141,7 @@ def _item(atom: str, quantifier: str) -> _Parts:
     if least_length(atom) > 0:
         return _Parts(atom, None)
     found = GROUP.match(atom)
-    if found is None:
+    if found is None or FLAGS.fullmatch(atom):
         raise _NotExpressible
     parts = _alternatives(atom[found.end() : -1])
     if found[0] == "(?>":
@@ -193,7 +153,7 @@ def _item(atom: str, quantifier: str) -> _Parts:
 
 
 def _wrapped(begin: str, pattern: str) -> str:
-    return pattern if begin == "(?:" and len(_split(pattern)) == 1 else f"{begin}{pattern})"
+    return pattern if begin == "(?:" and len(alternatives(pattern)) == 1 else f"{begin}{pattern})"
 
 
 def _atomic(parts: _Parts) -> _Parts:
@@ -202,7 +162,8 @@ def _atomic(parts: _Parts) -> _Parts:
         something = None if parts.something is None else f"(?>{parts.something})"
         return parts._replace(something=something)
     if parts.is_last:
-        return parts._replace(something=f"(?>{parts.something})", nothing=f"(?!{parts.something}){parts.nothing}")
+        nothing = f"(?!{parts.something}){_in_sequence(parts.nothing)}"
+        return parts._replace(something=f"(?>{parts.something})", nothing=nothing)
     if parts.nothing == "":
         return _Parts(None, "")
     raise _NotExpressible

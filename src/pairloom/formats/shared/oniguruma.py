@@ -19,6 +19,7 @@ from pairloom.formats.shared.case_folding import folds_to_several, is_part_of_se
 from pairloom.formats.shared.character_classes import CLUSTER
 from pairloom.formats.shared.empty_loops import without_empty_rounds
 from pairloom.formats.shared.empty_matches import least_length
+from pairloom.formats.shared.line_searches import skips_positions
 from pairloom.formats.shared.regex_syntax import (
     GROUP,
     INTERVAL,
@@ -78,7 +79,7 @@ def to_oniguruma(pattern: str) -> str:
     >>> to_oniguruma(r"\p{N}{1,3}+|\s++$")
     '(?>\\p{N}{1,3})|\\s++\\z'
     """
-    return _respelt(pattern, "to")
+    return _checked(_respelt(pattern, "to"))
 
 
 def from_oniguruma(pattern: str) -> str:
@@ -87,7 +88,14 @@ def from_oniguruma(pattern: str) -> str:
     >>> from_oniguruma(r"\p{N}{1,3}+|\s+$")
     '(?:\\p{N}{1,3})+|\\s+(?=\\n|\\z)'
     """
-    return _respelt(without_free_spacing(pattern), "from")
+    return _respelt(_checked(without_free_spacing(pattern)), "from")
+
+
+def _checked(pattern: str) -> str:
+    """A pattern of Oniguruma; FormatError where that does not look at every position."""
+    if repetition := skips_positions(pattern):
+        raise refusal(pattern, repetition)
+    return pattern
 
 
 def without_free_spacing(pattern: str) -> str:
@@ -163,7 +171,6 @@ class _Translation:
         self.n_captures = 0
         self.closed: set[int] = set()  # the numbers of groups that may be referred to
         self.names: dict[str, int] = {}
-        self.asserts = False  # whether an assertion was met
         self.literal = ""  # the characters before, where case is ignored
         self.atom = 0  # where in `parts` the last atom begins
 
@@ -187,7 +194,6 @@ class _Translation:
                 self.atom = len(self.parts)
                 end = atom_end(pattern, at)
                 atom = pattern[at:end]
-                self.asserts |= atom in _ASSERTIONS
                 if atom == r"\K":
                     self._check_keep(end)
                 respelt = self._atom(atom)
@@ -237,7 +243,6 @@ class _Translation:
                     looks_behind=looks_behind,
                 )
             )
-            self.asserts |= text in ("(?=", "(?!", "(?<=", "(?<!")
         self.parts.append(respelt)
         return found.end()
 
@@ -289,17 +294,6 @@ class _Translation:
         found = INTERVAL.match(pattern, at)
         end = found.end() if found else at + 1
         most = (found[3] if found[2] else found[1]) if found else {"?": "1"}.get(pattern[at], "")
-        # There such a repetition behind assertions alone is looked for at the beginning of the text only.
-        is_any = pattern[at - 2 : at] == r"\O" or (
-            pattern[at - 1] == "." and _DOT_IS_ANY[self.direction].search(pattern)
-        )
-        # And one of all but newlines at the beginning of lines, where it stands first behind an assertion of a place.
-        is_first = self.direction == "from" and (
-            (pattern[at - 1] == "." or pattern[at - 2 : at] == r"\N")
-            and _PLACES.fullmatch(pattern, 0, at - (2 if pattern[at - 1] == "N" else 1)) is not None
-        )
-        if (is_first or (is_any and self.asserts)) and not most and pattern[end : end + 1] != "?":
-            raise refusal(pattern, pattern[at - 2 : end].lstrip())
         repeated = "".join(self.parts[self.atom :])
         may_be_nothing = most not in ("0", "1") and repeated.startswith("(") and least_length(repeated) == 0
         after = _quantifier(pattern, at, self.parts, self.atom, self.direction)
@@ -371,21 +365,11 @@ def _keeps_its_case_there(atom: str) -> bool:
     return atom == r"\X" or (found is not None and not keeps_its_case(found[2]))
 
 
-_PLACES: Final = re.compile(
-    r"(?:\((?:\?(?:[:>=!]|<[=!]|<\w+>|-?[ims]+[:)]))?|\)|\\A|\^)*(?:\\[bBGKzZ]|\$)"
-    r"(?:\((?:\?(?:[:>=!]|<[=!]|<\w+>|-?[ims]+[:)]))?|\)|\\[AbBGKzZ]|[\^$])*"
-)
 _REFERENCES: Final = re.compile(r"\\[1-9k]")
 _CAPTURES: Final = re.compile(r"(?<!\\)\((?!\?)")
 _CLUSTER_TEXT: Final = re.compile(f"{re.escape(f'(?-i:{CLUSTER})')}|{re.escape(CLUSTER)}")
 _QUANTIFIERS: Final = ("*", "+", "?", "{")
 _HEX: Final = "0-9A-Fa-f"
-_ASSERTIONS: Final = frozenset(("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G", r"\K"))
-# Where `.` is a newline, too.
-_DOT_IS_ANY: Final[dict[Direction, re.Pattern[str]]] = {
-    "from": re.compile(r"\(\?[isx]*m"),
-    "to": re.compile(r"\(\?[imx]*s"),
-}
 
 
 def _atoms(direction: Direction) -> dict[str, str]:

@@ -13,18 +13,22 @@ from pairloom.formats.shared.json_text import shown
 
 __all__ = [
     "CODE_POINT",
+    "FLAGS",
     "GROUP",
     "INTERVAL",
     "NAMED_REFERENCE",
     "POSIX",
     "PROPERTY",
     "REFERENCE",
+    "alternatives",
     "atom_end",
     "escape_end",
+    "least_repeats",
     "refusal",
 ]
 
 GROUP: Final = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|<[A-Za-z_]\w*>|[ims]+:|-i:|[ims]+\))|(?!\?))")
+FLAGS: Final = re.compile(r"\(\?[ims]+\)")
 PROPERTY: Final = re.compile(r"\\[pP]\{(\^?)([A-Za-z_ =]+)\}")
 CODE_POINT: Final = re.compile(r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 INTERVAL: Final = re.compile(r"\{(\d+)(,?)(\d*)\}")
@@ -88,6 +92,53 @@ def _class_end(pattern: str, at: int) -> int:
         if depth == 0:
             return at
     raise refusal(pattern, pattern[start : start + 4])
+
+
+def alternatives(pattern: str) -> list[list[tuple[str, str]]]:
+    """The alternatives, each as its atoms, groups among them, and their quantifiers."""
+    found: list[list[tuple[str, str]]] = [[]]
+    at = 0
+    while at < len(pattern):
+        begin = at
+        if pattern[at] == "|":
+            found.append([])
+            at += 1
+            continue
+        at = _group_end(pattern, at) if pattern[at] == "(" else atom_end(pattern, at)
+        atom = pattern[begin:at]
+        begin = at
+        interval = INTERVAL.match(pattern, at)
+        if interval or pattern[at : at + 1] in ("*", "+", "?"):
+            at = interval.end() if interval else at + 1
+            at += pattern[at : at + 1] in ("?", "+")
+        found[-1].append((atom, pattern[begin:at]))
+    return found
+
+
+def _group_end(pattern: str, at: int) -> int:
+    start, depth = at, 0
+    while at < len(pattern):
+        if pattern[at] == "(":
+            found = GROUP.match(pattern, at)
+            if found is None:
+                raise refusal(pattern, pattern[at : at + 4])
+            depth += 1
+            at = found.end()
+            depth -= found[0].endswith(")")
+        elif pattern[at] == ")":
+            depth -= 1
+            at += 1
+        else:
+            at = atom_end(pattern, at)
+        if depth == 0:
+            return at
+    raise refusal(pattern, pattern[start : start + 4])
+
+
+def least_repeats(quantifier: str) -> int:
+    """How often a quantifier repeats at least; 1 for none."""
+    interval = INTERVAL.match(quantifier)
+    return int(interval[1]) if interval else int(quantifier[:1] not in ("*", "?"))
 
 
 def refusal(pattern: str, construct: str) -> FormatError:
