@@ -86,6 +86,9 @@ class ModelColumns:
         None: there are no others, since the pairs are not those of the ranks.
         """
 
+    def lists(self) -> dict[str, bytes]:
+        """The long values of a file of schema 2 as JSON, by key: its lists of numbers and the bytes of its tokens."""
+
     def equals(self, other: ModelColumns) -> bool: ...
 
 def read_tiktoken(data: bytes) -> ModelColumns | None:

@@ -260,14 +260,13 @@ def test_patterns_are_respelt(ours: str, theirs: str) -> None:
             "(?x) a+ +",
             "(?x)a{1 ,2}",
             r"(?x)(a)\1 1",
-            # A letter that is equal to several, and classes that keep their case there.
-            *("(?i)ss", "(?i:a|fi)", "(?i:(s)t)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]"),
-            *(r"(?i)[^\p{L}[^a]]", "(?i)[a&&b]", r"(?i:[\p{L}])"),
+            # Several letters that are together equal to one, where it depends on what stands beside them.
+            *("(?i)sss", "(?i:(s)s)", "(?i)ffi"),
             # Loops that the engines leave at other moments.
             *("(a*|b){2}", "(?:a|b??){0,2}+", "(?:(?=a)|b)*", r"(\w*?){1,3}c"),
             *(r"\b\O*", r"(?=b)(?m).+", r"$(?m:.*)"),
             "[a-&&[^b]]",
-            *("(?<n>a)|(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
+            *(r"(?<n>a)\k<n>(?<n>b)", r"(?<n>a)(b)\1", r"(a)\k<n>", r"(a)\k<-2>"),
             "(?P<n>a)",
             "[a",
             "a\\",
@@ -280,10 +279,31 @@ def test_what_means_other_things_is_refused(pattern: str) -> None:
             respell(pattern)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        # A letter that is equal to several, and classes that keep their case there.
+        *("(?i)ss", "(?i:a|fi)", "(?i:ß)", r"(?i)\x{df}", "(?i:[ß])", "(?i)[Ø-ÿ]", r"(?i:[\p{L}])", r"(?i)[^\P{L}]"),
+    ],
+)
+def test_case_that_is_ignored_in_another_way_is_not_written(pattern: str) -> None:
+    with pytest.raises(FormatError, match="means other things"):
+        to_oniguruma(pattern)
+
+
+def test_letters_that_are_equal_to_several_are_respelt() -> None:
+    assert from_oniguruma("(?i)aß") == "(?i)a(?:(?i:ß)|(?i:ss))"
+    assert from_oniguruma("(?i:less)") == "(?i:le(?:ss|[ßẞ]))"
+    assert from_oniguruma("(?i:[sß])") == "(?i:(?:(?-i:[sßSſẞ])|(?i:ss)))"
+    assert from_oniguruma("(?i:ss+)") == "(?i:ss+)"
+
+
 def test_references_by_name_are_respelt_as_numbers() -> None:
     assert from_oniguruma(r"(?<n>a|b)\k<n>") == r"(a|b)\1"
     assert from_oniguruma(r"(?<m>a)(?<n>b)\k'n'1") == r"(a)(b)(?:\2)1"
     assert from_oniguruma(r"(a)(b)\k<1>\k<-1>") == r"(a)(b)\1\2"
+    # The last group of the name that is equal.
+    assert from_oniguruma(r"(?:(?<n>a)|(?<n>b))\k<n>") == r"(?:(a)|(b))(?>\2|\1)"
 
 
 def test_flags_in_a_group_end_with_it() -> None:

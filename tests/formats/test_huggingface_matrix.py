@@ -431,10 +431,42 @@ def test_a_regex_that_cannot_be_respelt_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
+        *(
+            "[ß]",
+            "[^ß]",
+            r"[\p{L}]",
+            r"[^\P{L}]",
+            "[[:alpha:]s]",
+            "[^a[^s]]",
+            r"[\w&&[^s]]",
+            "ß",
+            "ss",
+            "aß+",
+            "less",
+            "st|fi",
+        ),
+        *("[ΐ]", "ŉ", r"(?:[\S]k)+", "x[ﬁ]{2}"),
+    ],
+)
+def test_case_is_ignored_as_there(pattern: str) -> None:
+    theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(f"(?i:{pattern})"), "isolated")
+    ours = from_oniguruma(f"(?i:{pattern})")
+    rng = random.Random(pattern)
+    letters = (*"sSſßẞaAkK\u212aιΙ\u0345\u1fbefﬁiI\u0308\u0301ΐ\u1fd3tﬅﬆʼŉnx 1", "ss", "st", "ʼn", "ΐ", "fi", "less")
+    for _ in range(300):
+        text = "".join(rng.choices(letters, k=rng.randrange(1, 8)))
+        assert [piece.decode() for piece in pretokenize(text, ours)] == [p for p, _ in theirs.pre_tokenize_str(text)]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
         # What the loop finds first guards all its matches of nothing.
         r"(?>a|(?<=a)b?|(?<=a))++b",
         # These begin with dots, and are looked for everywhere.
         *(r"$(?m:a|.*)", r"(?=[ac]).+", r"(?!a).+c", r"(?=a*b|c).+|c", r"(?:\B|a)(?=[^b]).{2,}c"),
+        # A name of several groups.
+        *(r"(?:(?<n>a)|(?<n>b))c?\k<n>", r"(?<n>a)(?<n>b+)?\k<n>|c", r"(?:(?<n>ab?)|(?<n>ba?)|c)+\k<n>c"),
     ],
 )
 def test_regexes_that_are_taken_split_as_there(pattern: str) -> None:

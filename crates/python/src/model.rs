@@ -5,6 +5,7 @@ use std::sync::Arc;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::memory::copied;
 use pairloom_core::model::CheckedColumns;
+use pairloom_core::model_file;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
@@ -142,6 +143,15 @@ impl ModelColumns {
     fn one_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {
         let found = py.detach(|| self.columns.one_form()).map_err(|error| exception(py, error))?;
         Ok(found.map(Self::new_of))
+    }
+
+    fn lists<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let lists = py.detach(|| model_file::lists(&self.columns)).map_err(|error| exception(py, error))?;
+        let values = PyDict::new(py);
+        for (key, value) in lists {
+            values.set_item(key, objects::bytes(py, &value)?)?;
+        }
+        Ok(values)
     }
 
     fn equals(&self, other: &Self) -> bool {

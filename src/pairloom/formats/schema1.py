@@ -30,7 +30,7 @@ SPECIAL = "<|endoftext|>"
 
 def expresses(model: Model) -> bool:
     """Whether schema 1 can express `model` completely."""
-    n = 256 + len(model.merges)
+    n = 256 + model.columns.n_merges
     return (
         model.rule == "pairs"
         and not model.ignore_merges

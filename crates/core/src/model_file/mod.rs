@@ -6,6 +6,7 @@
 
 mod base64;
 mod json;
+mod lists;
 mod schema1;
 mod schema2;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::model::{CheckedColumns, Columns};
 use crate::vocabulary::MAX_IDS;
 use json::{Json, Within};
 
+pub use self::lists::lists;
 pub use crate::decoder::DecodeErrors;
 
 /// The largest id of a token.

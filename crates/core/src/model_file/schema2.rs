@@ -29,7 +29,7 @@ const KEYS: [&str; 13] = [
 const OPTIONAL: [&str; 4] = ["normalizer", "post_processor", "special_rules", "tokenizer_config"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
-const MAX_DERIVED_BYTES: usize = 256;
+pub(super) const MAX_DERIVED_BYTES: usize = 256;
 
 /// Reads a file of schema 2. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
 pub(super) fn read(file: &mut File<'_>) -> Result<Model> {

@@ -15,7 +15,13 @@ from functools import cache
 from typing import Final, Literal
 
 from pairloom import _core
-from pairloom.formats.shared.case_folding import folds_to_several, is_part_of_several, keeps_its_case
+from pairloom.formats.shared.case_folding import (
+    equal_to,
+    ignoring_case,
+    is_part_of_several,
+    keeps_its_case,
+    letter_ignoring_case,
+)
 from pairloom.formats.shared.character_classes import CLUSTER
 from pairloom.formats.shared.empty_loops import without_empty_rounds
 from pairloom.formats.shared.empty_matches import least_length
@@ -170,7 +176,7 @@ class _Translation:
         self.groups = [_Group(0)]
         self.n_captures = 0
         self.closed: set[int] = set()  # the numbers of groups that may be referred to
-        self.names: dict[str, int] = {}
+        self.names: dict[str, list[int]] = {}
         self.literal = ""  # the characters before, where case is ignored
         self.atom = 0  # where in `parts` the last atom begins
 
@@ -197,13 +203,10 @@ class _Translation:
                 if atom == r"\K":
                     self._check_keep(end)
                 respelt = self._atom(atom)
-                if not self.groups[-1].ignores_case:
-                    self.literal = ""
-                elif self.direction == "from" and _keeps_its_case_there(atom):
-                    self.literal = ""
-                    respelt = f"(?-i:{respelt})"
+                if self.groups[-1].ignores_case:
+                    respelt = self._ignoring_case(atom, respelt, end)
                 else:
-                    self._check_case(atom)
+                    self.literal = ""
                 if respelt[:1] == "\\" and respelt[-1:].isdigit() and pattern[end : end + 1].isdigit():
                     respelt = f"(?:{respelt})"
                 self.parts.append(respelt)
@@ -222,8 +225,6 @@ class _Translation:
             raise refusal(self.pattern, text)
         # What refers to a name is respelt as a number.
         name = text[3:-1] if text.startswith("(?<") and text.endswith(">") else None
-        if name in self.names:
-            raise refusal(self.pattern, text)
         respelt = "(" if name else text.replace(theirs, ours)
         if text.endswith(")"):
             respelt = self._flags(respelt, self.pattern[found.end() : found.end() + 1])
@@ -232,7 +233,7 @@ class _Translation:
             self.n_captures += respelt == "("
             number = self.n_captures if respelt == "(" else None
             if name:
-                self.names[name] = self.n_captures
+                self.names.setdefault(name, []).append(self.n_captures)
             ignores_case = self.groups[-1].ignores_case or ("i" in text and name is None)
             looks_behind = self.groups[-1].looks_behind or text in ("(?<=", "(?<!")
             self.groups.append(
@@ -307,49 +308,73 @@ class _Translation:
             self.parts[self.atom :] = [respelt]
         return after
 
-    def _check_case(self, atom: str) -> None:
-        """Refuses an atom where the engines ignore case in different ways."""
-        found = PROPERTY.fullmatch(atom)
-        if found and not keeps_its_case(found[2]):
-            raise refusal(self.pattern, f"(?i){atom}")
-        if atom.startswith("["):
-            members = _respelt_class(atom, self.direction) if self.direction == "from" else atom
-            is_nested = "&&" in atom or "[" in atom[1:]
-            if is_nested or (not atom.startswith("[^") and folds_to_several(members)):
-                raise refusal(self.pattern, f"(?i){atom}")
+    def _ignoring_case(self, atom: str, respelt: str, end: int) -> str:
+        """The atom that ends at `end` where case is ignored. Refuses what cannot be written in the other engine."""
         code = re.fullmatch(r"\\[xu]\{?([0-9A-Fa-f]+)\}?", atom)
+        before = self.literal
         if code or (len(atom.lstrip("\\")) == 1 and (not atom[-1].isalnum() or len(atom) == 1) and atom not in ".|^$"):
-            self.literal += chr(int(code[1], 16)) if code else atom[-1]
+            letter = chr(int(code[1], 16)) if code else atom[-1]
+            # What is repeated there is no part of the text before it.
+            is_repeated = self.pattern[end : end + 1] in ("*", "+", "?") or INTERVAL.match(self.pattern, end)
+            self.literal = letter if is_repeated else before + letter
         else:
+            self.literal = letter = ""
+        if self.direction == "to":
+            found = PROPERTY.fullmatch(atom)
+            if (found and not keeps_its_case(found[2])) or (atom.startswith("[") and atom != ignoring_case(atom)):
+                raise refusal(self.pattern, f"(?i){atom}")
+        elif _keeps_its_case_there(atom):
+            return f"(?-i:{respelt})"
+        elif atom.startswith("["):
+            return ignoring_case(respelt)
+        elif letter and (text := letter_ignoring_case(letter)):
             self.literal = ""
-        if is_part_of_several(self.literal):
-            raise refusal(self.pattern, f"(?i){self.literal}")
+            return text
+        if not is_part_of_several(self.literal):
+            return respelt
+        # Two letters in a row that are equal to one, and to no part of more.
+        several, self.literal = self.literal[-2:], ""
+        if self.direction == "to" or not (letters := equal_to(several)) or self.parts[-1:] != [several[0]]:
+            raise refusal(self.pattern, f"(?i){several}")
+        if is_part_of_several(before[-2:]) or _is_literal(self.pattern[end : end + 2]):
+            raise refusal(self.pattern, f"(?i){several}")
+        self.parts.pop()
+        return f"(?:{several}|[{letters}])"
 
     def _reference(self, text: str) -> str:
         r"""`\1` for a reference to a group by its name, or by how far it lies behind."""
         found = NAMED_REFERENCE.fullmatch(text)
         if not found:
-            if self.names and REFERENCE.fullmatch(text):
-                raise refusal(self.pattern, text)
-            return text
-        name = found[1] or found[2]
-        number = self.names.get(name, 0)
-        if not number and not self.names and name.lstrip("-").isdecimal():
-            number = int(name) + (self.n_captures + 1 if name[0] == "-" else 0)
-        if not 1 <= number <= 9:
+            if not REFERENCE.fullmatch(text):
+                return text
+            numbers = [] if self.names else [int(text[1:])]
+        else:
+            name = found[1] or found[2]
+            numbers = self.names.get(name, [])
+            if not self.names and name.lstrip("-").isdecimal():
+                numbers = [int(name) + (self.n_captures + 1 if name[0] == "-" else 0)]
+        # A group that is open or comes later, and letters of either case, differ between the engines.
+        if (
+            not numbers
+            or not self.closed.issuperset(numbers)
+            or max(numbers) > 9
+            or _IGNORES_CASE.search(self.pattern)
+            or self._is_repeated_name(text, numbers)
+        ):
             raise refusal(self.pattern, text)
-        return f"\\{number}"
+        references = [f"\\{number}" for number in reversed(numbers)]
+        # The last group of a name that captured what stands there.
+        return references[0] if len(references) == 1 else f"(?>{'|'.join(references)})"
+
+    def _is_repeated_name(self, text: str, numbers: list[int]) -> bool:
+        """Whether a name that is referred to is also that of a group which is not closed yet."""
+        name = text[3:-1]
+        return bool(NAMED_REFERENCE.fullmatch(text)) and self.pattern.count(f"(?<{name}>") > len(numbers)
 
     def _atom(self, text: str) -> str:
         if text.startswith("["):
             return _respelt_class(text, self.direction)
         text = self._reference(text)
-        # A group that is open or comes later, and letters of either case, differ between the engines.
-        is_unsafe = REFERENCE.fullmatch(text) and (
-            int(text[1:]) not in self.closed or _IGNORES_CASE.search(self.pattern)
-        )
-        if is_unsafe:
-            raise refusal(self.pattern, text)
         if self.direction == "to":
             if text in (r"\h", r"\H", r"\X") or text in _THEIRS:
                 raise refusal(self.pattern, text)
@@ -365,6 +390,12 @@ def _keeps_its_case_there(atom: str) -> bool:
     return atom == r"\X" or (found is not None and not keeps_its_case(found[2]))
 
 
+def _is_literal(behind: str) -> bool:
+    """Whether a pattern goes on with a character, which may be part of several letters that are equal to one."""
+    return behind[:1] not in ("", "|", ")", "[", ".", "^", "$") and behind not in _NO_LITERALS
+
+
+_NO_LITERALS: Final = frozenset(f"\\{letter}" for letter in "wWdDsSpPbBAzZGKRXNOhH")
 _REFERENCES: Final = re.compile(r"\\[1-9k]")
 _CAPTURES: Final = re.compile(r"(?<!\\)\((?!\?)")
 _CLUSTER_TEXT: Final = re.compile(f"{re.escape(f'(?-i:{CLUSTER})')}|{re.escape(CLUSTER)}")

@@ -1,0 +1,105 @@
+//! The long values of a file of schema 2 as JSON: its lists of numbers and the bytes of its tokens. Cost: one pass over the
+//! merges and one over the tokens.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::schema2::MAX_DERIVED_BYTES;
+use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
+use crate::model::{CheckedColumns, Columns};
+
+const WHAT: &str = "a model file";
+
+/// The most bytes of a number in a list, with the comma.
+const NUMBER_BYTES: usize = 11;
+
+/// The long values, by key.
+pub fn lists(columns: &CheckedColumns) -> Result<[(&'static str, Vec<u8>); 5]> {
+    let columns = columns.borrowed(&[]);
+    let listed = listed(&columns)?;
+    let start = |at: usize| at.checked_sub(1).map_or(0, |before| columns.ends[before]) as usize;
+    let mut blob = Vec::new();
+    blob.grow(listed.iter().map(|&at| columns.ends[at] as usize - start(at)).sum(), WHAT)?;
+    for &at in &listed {
+        blob.extend_from_slice(&columns.bytes[start(at)..columns.ends[at] as usize]);
+    }
+    let mut token_bytes = filled(blob.len().div_ceil(3) * 4 + 2, b'"', WHAT)?;
+    let inside = 1..token_bytes.len() - 1;
+    STANDARD
+        .encode_slice(&blob, &mut token_bytes[inside])
+        .map_err(|_| Error::Model("token bytes that do not fit".to_owned()))?;
+    let lengths = listed.iter().map(|&at| columns.ends[at] as usize - start(at));
+    Ok([
+        ("made_ids", numbers(runs(columns.merges.iter().map(|merge| merge[2])))?),
+        ("merges", numbers(columns.merges.iter().flat_map(|merge| [merge[0], merge[1]]).map(u64::from))?),
+        ("token_bytes", token_bytes),
+        ("token_ids", numbers(runs(listed.iter().map(|&at| columns.ids[at])))?),
+        ("token_lengths", numbers(lengths.map(|length| length as u64))?),
+    ])
+}
+
+/// Indices of the tokens whose bytes a reader cannot derive from the merges in one pass in rank order.
+fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
+    let n_tokens = columns.ids.len();
+    let is_dense = columns.ids.last().is_none_or(|&last| last as usize + 1 == n_tokens);
+    let index = |id: u32| if is_dense { id as usize } else { columns.ids.partition_point(|&each| each < id) };
+    // The row that first makes a token: none for those that are listed anyway.
+    let mut first = filled(n_tokens, usize::MAX, WHAT)?;
+    for (row, merge) in columns.merges.iter().enumerate() {
+        let made = &mut first[index(merge[2])];
+        *made = row.min(*made);
+    }
+    let mut is_listed = filled(n_tokens, false, WHAT)?;
+    let mut start = 0;
+    for (at, &end) in columns.ends.iter().enumerate() {
+        is_listed[at] = first[at] == usize::MAX || (end - start) as usize > MAX_DERIVED_BYTES;
+        start = end;
+    }
+    // A merge whose parts are made by later rows, or by itself, derives nothing.
+    for (row, &[left, right, merged]) in columns.merges.iter().enumerate() {
+        let is_later = |part: u32| (row..usize::MAX).contains(&first[index(part)]);
+        if first[index(merged)] == row && (is_later(left) || is_later(right)) {
+            is_listed[index(merged)] = true;
+        }
+    }
+    let mut found = Vec::new();
+    found.grow(n_tokens, WHAT)?;
+    found.extend((0..n_tokens).filter(|&at| is_listed[at]));
+    Ok(found)
+}
+
+/// Ids as (first, count, first, count, ...).
+fn runs(ids: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = u64> + Clone {
+    let mut ids = ids.peekable();
+    std::iter::from_fn(move || {
+        let first = ids.next()?;
+        let mut count = 1u32;
+        while ids.next_if(|&id| first.checked_add(count) == Some(id)).is_some() {
+            count += 1;
+        }
+        Some([u64::from(first), u64::from(count)])
+    })
+    .flatten()
+}
+
+fn numbers(values: impl Iterator<Item = u64> + Clone) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    text.grow(values.clone().count() * NUMBER_BYTES + 2, WHAT)?;
+    text.push(b'[');
+    for value in values {
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        let at = text.len();
+        let mut rest = value;
+        while rest >= 10 {
+            text.push(b'0' + (rest % 10) as u8);
+            rest /= 10;
+        }
+        text.push(b'0' + rest as u8);
+        text[at..].reverse();
+    }
+    text.push(b']');
+    Ok(text)
+}
