@@ -116,6 +116,11 @@ def test_an_option_that_is_not_there_is_named_before_one_that_is_missing() -> No
     done = run("train", "--vocab-siz", "300", "--input", "corpus.txt")
     assert done.returncode == 2
     assert done.stderr.endswith(b"there is no option --vocab-siz; did you mean --vocab-size?\n")
+    done = run("train", "a.txt", "--vocab-size", "300", "--output", "new", "--input", "b.txt")
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"the argument a.txt belongs to no option; files are named with --input a.txt\n")
+    done = run("decode", "3", "--model", "nowhere.json")
+    assert done.returncode in (1, 2) and b"--input" not in done.stderr.splitlines()[-1]
     # A value may look like one.
     done = run("encode", "--model", "nowhere.json", "--text", "--no option, but a text")
     assert done.returncode == 1 and b"nowhere.json" in done.stderr

@@ -23,6 +23,7 @@ def folder(tmp_path: Path) -> Path:
     tokenizer.save(tmp_path / "model.json")
     tokenizer.save(tmp_path / "ranks.tiktoken", format="tiktoken")
     (tmp_path / "a.txt").write_text("ab <|endoftext|> ab")
+    (tmp_path / "a.csv").write_bytes(b"id,text\n1,\xff")
     (tmp_path / "bad.txt").write_bytes(b"ab\xff")
     (tmp_path / "empty").mkdir()
     return tmp_path
@@ -42,6 +43,7 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         (f"{TOKENIZE} bad.txt", "replace malformed bytes with --input-errors replace"),
         ("train --vocab-size 3 --output new --input a.txt", "--vocab-size is 3"),
         ("train --vocab-size 3 --output new --input a.txt", "pass --vocab-size 256 or more"),
+        (f"{TRAIN} a.csv", "or, if all of it is meant, pass --input-format text\n"),
         (f"{TRAIN} a.txt --threads -1", "pairloom: --threads must be at least 0, not -1"),
         (f"{TRAIN} a.txt --doc-cap 0", "pairloom: --doc-cap must be at least 1, not 0"),
         (f"{TRAIN} a.txt --text-field a..b", "pairloom: --text-field must name a key"),

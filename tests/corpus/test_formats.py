@@ -348,9 +348,23 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json_lines([name]))
-    assert list(Corpus(tmp_path)) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
+    with pytest.warns(UserWarning, match=r"^1 file has no suffix of a corpus .* will not be read: .*/notes\.md; name"):
+        assert list(Corpus(tmp_path)) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
     assert list(Corpus(str(tmp_path / "*.jsonl"))) == ["a.jsonl", "b.jsonl"]
     assert list(Corpus(str(tmp_path / "**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
+
+
+def test_tables_are_read_as_plain_text_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,ab ab ab\n")
+    with gzip.open(tmp_path / "b.TSV.gz", "wt") as file:
+        file.write("1\tab\n")
+    for name in ("a.csv", "b.TSV.gz"):
+        with pytest.warns(UserWarning, match=r"is read as plain text, with separators.* pass input_format=\"text\""):
+            Corpus([tmp_path / "a.csv", tmp_path / name])
+        Corpus(tmp_path / name, input_format="text")
+    with pytest.warns(UserWarning, match="is read as plain text") as warned:
+        Tokenizer.train_files([tmp_path / "a.csv"], 257)
+    assert len(warned) == 1
 
 
 def test_members_may_follow_one_another_and_zeros_the_last(tmp_path: Path) -> None:

@@ -50,10 +50,10 @@ class _Command(Protocol):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Reports unknown options before missing required ones."""
+    """Reports unknown options before missing required ones, and how a file is named that stands alone."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse, but exits with 2 at the first unknown option."""
+        """As argparse, but exits with 2 at the first unknown option or argument."""
         for argument in args or ():
             name = argument.partition("=")[0]
             if name == "--":
@@ -62,7 +62,11 @@ class _CommandParser(argparse.ArgumentParser):
             if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
                 close = difflib.get_close_matches(name, self._option_string_actions, n=1)
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
-        return super().parse_known_args(args, namespace)
+        namespace, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            remedy = f"; files are named with --input {unknown[0]}" if "--input" in self._option_string_actions else ""
+            self.error(f"the argument {unknown[0]} belongs to no option{remedy}")
+        return namespace, unknown
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:

@@ -42,6 +42,7 @@ _PHRASES = tuple(
         (r"\(overwrite=True\)", "(--force)"),
         (r"\(resume=True\)", "(--resume)"),
         (r'\binput_errors="replace"', "--input-errors replace"),
+        (r'\bpass input_format="text"', "pass --input-format text"),
         (r'\bpass corpus_specials="split"', "pass --corpus-specials split"),
         (r"\bleave such rows out with skip_bad\b", "leave such rows out with --skip-bad"),
         (r"\bname one with text_field\b", "name one with --text-field"),

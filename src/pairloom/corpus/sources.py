@@ -20,12 +20,13 @@ from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom._internal.arguments import check_choice
 from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.remote import open_remote
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
 
-__all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve"]
+__all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve", "warn_of_tables"]
 
 InputFormat = Literal["text", "jsonl", "parquet", "arrow", "warc"]
 """How the inside of a file is read, once it is decompressed."""
@@ -48,6 +49,9 @@ FORMATS: dict[str, InputFormat] = {
 STDIN = "-"
 
 _GLOB_CHARACTERS = frozenset("*?[")
+
+_TABLES = frozenset({".csv", ".tsv"})
+"""Suffixes of text that is mostly not meant to be a corpus as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +97,51 @@ class Source:
                 yield cast(BinaryIO, file)
 
 
-def resolve(paths: list[str], input_format: str | None = None) -> list[Source]:
+def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = True) -> list[Source]:
     """The files that `paths` mean, in order; OSError or CorpusError for one that means none.
 
-    input_format: format of all of them; overrides their suffixes.
+    input_format: format of all of them; overrides their suffixes. warns: whether to warn of files left out of a
+    folder, and of tables that are read as plain text.
     """
     if input_format is not None:
         check_choice("input_format", input_format, get_args(InputFormat))
-    sources = [source for path in paths for source in _resolve_one(path)]
+    left_out: list[str] = []
+    sources = [source for path in paths for source in _resolve_one(path, left_out)]
     if not sources:
         raise CorpusError("no input: name at least one file, folder, glob or URL")
+    if warns and left_out:
+        verb = "files have" if len(left_out) > 1 else "file has"
+        warn(
+            f"{len(left_out)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: {left_out[0]}"
+            f"{', ...' if len(left_out) > 1 else ''}; name what is to be read, or pass a glob"
+        )
     if input_format is None:
+        if warns:
+            warn_of_tables([source.name for source in sources])
         return sources
     chosen = cast(InputFormat, input_format)
     return [dataclasses.replace(source, format=chosen) for source in sources]
 
 
-def _resolve_one(path: str) -> Iterator[Source]:
+def warn_of_tables(paths: list[str]) -> None:
+    """Warns if one of these files is a table by its suffix, which is read as plain text."""
+    for path in paths:
+        if _suffix(path)[0] in _TABLES:
+            warn(
+                f"{path} is read as plain text, with separators, quotes and all columns; write the column of the text "
+                'to .jsonl or .parquet, or, if all of it is meant, pass input_format="text"'
+            )
+            return
+
+
+def _resolve_one(path: str, left_out: list[str]) -> Iterator[Source]:
+    """The files that a path means; appends those of a folder that are no corpus to `left_out`."""
     if path == STDIN:
         yield Source(STDIN, None, None, None)
     elif "://" in path:
-        yield from _remote(path)
+        yield from _remote(path, left_out)
     elif Path(path).is_dir():
-        yield from _folder(path)
+        yield from _folder(path, left_out)
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
@@ -137,7 +163,7 @@ def _local(path: str) -> Source:
     return Source(path, format or "text", compression, status.st_size, status.st_mtime_ns)
 
 
-def _folder(path: str) -> Iterator[Source]:
+def _folder(path: str, left_out: list[str]) -> Iterator[Source]:
     names: list[str] = []
     for folder, subfolders, files in os.walk(path, onerror=_raise):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
@@ -148,7 +174,14 @@ def _folder(path: str) -> Iterator[Source]:
             f"{path}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
             f"{', '.join(COMPRESSIONS)}); name the files or pass a glob"
         )
+    left_out += _others(names)
     yield from map(_local, known)
+
+
+def _others(names: list[str]) -> list[str]:
+    """Those without a known suffix, sorted, but for names like _SUCCESS, with which engines mark their folders."""
+    others = (name for name in names if _by_suffix(name)[0] is None)
+    return sorted((name for name in others if not PurePosixPath(_order(name)).name.startswith(("_", "."))), key=_order)
 
 
 def _order(path: str) -> str:
@@ -156,15 +189,15 @@ def _order(path: str) -> str:
     return Path(path).as_posix()
 
 
-def _remote(url: str) -> Iterator[Source]:
-    files, paths = _expanded(url)
+def _remote(url: str, left_out: list[str]) -> Iterator[Source]:
+    files, paths = _expanded(url, left_out)
     for path in paths:
         format, compression = _by_suffix(path)
         size = files.size(path)
         yield Source(files.unstrip_protocol(path), format or "text", compression, size)
 
 
-def _expanded(url: str) -> tuple[Any, list[str]]:
+def _expanded(url: str, left_out: list[str]) -> tuple[Any, list[str]]:
     fsspec = _fsspec()
     try:
         files, path = fsspec.core.url_to_fs(url)
@@ -179,7 +212,9 @@ def _expanded(url: str) -> tuple[Any, list[str]]:
     # To see whether it is a folder, HTTP reads all of a file.
     is_file = "http" in files.protocol and _by_suffix(path)[0] is not None
     if not is_file and files.isdir(path):
-        paths = sorted(name for name in files.find(path) if _by_suffix(name)[0] is not None)
+        names = files.find(path)
+        paths = sorted(name for name in names if _by_suffix(name)[0] is not None)
+        left_out += _others(names)
         if not paths:
             raise CorpusError(f"{url}: the folder holds no file with a suffix of a corpus; pass a glob")
         return files, paths
@@ -190,11 +225,17 @@ def _expanded(url: str) -> tuple[Any, list[str]]:
 
 def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
     """(format, compression) that the suffixes mean, None for unknown ones; "a.txt.gz" is ("text", "gzip")."""
+    suffix, compression = _suffix(path)
+    return FORMATS.get(suffix), compression
+
+
+def _suffix(path: str) -> tuple[str, str | None]:
+    """(the suffix in lower case, or "", without that of a compression; the compression that the latter means)."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(Path(path).as_posix()).suffixes]
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     if compression is not None:
         suffixes.pop()
-    return (FORMATS.get(suffixes[-1]) if suffixes else None), compression
+    return (suffixes[-1] if suffixes else ""), compression
 
 
 def is_for_corpus(path: str) -> bool:

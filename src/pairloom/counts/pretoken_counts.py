@@ -33,7 +33,7 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, is_dataset
-from pairloom.corpus.sources import is_for_corpus
+from pairloom.corpus.sources import is_for_corpus, warn_of_tables
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.count_sum import CountSum, parquet_files, parquet_tables
@@ -152,6 +152,7 @@ class PretokenCounts:
                 max_memory=max_memory,
             )
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
+        warn_of_tables(checked)
         with reporter(progress) as report:
             counter = _counter(metadata, input_errors, threads, max_memory, report)
             counter.count_files(checked)

@@ -264,6 +264,10 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
         text = format!("no field {:?}; the record has {keys}", shown(field));
     } else if error.is_data() && text.starts_with("invalid type: sequence, expected a string") {
         text.push_str("; name the texts of a list with []");
+    } else if error.is_data() && text.starts_with("invalid type: sequence, expected an object") {
+        text.push_str("; write one record a line, not a list of records");
+    } else if error.is_data() && text.starts_with("invalid type: null, expected a string") {
+        text.push_str("; leave such rows out with skip_bad");
     }
     text
 }
