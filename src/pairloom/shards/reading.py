@@ -37,9 +37,13 @@ def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> 
     """Opens a folder that `tokenize_files` wrote, for reading.
 
     incomplete: accept a folder whose run has not ended; its finished shards are read. Raises FileNotFoundError for a
-    folder without a manifest, FormatError for one that is damaged, or unfinished without `incomplete`.
+    folder without a manifest, ValueError for a URL, FormatError for a folder that is damaged, or unfinished without
+    `incomplete`.
     """
-    path = Path(check_path("folder", folder))
+    name = check_path("folder", folder)
+    if "://" in name:
+        raise ValueError(f"folder must be on this machine, not {name}: shards are mapped into memory; copy it first")
+    path = Path(name)
     check_bool("incomplete", incomplete)
     if not path.is_dir() or not exists(path):
         raise FileNotFoundError(
