@@ -119,6 +119,10 @@ def test_an_option_that_is_not_there_is_named_before_one_that_is_missing() -> No
     done = run("train", "a.txt", "--vocab-size", "300", "--output", "new", "--input", "b.txt")
     assert done.returncode == 2
     assert done.stderr.endswith(b"the argument a.txt belongs to no option; files are named with --input a.txt\n")
+    done = run("encode", "hello", "--model", "nowhere.json")
+    assert done.stderr.endswith(
+        b"belongs to no option; a text is given with --text, files are named with --input hello\n"
+    )
     done = run("decode", "3", "--model", "nowhere.json")
     assert done.returncode in (1, 2) and b"--input" not in done.stderr.splitlines()[-1]
     # A value may look like one.

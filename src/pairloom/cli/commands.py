@@ -64,7 +64,9 @@ class _CommandParser(argparse.ArgumentParser):
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            remedy = f"; files are named with --input {unknown[0]}" if "--input" in self._option_string_actions else ""
+            options = {"--text": "a text is given", "--input": "files are named"}
+            ways = [f"{what} with {name}" for name, what in options.items() if name in self._option_string_actions]
+            remedy = f"; {', '.join(ways)} {unknown[0]}" if ways else ""
             self.error(f"the argument {unknown[0]} belongs to no option{remedy}")
         return namespace, unknown
 
