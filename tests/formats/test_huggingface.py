@@ -296,6 +296,9 @@ def test_letters_that_are_equal_to_several_are_respelt() -> None:
     assert from_oniguruma("(?i:less)") == "(?i:le(?:ss|[ßẞ]))"
     assert from_oniguruma("(?i:[sß])") == "(?i:(?:(?-i:[sßSſẞ])|(?i:ss)))"
     assert from_oniguruma("(?i:ss+)") == "(?i:ss+)"
+    # Not behind the position; a class is respelt there, too.
+    for pattern in ("(?i)(?<!ss)é", "(?i)(?<=ß)", "(?<=(?i:a|fi))"):
+        assert from_oniguruma(pattern) == pattern
 
 
 def test_references_by_name_are_respelt_as_numbers() -> None:

@@ -327,6 +327,10 @@ class _Translation:
             return f"(?-i:{respelt})"
         elif atom.startswith("["):
             return ignoring_case(respelt)
+        elif self.groups[-1].looks_behind:
+            # Behind, a letter is equal to one, not to several.
+            self.literal = ""
+            return respelt
         elif letter and (text := letter_ignoring_case(letter)):
             self.literal = ""
             return text
