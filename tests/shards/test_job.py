@@ -168,7 +168,7 @@ def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path
         (path,) = folder.glob(f".pairloom-job-*/{receipts[1].attempt}/*.npy".replace("*.npy", "shard-00000.npy"))
         path.unlink()
         job.commit(receipts)
-    assert list(folder.iterdir()) == []
+    assert not folder.exists()
     with ShardJob(folder, TOKENIZER, text_field="text", specials="error") as job:
         with pytest.raises(CorpusError, match=r"no column 'text'; the columns are \['other'\]"):
             job.task.write([pa.table({"other": ["a"]})])
@@ -413,4 +413,59 @@ def test_a_commit_that_is_cut_off_is_cleaned_by_the_next_job(tmp_path: Path, mon
     with ShardJob(folder, TOKENIZER) as second:
         assert not list(folder.glob("shard-*"))
         second.commit([second.task.write(PARTS)])
+    assert documents_of(folder) == IDS
+
+
+def test_a_job_that_fails_removes_the_folder_that_it_made(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "shards"
+    with pytest.raises(CorpusError, match="null"), ShardJob(folder, TOKENIZER) as job:
+        job.task.write([pa.array(["ab", None])])
+    assert not folder.exists()
+    with ShardJob(folder, TOKENIZER) as job:
+        job.task.write(PARTS)
+    assert not folder.exists()
+    with ShardJob(folder, TOKENIZER) as job:
+        job.commit([job.task.write(PARTS)])
+    assert documents_of(folder) == IDS
+
+
+def test_a_job_that_fails_leaves_a_folder_that_was_there_and_files_of_others(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    with ShardJob(folder, TOKENIZER) as job:
+        job.task.write(PARTS)
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+    with ShardJob(folder, TOKENIZER) as job:
+        job.task.write(PARTS)
+        (folder / "notes.txt").write_text("mine")
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+def test_a_job_that_is_discarded_removes_the_folder_that_its_tasks_made(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    for is_there in (False, True):
+        if is_there:
+            folder.mkdir()
+        job = ShardJob(folder, TOKENIZER)
+        job.check_folder()
+        job.task.write(PARTS)
+        pickle.loads(pickle.dumps(job)).discard()
+        assert folder.exists() == is_there
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+    job = ShardJob(folder, TOKENIZER)
+    job.check_folder()
+    # Claimed at the end, as Spark does, with a commit that fails.
+    job.task.write(PARTS)
+    with pytest.raises(ResumeError, match="another job"), job:
+        job.commit([ShardJob(tmp_path / "b", TOKENIZER).task.write(PARTS)])
+    assert not folder.exists()
+    job = ShardJob(folder, TOKENIZER)
+    job.check_folder()
+    # Another job has the folder by now: it is that one's.
+    with ShardJob(folder, TOKENIZER) as other:
+        job.discard()
+        other.commit([other.task.write(PARTS)])
+    job.discard()
     assert documents_of(folder) == IDS

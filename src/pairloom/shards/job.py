@@ -32,7 +32,6 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom._internal.folder_lock import locked_folder
 from pairloom.corpus import Corpus, SkippedFile
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
@@ -239,6 +238,7 @@ class ShardJob:
         self._overwrite = overwrite
         self._takeover = takeover
         self._is_open = False
+        self._was_missing = False
         self._stack = contextlib.ExitStack()
         self.task = ShardTask(
             str(self._storage.url),
@@ -254,11 +254,8 @@ class ShardJob:
     def __enter__(self) -> ShardJob:
         """Claims the folder; FileExistsError where another job has it, or where it is not empty."""
         storage = self._storage
-        storage.make_folder()
         with contextlib.ExitStack() as stack:
-            if storage.local is not None:
-                # Ends with the process, so that a job whose driver died is known to be dead.
-                stack.enter_context(locked_folder(storage.local))
+            stack.enter_context(storage.claimed())
             names = storage.names()
             if _OWNER in names and storage.local is None and not self._takeover:
                 raise FileExistsError(
@@ -289,7 +286,8 @@ class ShardJob:
         storage = self._storage
         if storage.local is not None:
             check_is_folder(storage.local)
-            if not storage.local.exists():
+            self._was_missing = not storage.local.exists()
+            if self._was_missing:
                 return
         in_the_way = self._in_the_way(storage.names())
         if in_the_way:
@@ -345,13 +343,19 @@ class ShardJob:
         return manifest
 
     def abort(self) -> None:
-        """Removes everything that the job wrote; nothing if it has ended."""
+        """Removes all that the job wrote, and the folder if it made it and it is empty; nothing if it has ended."""
         if self._is_open:
             self._close()
 
     def discard(self) -> None:
-        """Removes what tasks wrote for a job that was never entered."""
+        """Removes what tasks wrote for a job that was never entered; a folder that `check_folder` missed, if empty."""
         self._storage.remove_folder(f"{_HIDDEN}-{self.task.run}")
+        self._remove_own_folder()
+
+    def _remove_own_folder(self) -> None:
+        # Made by a task, before the driver claimed it.
+        if self._was_missing:
+            self._storage.remove_if_empty()
 
     def _close(self) -> None:
         self._is_open = False
@@ -359,6 +363,7 @@ class ShardJob:
             self._clean(self._storage.names())
         finally:
             self._stack.close()
+            self._remove_own_folder()
 
     def _clean(self, names: Iterable[str], kept: str = "") -> None:
         """Removes what jobs left: hidden folders but `kept`, and shards that no manifest names; the claim last."""

@@ -6,11 +6,14 @@ import contextlib
 import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import sync_directory
+from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 from pairloom._internal.optional_deps import import_optional
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import check_is_folder
@@ -27,8 +30,11 @@ class Storage(Protocol):
     def local(self) -> Path | None:
         """The folder, where it is a local one."""
 
-    def make_folder(self) -> None:
-        """Makes the folder unless it is there."""
+    def claimed(self) -> AbstractContextManager[None]:
+        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty."""
+
+    def remove_if_empty(self) -> None:
+        """Removes a local folder that is empty, unless another job has its lock."""
 
     def names(self) -> list[str]:
         """What is directly in it."""
@@ -80,9 +86,16 @@ class _Local:
         self._folder = self.local
         self.url = str(self._folder)
 
-    def make_folder(self) -> None:
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
         check_is_folder(self._folder)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        # The lock ends with the process, so that a job whose driver died is known to be dead.
+        with locked_new_folder(self._folder, parents=True):
+            yield
+
+    def remove_if_empty(self) -> None:
+        with contextlib.suppress(OSError), locked_folder(self._folder):
+            self._folder.rmdir()
 
     def names(self) -> list[str]:
         return [path.name for path in self._folder.iterdir()]
@@ -124,8 +137,13 @@ class _Remote:
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
-    def make_folder(self) -> None:
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
         self._fs.makedirs(self._root, exist_ok=True)
+        yield
+
+    def remove_if_empty(self) -> None:
+        """It stays: some file systems of fsspec remove a folder with what is in it."""
 
     def names(self) -> list[str]:
         self._fs.invalidate_cache()
