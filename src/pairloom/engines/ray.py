@@ -9,7 +9,6 @@ of files, which then waits forever.
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +17,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.builder import CountBuilder
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.engines.ray_blocks import block_results
 from pairloom.engines.shared import check_counting_options, check_method, column_of, specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import ShardJob
@@ -41,14 +41,13 @@ def count_pretokens(
     check_method("ds", ds, "map_batches", "a ray.data.Dataset")
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
-    def count(table: Any) -> Any:
+    def count(table: Any) -> PretokenCounts:
         part = CountBuilder(pattern, threads=1, **options)
         part.add_arrow(column_of(table, text_field))
-        # As one row: the metadata of a schema do not survive Ray's blocks.
-        return {"counts": [pickle.dumps(part.finish())]}
+        return part.finish()
 
-    for row in ds.map_batches(count, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows():
-        builder.add_counts(pickle.loads(row["counts"]))
+    for counts in block_results(ds, count):
+        builder.add_counts(counts)
     return builder.finish()
 
 
@@ -139,9 +138,4 @@ def write_tokens(
         path, tokenizer, format=format, text_field=text_field, overwrite=mode == "overwrite", **options
     ) as job:
         task = job.task
-
-        def write(table: Any) -> Any:
-            return {"receipt": [pickle.dumps(task.write([table]))]}
-
-        rows = ds.map_batches(write, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows()
-        return job.commit([pickle.loads(row["receipt"]) for row in rows])
+        return job.commit(list(block_results(ds, lambda table: task.write([table]))))

@@ -1,0 +1,29 @@
+"""Ray: results of a function over the blocks of a Dataset, with its errors as they are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pairloom.errors import PairloomError
+
+__all__ = ["block_results"]
+
+
+def block_results(ds: Any, work: Callable[[Any], Any]) -> Iterator[Any]:
+    """What `work` returns for each block; raises its errors themselves, not Ray's text about them."""
+
+    def run(table: Any) -> Any:
+        try:
+            result = work(table)
+        except PairloomError as error:
+            result = error
+        # As one row: the metadata of a schema do not survive Ray's blocks.
+        return {"result": [pickle.dumps(result)]}
+
+    for row in ds.map_batches(run, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows():
+        result = pickle.loads(row["result"])
+        if isinstance(result, PairloomError):
+            raise result
+        yield result
