@@ -21,6 +21,7 @@ import pytest
 from pairloom import (
     Corpus,
     CorpusError,
+    FormatError,
     ResumeError,
     ShardJob,
     SpecialTokenError,
@@ -469,3 +470,11 @@ def test_a_job_that_is_discarded_removes_the_folder_that_its_tasks_made(tmp_path
         other.commit([other.task.write(PARTS)])
     job.discard()
     assert documents_of(folder) == IDS
+
+
+def test_a_shard_file_of_no_bytes_is_named(tmp_path: Path) -> None:
+    with ShardJob(tmp_path / "shards", TOKENIZER) as job:
+        job.commit([job.task.write(PARTS)])
+    (tmp_path / "shards" / "shard-00000.npy").write_bytes(b"")
+    with pytest.raises(FormatError, match=r"shard-00000\.npy: not readable: .*; write the shards again"):
+        open_shards(tmp_path / "shards")[0]

@@ -88,7 +88,7 @@ class OpenShards(Sequence[Ids]):
             if not isinstance(error, FileNotFoundError):
                 raise
             raise FormatError(f"{error.filename}: is in the manifest, but not there; write the shards again") from error
-        except ValueError as error:
+        except (ValueError, EOFError) as error:
             raise FormatError(
                 f"{self.folder / entry['file']}: not readable: {error}; write the shards again"
             ) from error
