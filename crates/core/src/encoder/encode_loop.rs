@@ -4,6 +4,7 @@
 //! look up batch 0
 //! for each batch of 64 pretokens:
 //!     look up the next batch               its cache lines are on their way while this one is written
+//!     compare the bytes of long pretokens  those that are equal get the keys of their entries
 //!     for each pretoken of this batch:
 //!         ids in its entry?                copy as many as an entry holds, advance by as many as there are
 //!         ids in the arena?                copy them
@@ -12,8 +13,9 @@
 //! ```
 //!
 //! Invariants: a batch was looked up in the table that `handle` has; where `encode_new` changed the handle, the slot is
-//! computed anew. `ends` ascend and lie within the text. The output has room for the inline ids of a whole batch before
-//! any is written ([`Output::open`]).
+//! computed anew, and the keys of entries are taken back: where bytes are is told by the table they are of. `ends` ascend
+//! and lie within the text. The output has room for the inline ids of a whole batch before any is written
+//! ([`Output::open`]).
 //!
 //! A new pretoken is first cut wherever no token reaches across, since no merge ever will: in writing without spaces that
 //! leaves single characters, which are in the cache. What remains is merged ([`super::merge`]).
@@ -223,6 +225,12 @@ impl PretokenEncoder {
                 // SAFETY: as above.
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
+            let batch = &mut self.batches[current];
+            if S::HAS_IDS {
+                batch.confirm::<false>(&self.handle.table, text, start, ends);
+            } else {
+                batch.confirm::<true>(&self.handle.table, text, start, ends);
+            }
             let mut n_done = 0;
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_passed).min(ends.len());
@@ -246,7 +254,11 @@ impl PretokenEncoder {
                         output.close(cursor);
                     }
                 } else {
+                    let table = self.handle.table.number();
                     self.encode_new(shared, pretoken, key, output, on_progress)?;
+                    if self.handle.table.number() != table {
+                        self.batches[current].unconfirm();
+                    }
                 }
                 n_done += 1;
                 documents.pass(n_passed + n_done, output.n());
@@ -261,7 +273,7 @@ impl PretokenEncoder {
     }
 
     /// Puts the ids of some pretokens of a batch up to the first whose ids are not in its entry; gives
-    /// how many that were.
+    /// how many that were. Where ids are not wanted it may be any entry of the pretoken's own bucket.
     #[inline(always)]
     fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
@@ -276,7 +288,14 @@ impl PretokenEncoder {
         let mut n_put = 0;
         for (key, &slot) in keys.iter().zip(slots) {
             // SAFETY: The processor has the instructions.
-            let Some(ids) = (unsafe { L::inline_ids(table, key, slot) }) else { break };
+            let ids = unsafe {
+                if S::HAS_IDS {
+                    L::inline_ids::<false>(table, key, slot)
+                } else {
+                    L::inline_ids::<true>(table, key, slot)
+                }
+            };
+            let Some(ids) = ids else { break };
             // SAFETY: The cursor was opened for all of these pretokens.
             unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
             n_put += 1;
@@ -296,6 +315,7 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        debug_assert!(key.place().is_none());
         let vocabulary = &shared.vocabulary;
         self.refresh(&shared.cache);
         // The table may be another one than that for which the batch was looked up.

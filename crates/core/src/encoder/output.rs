@@ -32,10 +32,13 @@ pub(super) trait Output {
     /// The bytes that an id takes.
     const ID_BYTES: usize;
 
+    /// Whether ids are wanted, not only how many there are.
+    const HAS_IDS: bool;
+
     /// A cursor with room for the ids of `n` entries.
     fn open(&mut self, n: usize) -> Result<Self::Cursor>;
 
-    /// Writes the ids of a cache entry.
+    /// Writes the ids of a cache entry, which are in it unless only their number is wanted.
     ///
     /// # Safety
     /// The cursor has room for one more entry, and no other method of the output was called since it was opened.
@@ -74,6 +77,8 @@ impl<I: Id> Output for Ids<'_, I> {
     type Cursor = *mut I;
 
     const ID_BYTES: usize = size_of::<I>();
+
+    const HAS_IDS: bool = true;
 
     #[inline(always)]
     fn open(&mut self, n: usize) -> Result<*mut I> {
@@ -168,6 +173,8 @@ impl Output for Counter {
     type Cursor = usize;
 
     const ID_BYTES: usize = 0;
+
+    const HAS_IDS: bool = false;
 
     #[inline(always)]
     fn open(&mut self, _n: usize) -> Result<usize> {

@@ -7,7 +7,6 @@
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::packed::Packed;
 use crate::error::{Error, Result};
 use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
@@ -37,34 +36,34 @@ impl Arena {
         self.n_given.load(Ordering::Relaxed) > self.memory.len()
     }
 
-    /// Writes a record of `own` (the pretoken, or nothing) and `ids`; gives its location, `None` if there is no room.
-    pub(in crate::encoder) fn store(&self, own: &[u8], ids: &[u32]) -> Option<Packed> {
+    /// Writes a record of `own` (the pretoken, or nothing) and `ids`; gives where it begins, `None` if there is no room.
+    pub(in crate::encoder) fn store(&self, own: &[u8], ids: &[u32]) -> Option<u32> {
         let (begin, record) = self.room(own.len() + ids.len() * self.id_bytes())?;
         let (own_bytes, id_bytes) = record.split_at_mut(own.len());
         own_bytes.copy_from_slice(own);
         for (slot, id) in id_bytes.chunks_exact_mut(self.id_bytes()).zip(ids) {
             slot.copy_from_slice(&id.to_le_bytes()[..slot.len()]);
         }
-        Some(Packed::spilled(ids.len() as u32, begin))
+        Some(begin)
     }
 
-    /// Copies the record at `location` in the arena `from`, which begins with `n_own` bytes of the pretoken.
+    /// Copies the record of `n_own` bytes of the pretoken and `n_ids` ids at `begin` in the arena `from`; gives where the copy
+    /// begins.
     ///
     /// # Safety
-    /// `location` is from a published entry whose record is in `from` and begins with `n_own` bytes of the pretoken.
-    /// Both arenas have the same `is_narrow`.
+    /// A published entry refers to such a record of `from`, which has the same `is_narrow`.
     pub(in crate::encoder) unsafe fn copy(
         &self,
         from: &Arena,
-        location: &Packed,
+        begin: u32,
         n_own: usize,
-    ) -> Option<Packed> {
+        n_ids: usize,
+    ) -> Option<u32> {
         // SAFETY: By the contract.
-        let original = unsafe { from.record(location, n_own) };
+        let original = unsafe { from.record(begin, n_own + n_ids * self.id_bytes()) };
         let (begin, record) = self.room(original.len())?;
         record.copy_from_slice(original);
-        let [n_ids, ..] = location.words();
-        Some(Packed::spilled(n_ids, begin))
+        Some(begin)
     }
 
     /// `n_bytes` that only the caller may write, and their offset.
@@ -84,40 +83,43 @@ impl Arena {
         Some((begin as u32, room))
     }
 
-    /// Prefetches the record at `location`.
+    /// Prefetches the record at `begin`.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch(&self, location: &Packed) {
-        let [_, begin, ..] = location.words();
+    pub(in crate::encoder) fn prefetch(&self, begin: u32) {
         prefetch(self.memory.as_ptr().wrapping_add(begin as usize));
     }
 
-    /// The ids of the record at `location`, if it begins with `own`.
+    /// Whether the record at `begin` is one of `pretoken`.
     ///
     /// # Safety
-    /// `location` is from a published entry whose record is in this arena and begins with a pretoken of `own.len()`
-    /// bytes; with none if its key holds the pretoken.
+    /// A published entry refers to a record of this arena there, which begins with a pretoken of so many bytes.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn load(&self, location: &Packed, own: &[u8]) -> Option<Stored<'_>> {
+    pub(in crate::encoder) unsafe fn is_of(&self, begin: u32, pretoken: &[u8]) -> bool {
         // SAFETY: By the contract.
-        let (stored, ids) = unsafe { self.record(location, own.len()) }.split_at(own.len());
-        if !is_same(stored, own) {
-            return None;
-        }
-        Some(match self.is_narrow {
-            true => Stored::Narrow(ids.as_chunks().0),
-            false => Stored::Wide(ids.as_chunks().0),
-        })
+        is_same(unsafe { self.record(begin, pretoken.len()) }, pretoken)
     }
 
-    /// The bytes of the record at `location`, which begins with `n_own` bytes of the pretoken.
+    /// The `n_ids` ids that begin at `begin`.
     ///
     /// # Safety
-    /// As for [`load`](Self::load).
+    /// A published entry refers to so many ids of a record of this arena.
     #[inline(always)]
-    unsafe fn record(&self, location: &Packed, n_own: usize) -> &[u8] {
-        let [n_ids, begin, ..] = location.words();
-        let n_bytes = n_own + n_ids as usize * self.id_bytes();
-        // SAFETY: By the contract these bytes are a record: within the mapping, written before its entry was
+    pub(in crate::encoder) unsafe fn ids(&self, begin: u32, n_ids: usize) -> Stored<'_> {
+        // SAFETY: By the contract.
+        let ids = unsafe { self.record(begin, n_ids * self.id_bytes()) };
+        match self.is_narrow {
+            true => Stored::Narrow(ids.as_chunks().0),
+            false => Stored::Wide(ids.as_chunks().0),
+        }
+    }
+
+    /// Bytes of a record.
+    ///
+    /// # Safety
+    /// A published entry refers to a record of this arena that has them.
+    #[inline(always)]
+    unsafe fn record(&self, begin: u32, n_bytes: usize) -> &[u8] {
+        // SAFETY: By the contract these bytes are of a record: within the mapping, written before its entry was
         // published, and never again.
         unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) }
     }

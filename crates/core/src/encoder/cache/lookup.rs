@@ -1,14 +1,16 @@
-//! Finds a batch of pretokens in the cache, in two passes.
+//! Finds a batch of pretokens in the cache, in passes.
 //!
 //! ```text
 //! look_up:     for each pretoken: key, hash, bucket; ask for the bucket's cache line
 //! ...          the caller writes the ids of the batch before, while the lines are on their way
+//! confirm:     for each long pretoken: compare its bytes; where they are equal the entry's key replaces its own
 //! inline_ids:  for each pretoken: compare both keys of its bucket at once; the ids lie beside the key
 //! ```
 //!
 //! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares both keys of a
 //! bucket by vector instructions; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
+use super::key::INLINE;
 use super::packed::Packed;
 use super::table::{Table, View};
 use crate::prefetch::prefetch;
@@ -36,14 +38,52 @@ impl Batch {
         Batch { keys: [PretokenKey::UNCACHED; BATCH], slots: [0; BATCH], long: 0 }
     }
 
+    /// The numbers of the long pretokens.
+    #[inline(always)]
+    fn long(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.long;
+        std::iter::from_fn(move || {
+            let index = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (index < BATCH).then_some(index)
+        })
+    }
+
     /// Starts loading the arena's records of long pretokens.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch_records(&self, table: &Table) {
-        let mut long = self.long;
-        while long != 0 {
-            let index = long.trailing_zeros() as usize % BATCH;
-            long &= long - 1;
+        for index in self.long() {
             table.prefetch_record(self.keys[index], self.slots[index]);
+        }
+    }
+
+    /// Compares the bytes of long pretokens of `text`. Those that are known get the keys of their entries, by which
+    /// [`Lookup::inline_ids`] finds them.
+    #[inline(always)]
+    pub(in crate::encoder) fn confirm<const ALL: bool>(
+        &mut self,
+        table: &Table,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+    ) {
+        for index in self.long() {
+            let begin = if index == 0 { start } else { ends[index - 1] };
+            let (key, slot) = (self.keys[index], self.slots[index]);
+            let held = table.confirmed(key, slot, &text[begin..ends[index]]);
+            if let Some(held) = held.filter(|held| ALL || !held.is_spilled()) {
+                self.keys[index] = held.unspilled();
+            }
+        }
+    }
+
+    /// Takes back what [`confirm`](Self::confirm) did, for another table.
+    #[cold]
+    pub(in crate::encoder) fn unconfirm(&mut self) {
+        for index in self.long() {
+            if self.keys[index].place().is_some() {
+                self.keys[index] = self.keys[index].sought();
+            }
         }
     }
 }
@@ -70,7 +110,11 @@ pub(in crate::encoder) trait Lookup {
     ///
     /// # Safety
     /// The processor has the instructions.
-    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed>;
+    unsafe fn inline_ids<'a, const ALL: bool>(
+        view: View<'a>,
+        key: &PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed>;
 }
 
 /// [`Lookup::look_up`] one key after the other, hashed by `H`.
@@ -136,8 +180,12 @@ impl Lookup for Portable {
     }
 
     #[inline(always)]
-    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        view.inline_ids(*key, slot)
+    unsafe fn inline_ids<'a, const ALL: bool>(
+        view: View<'a>,
+        key: &PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed> {
+        view.inline_ids::<ALL>(*key, slot)
     }
 }
 
@@ -155,8 +203,12 @@ impl Lookup for Neon {
     }
 
     #[inline(always)]
-    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        view.inline_ids(*key, slot)
+    unsafe fn inline_ids<'a, const ALL: bool>(
+        view: View<'a>,
+        key: &PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed> {
+        view.inline_ids::<ALL>(*key, slot)
     }
 }
 
@@ -174,7 +226,11 @@ impl Lookup for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+    unsafe fn inline_ids<'a, const ALL: bool>(
+        view: View<'a>,
+        key: &PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed> {
         use std::arch::x86_64::*;
         let bucket = std::ptr::from_ref(view.bucket(slot));
         // SAFETY: the caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids. Other
@@ -191,6 +247,12 @@ impl Lookup for Avx2 {
                 first = out(xmm_reg) first, second = lateout(xmm_reg) second, bucket = in(reg) bucket,
                 options(nostack, preserves_flags),
             );
+            let (first, second) = if ALL {
+                let inline = _mm_set_epi64x(INLINE as i64, 0);
+                (_mm_or_si128(first, inline), _mm_or_si128(second, inline))
+            } else {
+                (first, second)
+            };
             let equal = _mm_packs_epi32(_mm_cmpeq_epi64(first, key), _mm_cmpeq_epi64(second, key));
             let equal = _mm_movemask_ps(_mm_castsi128_ps(equal));
             // Both halves of the first key, both halves of the second.
@@ -279,8 +341,12 @@ impl Lookup for Avx512 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn inline_ids<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+    unsafe fn inline_ids<'a, const ALL: bool>(
+        view: View<'a>,
+        key: &PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed> {
         // SAFETY: the caller's promise is the same.
-        unsafe { Avx2::inline_ids(view, key, slot) }
+        unsafe { Avx2::inline_ids::<ALL>(view, key, slot) }
     }
 }

@@ -3,10 +3,10 @@
 /// Most ids in an entry.
 pub(in crate::encoder) const INLINE_IDS: usize = 7;
 
-/// The ids of a pretoken in sixteen bytes, of which the last says how many.
+/// The ids of a pretoken in sixteen bytes, of which the last says how many there are.
 ///
 /// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. If the key says
-/// that they are in the arena the first two words are how many, and where.
+/// that they are in the arena the first word is where.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(in crate::encoder) struct Packed([u8; 16]);
@@ -16,7 +16,7 @@ impl Packed {
     pub(super) fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
         let mut bytes = [0; 16];
         let width = if is_narrow { 2 } else { 4 };
-        if ids.len() > if is_narrow { 7 } else { 4 } {
+        if ids.len() > if is_narrow { INLINE_IDS } else { 4 } {
             return None;
         }
         for (slot, id) in bytes.chunks_exact_mut(width).zip(ids) {
@@ -27,15 +27,21 @@ impl Packed {
     }
 
     /// Says where in the arena the ids are.
-    pub(in crate::encoder) fn spilled(n_ids: u32, begin: u32) -> Self {
+    pub(in crate::encoder) fn spilled(n_ids: u8, begin: u32) -> Self {
         let mut bytes = [0; 16];
-        for (slot, word) in bytes.chunks_exact_mut(4).zip([n_ids, begin]) {
-            slot.copy_from_slice(&word.to_le_bytes());
-        }
+        bytes[..4].copy_from_slice(&begin.to_le_bytes());
+        bytes[15] = n_ids;
         Packed(bytes)
     }
 
-    /// How many ids there are, if they are here.
+    /// Where in the arena the ids begin, if the key says that they are there.
+    #[inline(always)]
+    pub(in crate::encoder) fn begin(&self) -> u32 {
+        let [begin, ..] = self.words();
+        begin
+    }
+
+    /// How many ids there are.
     #[inline(always)]
     pub(in crate::encoder) fn len(&self) -> usize {
         usize::from(self.0[15])
@@ -56,7 +62,7 @@ impl Packed {
     }
 
     #[inline(always)]
-    pub(in crate::encoder) fn words(&self) -> [u32; 4] {
+    fn words(&self) -> [u32; 4] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
         [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
     }

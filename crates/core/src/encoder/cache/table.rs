@@ -1,7 +1,8 @@
 //! Pretokens and their ids, each written once.
 //!
 //! A bucket is a cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one
-//! line. More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`].
+//! line. More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`]. Who has compared
+//! those bytes knows the key of the entry ([`Table::confirm`]), and finds the ids by it as if the pretoken were short.
 //!
 //! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
 //! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
@@ -16,7 +17,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::arena::{Arena, Stored};
-use super::key::CLAIMED;
+use super::key::{CLAIMED, INLINE};
 use super::packed::Packed;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
@@ -36,12 +37,20 @@ struct Entry {
 }
 
 impl Entry {
-    /// 0 if the key is this one.
+    /// 0 if the key is this one; with `ALL`, wherever its ids are.
     #[inline(always)]
-    fn difference(&self, key: PretokenKey) -> u64 {
+    fn difference<const ALL: bool>(&self, key: PretokenKey) -> u64 {
         // First what is stored last.
-        let hi = self.hi.load(Ordering::Acquire);
+        let hi = self.hi.load(Ordering::Acquire) | if ALL { INLINE } else { 0 };
         (hi ^ key.hi) | (self.lo.load(Ordering::Relaxed) ^ key.lo)
+    }
+
+    /// 0 if it is an entry of a long pretoken with this key.
+    #[inline(always)]
+    fn long_difference(&self, key: PretokenKey) -> u64 {
+        let hi = self.hi.load(Ordering::Acquire);
+        let held = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.sought_long();
+        (held.hi ^ key.hi) | (held.lo ^ key.lo)
     }
 
     /// The key and the ids, if they are published.
@@ -80,15 +89,20 @@ impl Bucket {
         self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != PretokenKey::EMPTY.hi)
     }
 
-    /// Writes a key and what `make` gives, if anything, to the first of `room` that is empty; says whether the
-    /// key is there.
-    fn write(&self, room: [usize; 2], key: PretokenKey, make: impl FnOnce() -> Option<Packed>) -> bool {
-        if self.0.iter().any(|entry| entry.difference(key) == 0) {
+    /// Writes what `make` gives, if anything, to the first of `room` that is empty; says whether an entry of the key is
+    /// there.
+    fn write(
+        &self,
+        room: [usize; 2],
+        key: PretokenKey,
+        make: impl FnOnce() -> Option<(PretokenKey, Packed)>,
+    ) -> bool {
+        if self.0.iter().any(|entry| entry.get().is_some_and(|(held, _)| held.sought() == key)) {
             return true;
         }
         let mut room = room.iter().map(|&index| &self.0[index]);
         let Some(entry) = room.find(|entry| entry.claim()) else { return false };
-        let Some(ids) = make() else {
+        let Some((key, ids)) = make() else {
             // Nothing was written, so it may be empty again.
             entry.hi.store(PretokenKey::EMPTY.hi, Ordering::Relaxed);
             return false;
@@ -111,6 +125,7 @@ pub(in crate::encoder) struct Table {
     n_refused: AtomicUsize,
     /// The process that copies this table, or did, or is still copying to it; 0 if none does.
     claimed_by: AtomicU32,
+    number: u64,
 }
 
 // SAFETY: What is not atomic in the memory is written by the one thread that has claimed it, and read after it was
@@ -118,6 +133,9 @@ pub(in crate::encoder) struct Table {
 unsafe impl Sync for Table {}
 // SAFETY: The memory belongs to the table alone.
 unsafe impl Send for Table {}
+
+/// How many tables there have been in this process.
+static N_TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// Only about one in so many is counted, with all it stands for, so that threads need not agree on a number each time.
 const COUNTED: u32 = 16;
@@ -146,11 +164,17 @@ impl Table {
             n_written: AtomicUsize::new(0),
             n_refused: AtomicUsize::new(0),
             claimed_by: AtomicU32::new(0),
+            number: N_TABLES.fetch_add(1, Ordering::Relaxed),
         })
     }
 
     pub(in crate::encoder) fn n_buckets(&self) -> usize {
         self.n_buckets
+    }
+
+    /// A number that no other table of this process has.
+    pub(in crate::encoder) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether it should be replaced by a larger one: half an entry a bucket was written or refused, or there is no
@@ -187,12 +211,38 @@ impl Table {
         View { buckets: self.memory.as_ptr().cast(), mask, table: PhantomData }
     }
 
-    /// Starts loading the record of a pretoken in the arena, if there is one.
+    /// Starts loading the bytes of a long pretoken in the arena, if it is known.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch_record(&self, key: PretokenKey, slot: u32) {
-        if let Some(packed) = self.view().inline_ids(key.spilled(), slot) {
-            self.arena.prefetch(packed);
+        if let Some(place) = self.long_entry(key, slot).and_then(PretokenKey::place) {
+            self.arena.prefetch(place);
         }
+    }
+
+    /// The key of the entry of a long pretoken, whose key and slot these are, if its bytes are equal. In this table no other
+    /// entry has that key.
+    #[inline(always)]
+    pub(in crate::encoder) fn confirmed(
+        &self,
+        key: PretokenKey,
+        slot: u32,
+        pretoken: &[u8],
+    ) -> Option<PretokenKey> {
+        let held = self.long_entry(key, slot)?;
+        // SAFETY: An entry is published that has this key, and it is of this table, whose records are in its arena. It is of a
+        // pretoken of as many bytes, since the keys are equal but for the place.
+        unsafe { self.arena.is_of(held.place()?, pretoken) }.then_some(held)
+    }
+
+    /// The key of an entry of a long pretoken, whose bytes may differ.
+    #[inline(always)]
+    fn long_entry(&self, key: PretokenKey, slot: u32) -> Option<PretokenKey> {
+        let Bucket([first, second]) = self.view().bucket(slot);
+        let differences = [first.long_difference(key), second.long_difference(key)];
+        let entry = select_unpredictable(differences[1] == 0, second, first);
+        // Published, so that neither half of its key changes any more.
+        let held = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
+        (differences[0].min(differences[1]) == 0).then_some(held)
     }
 
     /// The ids of `pretoken`, whose key and slot these are, if they are known and lie in the arena.
@@ -203,18 +253,22 @@ impl Table {
         slot: u32,
         pretoken: &[u8],
     ) -> Option<Stored<'_>> {
-        let packed = self.view().inline_ids(key.spilled(), slot)?;
-        // SAFETY: The entry is of this table, whose records are in its arena; its key is equal, so of the same length.
-        unsafe { self.arena.load(packed, if key.is_long() { pretoken } else { &[] }) }
+        let held = if key.is_long() { self.confirmed(key, slot, pretoken)? } else { key.spilled() };
+        if !held.is_spilled() {
+            return None;
+        }
+        let packed = self.view().inline_ids::<false>(held, slot)?;
+        // SAFETY: The entry is published and of this table, and its key says that its ids are in the arena.
+        Some(unsafe { self.arena.ids(packed.begin(), packed.len()) })
     }
 
-    /// The ids of a pretoken, if they are known and lie in an entry of the neighbour of its own bucket.
+    /// The ids of a short pretoken, if they are known and lie in an entry of the neighbour of its own bucket.
     #[inline(always)]
     pub(in crate::encoder) fn neighbour_ids(&self, key: PretokenKey, slot: u32) -> Option<&Packed> {
         if !self.view().bucket(slot).is_full() {
             return None;
         }
-        self.view().inline_ids(key, neighbour(slot))
+        self.view().inline_ids::<false>(key, neighbour(slot))
     }
 
     /// Appends the ids of `pretoken`, whose key and slot these are, to `ids`, if they are known.
@@ -231,26 +285,35 @@ impl Table {
 
     /// The same, if they are in the bucket of `slot`.
     fn append_ids_at(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
-        if let Some(packed) = self.view().inline_ids(key, slot) {
-            if self.is_narrow {
-                ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
-            } else {
-                ids.extend(packed.wide().iter().take(packed.len()));
-            }
-            return true;
+        let sought = if key.is_long() { self.confirmed(key, slot, pretoken).unwrap_or(key) } else { key };
+        let Some(packed) = self.view().inline_ids::<false>(sought.unspilled(), slot) else {
+            // Where there is no room for them they are as good as unknown: who merges them anew says so.
+            let stored = self.spilled_ids(key, slot, pretoken);
+            return stored.is_some_and(|stored| Ids(ids).put_stored(stored).is_ok());
+        };
+        if self.is_narrow {
+            ids.extend(packed.narrow().iter().take(packed.len()).map(|&id| u32::from(id)));
+        } else {
+            ids.extend(packed.wide().iter().take(packed.len()));
         }
-        // Where there is no room for them they are as good as unknown: who merges them anew says so.
-        self.spilled_ids(key, slot, pretoken).is_some_and(|stored| Ids(ids).put_stored(stored).is_ok())
+        true
     }
 
     /// Remembers the ids of `pretoken`, whose key and slot these are, where there is room.
     pub(in crate::encoder) fn insert(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &[u32]) {
-        let inline = if key.is_long() { None } else { Packed::new(ids, self.is_narrow) };
         let own = if key.is_long() { pretoken } else { &[] };
-        let is_written = match inline {
-            Some(ids) => self.write(slot, [0, 1], key, || Some(ids)),
-            None => self.write(slot, [0, 1], key.spilled(), || self.arena.store(own, ids)),
-        };
+        let inline = Packed::new(ids, self.is_narrow);
+        let is_written = self.write(slot, [0, 1], key, || {
+            let others = if inline.is_some() { &[] } else { ids };
+            if own.is_empty() && others.is_empty() {
+                return Some((key, inline?));
+            }
+            let begin = self.arena.store(own, others)?;
+            let held = key.placed(begin);
+            inline
+                .map(|ids| (held, ids))
+                .or_else(|| Some((held.spilled(), spilled(begin, own.len(), ids.len())?)))
+        });
         if is_counted(slot) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
             counter.fetch_add(COUNTED as usize, Ordering::Relaxed);
@@ -263,7 +326,7 @@ impl Table {
         slot: u32,
         room: [usize; 2],
         key: PretokenKey,
-        make: impl Fn() -> Option<Packed>,
+        make: impl Fn() -> Option<(PretokenKey, Packed)>,
     ) -> bool {
         let [own, other] = [slot, neighbour(slot)].map(|slot| self.view().bucket(slot));
         own.write(room, key, &make) || own.is_full() && other.write(room, key, make)
@@ -300,18 +363,21 @@ impl Table {
         let smaller = [(first, [1, 1])];
         for &(entry, room) in if is_larger { larger.as_slice() } else { &smaller } {
             let Some((key, ids)) = entry.get() else { continue };
-            let slot = hasher.hash(key.unspilled()) as u32;
+            let sought = key.sought();
+            let slot = hasher.hash(sought) as u32;
             if (slot & self.view().mask == at) != is_home {
                 n_left += 1;
                 continue;
             }
-            let is_written = replacement.write(slot, room, key, || {
-                if !key.is_spilled() {
-                    return Some(ids);
-                }
+            let is_written = replacement.write(slot, room, sought, || {
+                let ids_begin = key.is_spilled().then(|| ids.begin());
+                let Some(begin) = key.place().or(ids_begin) else { return Some((key, ids)) };
+                let (n_own, n_ids) = (sought.n_own(), ids_begin.map_or(0, |_| ids.len()));
                 // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
                 // a cache have ids of one width.
-                unsafe { replacement.arena.copy(&self.arena, &ids, key.n_own()) }
+                let begin = unsafe { replacement.arena.copy(&self.arena, begin, n_own, n_ids)? };
+                let held = sought.placed(begin);
+                Some(if n_ids > 0 { (held.spilled(), spilled(begin, n_own, n_ids)?) } else { (held, ids) })
             });
             if is_counted(slot) && is_written {
                 replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
@@ -325,6 +391,11 @@ impl Table {
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         self.memory.len() + self.arena.n_bytes()
     }
+}
+
+/// The content of an entry whose ids are in the record at `begin`, behind `n_own` bytes of the pretoken.
+fn spilled(begin: u32, n_own: usize, n_ids: usize) -> Option<Packed> {
+    Some(Packed::spilled(u8::try_from(n_ids).ok()?, begin.checked_add(n_own as u32)?))
 }
 
 /// A table as the loop over pretokens reads it, in two registers.
@@ -352,14 +423,19 @@ impl<'a> View<'a> {
         unsafe { &*self.buckets.byte_add((slot & self.mask) as usize) }
     }
 
-    /// The ids of a pretoken, if it is known and they lie in its entry.
+    /// The ids of a pretoken, if it is known and they lie in its entry; with `ALL` the content of its entry, of which only how
+    /// many ids there are is wanted.
     #[inline(always)]
-    pub(in crate::encoder) fn inline_ids(self, key: PretokenKey, slot: u32) -> Option<&'a Packed> {
+    pub(in crate::encoder) fn inline_ids<const ALL: bool>(
+        self,
+        key: PretokenKey,
+        slot: u32,
+    ) -> Option<&'a Packed> {
         let Bucket([first, second]) = self.bucket(slot);
         // Which of the two it is cannot be foretold, so that must not become a branch, whether it is one of them
         // may. The least of the differences says the latter in one word: written as an `or` of two conditions
         // it is compiled to two branches, at a fifth of the speed of encoding.
-        let differences = [first.difference(key), second.difference(key)];
+        let differences = [first.difference::<ALL>(key), second.difference::<ALL>(key)];
         let ids = select_unpredictable(differences[1] == 0, second.ids.get(), first.ids.get());
         // SAFETY: An entry with this key is published, and its ids do not change any more.
         (differences[0].min(differences[1]) == 0).then(|| unsafe { &*ids })
@@ -444,6 +520,35 @@ mod tests {
     }
 
     #[test]
+    fn a_long_pretoken_is_found_by_the_key_of_its_entry_once_its_bytes_are_compared() {
+        let hasher = KeyHasher::new(CpuTier::Portable);
+        for is_narrow in [true, false] {
+            let table = Table::new(8, 1000, is_narrow).unwrap();
+            let [few, many] = [(20, vec![1, 2, 3]), (30, (0..30).collect::<Vec<u32>>())];
+            for (n_bytes, ids) in [few, many] {
+                let pretoken = vec![b'a'; n_bytes];
+                let key = PretokenKey::of_any(&pretoken, hasher);
+                let slot = hasher.hash(key) as u32;
+                assert_eq!(table.confirmed(key, slot, &pretoken), None);
+                table.insert(key, slot, &pretoken, &ids);
+                // As if another one of the same length had the same hash.
+                assert_eq!(table.confirmed(key, slot, &vec![b'b'; n_bytes]), None);
+                assert!(table.view().inline_ids::<true>(key, slot).is_none());
+                let held = table.confirmed(key, slot, &pretoken).unwrap();
+                assert_eq!((held.sought(), held.is_spilled()), (key, ids.len() > 7));
+                let n_ids = |key| table.view().inline_ids::<true>(key, slot).map(Packed::len);
+                assert_eq!(n_ids(held.unspilled()), Some(ids.len()));
+                let inline = table.view().inline_ids::<false>(held.unspilled(), slot);
+                assert_eq!(inline.is_some(), ids.len() <= 7);
+                assert_eq!(
+                    table.spilled_ids(key, slot, &pretoken).map(|stored| stored.len()),
+                    (ids.len() > 7).then_some(ids.len())
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_lies_in_its_own_bucket_does_so_in_a_larger_table() {
         let hasher = KeyHasher::new(CpuTier::Portable);
         let (old, new) = (Table::new(64, 10_000, true).unwrap(), Table::new(128, 20_000, true).unwrap());
@@ -456,13 +561,17 @@ mod tests {
         let mut n_away = [0, 0];
         for (index, Bucket(entries)) in buckets.enumerate() {
             for (key, _) in entries.iter().filter_map(Entry::get) {
-                let slot = hasher.hash(key.unspilled()) as u32;
-                let is_in_its_own = new.view().inline_ids(key, slot).is_some();
+                let slot = hasher.hash(key.sought()) as u32;
+                let known = |slot| {
+                    key.is_long() && new.long_entry(key.sought(), slot).is_some()
+                        || new.view().inline_ids::<false>(key, slot).is_some()
+                };
+                let is_in_its_own = known(slot);
                 if (slot & old.view().mask) as usize == index * size_of::<Bucket>() {
                     assert!(is_in_its_own);
                 } else {
                     n_away[index % 2] += 1;
-                    assert!(is_in_its_own || new.neighbour_ids(key, slot).is_some());
+                    assert!(is_in_its_own || known(neighbour(slot)));
                 }
             }
         }
