@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pairloom._internal.arguments import check_int, check_paths
@@ -27,6 +28,8 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # Counts that one task adds; the fewer, the more tasks.
 _FAN_IN = 8
+# Local files of so many bytes together make a task: each task sends its counts, and others add them.
+_TASK_BYTES = 64 << 20
 
 
 def _dask() -> Any:
@@ -34,28 +37,42 @@ def _dask() -> Any:
 
 
 def count_files(
-    paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int = 1, threads: int = 1, **options: Any
+    paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int | None = None, threads: int = 1, **options: Any
 ) -> Any:
     """A delayed PretokenCounts of files, summed as a tree of tasks; `.compute()` runs it.
 
-    paths: as `Corpus` takes them. options: of `Corpus` (text_field, skip_bad, ...) and of `PretokenCounts.from_corpus`
+    paths: as `Corpus` takes them. files_per_task: None for local files of up to 64 MB together, and each folder or URL
+    by itself. options: of `Corpus` (text_field, skip_bad, ...) and of `PretokenCounts.from_corpus`
     (special_tokens, corpus_specials). A file that cannot be read raises in the task that reads it.
     """
-    check_int("files_per_task", files_per_task, least=1)
+    if files_per_task is not None:
+        check_int("files_per_task", files_per_task, least=1)
     counting = {name: options.pop(name) for name in ("special_tokens", "corpus_specials") if name in options}
     files = check_paths(paths)
     if not files:
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
     count, add = delayed(_counted, pure=True), delayed(_added, pure=True)
-    parts = [
-        count(files[first : first + files_per_task], pattern, threads, options, counting)
-        for first in range(0, len(files), files_per_task)
-    ]
+    parts = [count(group, pattern, threads, options, counting) for group in _groups(files, files_per_task)]
     while len(parts) > 1:
         firsts = range(0, len(parts), _FAN_IN)
         parts = [add(parts[first : first + _FAN_IN], pattern, threads, counting) for first in firsts]
     return parts[0]
+
+
+def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
+    if files_per_task is not None:
+        return [files[first : first + files_per_task] for first in range(0, len(files), files_per_task)]
+    groups: list[list[str]] = []
+    room = 0
+    for file in files:
+        n_bytes = Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES
+        if not groups or room < n_bytes:
+            groups.append([])
+            room = _TASK_BYTES
+        groups[-1].append(file)
+        room -= n_bytes
+    return groups
 
 
 def _counted(
