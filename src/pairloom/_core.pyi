@@ -126,6 +126,10 @@ def is_scanned(pattern: _Pattern) -> bool:
 def is_total(pattern: _Pattern) -> bool:
     """Whether the matches of a pattern surely leave no gaps in any text."""
 
+def spelt_as_written(pattern: str) -> str:
+    """The pattern, spelt so that libraries with the same regex engine run it as it is written; PatternError where that
+    spelling is not known."""
+
 @final
 class Counter:
     """Counts batches of texts, or files; `finish` freezes the result and ends the counter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import random
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, formats
+from pairloom import Tokenizer, _core, formats
 from pairloom.errors import FormatError
 from pairloom.formats import ranks, tekken, tiktoken
+from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Model
-from pairloom.patterns import GPT2
+from pairloom.patterns import GPT2, SPELLINGS
 
 from .models import ENDOFTEXT, trained
 
@@ -149,6 +151,7 @@ def test_the_library_gives_the_same_ids() -> None:
         ({"pattern": r"(?=a)a|\p{L}+|\s"}, "leaves out what it does not match"),
         ({"pattern": r"a\Kb|[\s\S]"}, "loses text"),
         ({"pattern": r"(?=a)|[\s\S]"}, "may match nothing"),
+        ({"pattern": r"(?<n>b?)\k<n>|[\s\S]"}, "may match nothing"),
         ({"pattern": GPT2, "special_tokens": {"<a>": 256, "<a>b": 257}}, "by chance"),
     ],
     ids=str,
@@ -159,6 +162,36 @@ def test_what_tiktoken_encodes_otherwise_is_refused(settings: dict[str, Any], wh
     # The stand-in has no such limits.
     tokenizer = Tokenizer.from_model(trained([], decode_errors="replace", **settings))
     assert tokenizer.as_tiktoken().encode("ab <a>b", allowed_special="all") == tokenizer.encode("ab <a>b")
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+\1", "(?:[ab]+a|[ab]+c)", r"(?=(a)??)a\1", r"(?=[ab])(?:[ab]+a|[ab]+c)"])
+def test_a_pattern_that_tiktoken_rewrites_is_respelt_for_it_and_warned_of(pattern: str) -> None:
+    owner = pytest.importorskip("tiktoken", reason="compares with tiktoken")
+    pattern += r"|[\s\S]"
+    texts = ["".join(letters) for n in range(1, 6) for letters in itertools.product("abc", repeat=n)]
+    tokens = [*(bytes((byte,)) for byte in range(256)), *(text.encode() for text in texts if len(text) > 1)]
+    found = {token: rank for rank, token in enumerate(tokens)}
+    plain = owner.Encoding("plain", pat_str=pattern, mergeable_ranks=found, special_tokens={})
+    with pytest.warns(UserWarning, match="tiktoken simplifies the pattern"):
+        assert Tokenizer.from_ranks(found, pattern).pattern == pattern
+    with pytest.warns(UserWarning, match="tiktoken simplifies the pattern"):
+        tokenizer = Tokenizer.from_tiktoken(plain)
+    wanted = tokenizer.encode_batch(texts)
+    assert plain.encode_ordinary_batch(texts) != wanted
+    assert tokenizer.to_tiktoken().encode_ordinary_batch(texts) == wanted
+    stand_in = tokenizer.as_tiktoken()
+    extended = owner.Encoding("more", pat_str=stand_in._pat_str, mergeable_ranks=found, special_tokens={"<s>": 9999})
+    assert extended.encode_ordinary_batch(texts) == wanted
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_named_pattern_is_written_for_tiktoken_as_it_is_and_without_a_warning() -> None:
+    found = {bytes((byte,)): byte for byte in range(256)}
+    for spellings in SPELLINGS.values():
+        for pattern in spellings:
+            if isinstance(pattern, str) and _core.is_total(pattern):
+                written = Tokenizer.from_ranks(found, pattern).as_tiktoken()._pat_str
+                assert written == published_of(pattern)
 
 
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:

@@ -34,6 +34,7 @@ HARNESSES: tuple[str, ...] = (
     "misuse",
     "mutations",
     "signals",
+    "tiktoken_patterns",
     "tokenize_kills",
 )
 """The names of the harness modules in this folder."""

@@ -20,10 +20,10 @@ _GROUPS = ("(", "(", "(", "(?:", "(?:", "(?>", "(?=", "(?!")
 
 def run(count: int, seed: int) -> Table:
     """Runs `count` patterns and tabulates what became of them."""
-    return run_patterns(count, seed, lambda rng: _Pattern(rng).alternatives(2), ("a", "a", "b", "b", "c"))
+    return run_patterns(count, seed, lambda rng: Pattern(rng).alternatives(2), ("a", "a", "b", "b", "c"))
 
 
-class _Pattern:
+class Pattern:
     """Makes one pattern."""
 
     def __init__(self, rng: random.Random) -> None:

@@ -23,7 +23,7 @@ QUICK = 150
 FULL = 20_000
 
 _N_TEXTS = 25
-_CHARACTERS = (*"abcskK1 .\n-_'ßéÉſiI²東Σςσ", "\u212a", "\u0130", "\u0307", "\u0301", "\u200d", "\r\n", "ss")
+CHARACTERS = (*"abcskK1 .\n-_'ßéÉſiI²東Σςσ", "\u212a", "\u0130", "\u0307", "\u0301", "\u200d", "\r\n", "ss")
 # What grapheme clusters tell apart: marks, prepended signs, jamo, regional indicators, pictographs and what joins them.
 _CLUSTERS = (
     *"a\u0301\u0345\u0903\u094d\u0915\u0600\u0e33\u1100\u1161\u11a8\uac00\uac01한🇦🇧👩👩🏽©\u200d\u200d\r\n\t",
@@ -46,7 +46,7 @@ _BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguou
 
 def run(count: int, seed: int) -> Table:
     """Runs `count` patterns and tabulates what became of them."""
-    return run_patterns(count, seed, lambda rng: _Pattern(rng).alternatives(2), _CHARACTERS)
+    return run_patterns(count, seed, lambda rng: Pattern(rng).alternatives(2), CHARACTERS)
 
 
 def run_patterns(count: int, seed: int, make: Callable[[random.Random], str], characters: tuple[str, ...]) -> Table:
@@ -116,7 +116,7 @@ def _split(regex: Any, behavior: str, text: str) -> list[str] | None:
         return None
 
 
-class _Pattern:
+class Pattern:
     """Makes one pattern."""
 
     def __init__(self, rng: random.Random) -> None:

@@ -78,7 +78,7 @@ mod _core {
     #[pymodule_export]
     use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
     #[pymodule_export]
-    use super::pretokens::{is_scanned, is_total, pretokenize};
+    use super::pretokens::{is_scanned, is_total, pretokenize, spelt_as_written};
     #[pymodule_export]
     use super::special_policies::SpecialPolicy;
     #[pymodule_export]

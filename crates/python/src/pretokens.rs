@@ -4,8 +4,8 @@ use std::mem;
 use std::sync::Arc;
 
 use pairloom_core::monitor::report_progress;
-use pairloom_core::pretokens::Pretokenizer;
 use pairloom_core::pretokens::normalizer::{self, Step};
+use pairloom_core::pretokens::{self, Pretokenizer};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -51,6 +51,12 @@ pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
 pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     let pretokenizer = pattern.compile(py)?;
     Ok(py.detach(|| pretokenizer.is_total()))
+}
+
+/// The pattern, spelt so that libraries with the same regex engine run it as it is written.
+#[pyfunction]
+pub fn spelt_as_written(py: Python<'_>, pattern: String) -> PyResult<String> {
+    py.detach(|| pretokens::spelt_as_written(&pattern)).map_err(|error| exception(py, error))
 }
 
 /// The steps of a normaliser by name; ValueError for an unknown one.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pairloom.errors import SpecialTokenError
 from pairloom.formats import ranks
-from pairloom.formats.shared.pattern_aliases import published_of
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
@@ -232,16 +232,9 @@ class Encoding:
     def _mergeable_ranks(self) -> dict[bytes, int]:
         return ranks.write(self._tokenizer.model)
 
-    @property
+    @functools.cached_property
     def _pat_str(self) -> str:
-        pattern = self._tokenizer.pattern
-        if isinstance(pattern, tuple):
-            if len(pattern) > 1:
-                raise ValueError(f"this tokenizer splits by {len(pattern)} patterns in turn; tiktoken knows one")
-            pattern = pattern[0]
-        if pattern.startswith("(?#"):
-            raise ValueError(f"tiktoken does not know what {pattern!r} says about its matches")
-        return published_of(pattern)
+        return for_tiktoken(self._tokenizer.pattern)
 
     @functools.cached_property
     def _sorted_tokens(self) -> list[bytes]:

@@ -18,10 +18,10 @@ from pairloom._internal.arguments import check_special_tokens
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
-from pairloom.formats.shared.empty_matches import can_match_nothing
 from pairloom.formats.shared.json_text import check_not_pickle, model_of, shown
-from pairloom.formats.shared.pattern_aliases import named_of, published_of
+from pairloom.formats.shared.pattern_aliases import named_of
 from pairloom.formats.shared.post_processor import check_none
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, left_out, warn_of_rewriting
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import PATTERNS
 
@@ -57,6 +57,7 @@ def read(
     # Fast path: a file as it should be, with special tokens beside its tokens. Any other is read line by line.
     columns = _core.read_tiktoken(data)
     if columns is not None and (model := _beside(columns, pattern, special_tokens, name)) is not None:
+        warn_of_rewriting(pattern)
         return model
     found = _line_by_line(data, name)
     if not found:
@@ -75,7 +76,9 @@ def from_ranks(
     # An entry that the caller names as a special token is that and no more, unless merging makes it of text, too.
     alone = named and ranks.unreachable(found) & named
     kept = {token: rank for token, rank in found.items() if token not in alone} if alone else found
-    return ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
+    model = ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
+    warn_of_rewriting(pattern)
+    return model
 
 
 def _beside(columns: _core.ModelColumns, pattern: Pattern, special_tokens: Specials | None, name: str) -> Model | None:
@@ -134,25 +137,7 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
     except ImportError as error:
         raise ImportError("this needs tiktoken: pip install pairloom[tiktoken]") from error
     check_none(model, "a tiktoken.Encoding")
-    pattern = model.pattern
-    if not isinstance(pattern, str):
-        if len(pattern) > 1:
-            raise FormatError(
-                f"tiktoken splits by one pattern, and this tokenizer by {len(pattern)} in turn; use to_huggingface"
-            )
-        pattern = pattern[0]
-    if pattern.startswith("(?#"):
-        raise FormatError(f"tiktoken does not know what {shown(pattern)} says about its matches; use to_huggingface")
-    if (lost := _left_out(pattern)) is not None:
-        raise FormatError(
-            f"the pattern {shown(pattern, 200)} does not match {shown(lost)}, and tiktoken leaves out what it does not"
-            " match; use as_tiktoken, which keeps it, or add an alternative such as [\\s\\S]"
-        )
-    if _may_match_nothing(pattern):
-        raise FormatError(
-            f"the pattern {shown(pattern, 200)} may match nothing, or keep text out of a match, where tiktoken fails or"
-            " loses text; use as_tiktoken"
-        )
+    pattern = for_tiktoken(model.pattern)
     for shorter, longer in pairwise(sorted(model.special_tokens)):
         if longer.startswith(shorter):
             raise FormatError(
@@ -161,7 +146,7 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
             )
     return tiktoken.Encoding(
         name,
-        pat_str=published_of(pattern),
+        pat_str=pattern,
         mergeable_ranks=ranks.write(model),
         special_tokens=dict(model.special_tokens),
     )
@@ -176,27 +161,10 @@ def from_tiktoken(encoding: Any) -> Model:
     model = ranks.read(
         found, pattern=named_of(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
     )
-    if (lost := _left_out(pattern)) is not None:
+    warn_of_rewriting(pattern)
+    if (lost := left_out(pattern)) is not None:
         warn(
             f"tiktoken leaves out what the pattern {shown(pattern, 200)} does not match, such as {shown(lost)};"
             " pairloom keeps it, as pretokens of their own"
         )
     return model
-
-
-def _may_match_nothing(pattern: str) -> bool:
-    try:
-        return can_match_nothing(pattern)
-    except FormatError:
-        return False  # syntax that pairloom does not look into
-
-
-def _left_out(pattern: str) -> str | None:
-    """What the pattern does not match of a text with a few thousand characters of all kinds; None if it matches all."""
-    if named_of(pattern) in PATTERNS.values() or _core.is_total(pattern):
-        return None
-    codes = (*range(0x250), *range(0x250, 0xD800, 97), *range(0xE000, 0x110000, 4001))
-    text = " ".join(2 * chr(code) for code in codes)
-    # Two characters that are not matched are one pretoken, and by the second pattern two.
-    found = _core.pretokenize(text, pattern), _core.pretokenize(text, f"(?:{pattern})|[\\s\\S]")
-    return next((left.decode() for left, right in zip(*found, strict=False) if left != right), None)

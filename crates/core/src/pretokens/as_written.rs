@@ -9,7 +9,8 @@
 //!
 //! There are no options against these. So such a pattern is spelt in a way that those rules do not know: each repetition is put
 //! in a group that is repeated once, each lookahead and lookbehind in an atomic group, the whole pattern in an alternative, and
-//! alternatives get one more, which matches nothing. Other patterns stay as they are.
+//! alternatives get one more, which matches nothing. Where only alternatives are at fault, only they are respelt. Other
+//! patterns stay as they are.
 
 use std::borrow::Cow;
 
@@ -24,24 +25,30 @@ pub(super) fn as_written(pattern: &str) -> Result<Option<String>, Error> {
     let tree = Expr::parse_tree(pattern)?;
     let mut simplified = tree.clone();
     optimize(&mut simplified);
-    let is_safe =
-        |part: &Expr| ![is_continuation, look_has_effects, is_factored].iter().any(|found| has(part, *found));
+    let is_safe = |part: &Expr| !has(part, is_continuation) && !has(part, look_has_effects);
     let parts = match &tree.expr {
         // Where it must come first, the search may end.
         Expr::Concat(parts) if is_continuation(&parts[0]) => &parts[1..],
         whole => std::slice::from_ref(whole),
     };
-    if simplified.expr == tree.expr && parts.iter().all(is_safe) {
+    let is_rewritten = simplified.expr != tree.expr || !parts.iter().all(is_safe);
+    if !is_rewritten && !has(&tree.expr, is_factored) {
         return Ok(Some(pattern.to_owned()));
     }
-    let respelt = format!("(?:{})|(?!)", with_groups(pattern, true));
+    let (respelt, wanted) = match is_rewritten {
+        true => {
+            let nothing = Expr::LookAround(Box::new(Expr::Empty), LookAround::LookAheadNeg);
+            (format!("(?:{})|(?!)", with_groups(pattern, true)), Expr::Alt(vec![tree.expr, nothing]))
+        }
+        // An automaton can run this, if it could run the pattern.
+        false => (with_groups(&format!("(?:{pattern})"), false), tree.expr),
+    };
     let Ok(tree_of_respelt) = Expr::parse_tree(&respelt) else { return Ok(None) };
     let mut simplified = tree_of_respelt.clone();
     optimize(&mut simplified);
     // That the pattern was read correctly is not assumed: without what was added, both are the same.
-    let nothing = Expr::LookAround(Box::new(Expr::Empty), LookAround::LookAheadNeg);
     let is_same = simplified.expr == tree_of_respelt.expr
-        && without_groups(tree_of_respelt.expr) == without_groups(Expr::Alt(vec![tree.expr, nothing]));
+        && without_groups(tree_of_respelt.expr) == without_groups(wanted);
     Ok(is_same.then_some(respelt))
 }
 

@@ -40,6 +40,7 @@ use crate::monitor::OnProgress;
 use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
+pub use regex::spelt_as_written;
 pub use scan::ENDS_PER_FILL;
 use steps::Step;
 pub use unicode_tables::UNICODE_VERSION;

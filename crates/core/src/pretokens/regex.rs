@@ -44,22 +44,37 @@ enum Engine {
 
 impl Engine {
     fn backtracking(pattern: &str) -> Result<Self> {
-        let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
-        let plain = match without_captures(pattern) {
-            Some((plain, n_captures)) if regex.captures_len() == n_captures + 1 => plain,
-            _ => pattern.to_owned(),
+        let (regex, respelt) = compiled(pattern)?;
+        let regex = match respelt == pattern {
+            true => regex,
+            false => Regex::new(&respelt).map_err(|error| refusal(pattern, &error))?,
         };
-        let respelt = as_written(&plain).map_err(|error| refusal(pattern, &error))?;
-        let Some(respelt) = respelt else {
+        Ok(Engine::Backtracking(Box::new(regex)))
+    }
+}
+
+/// The pattern, spelt so that libraries that run it by `fancy_regex` run it as it is written; [`Error::Pattern`] if it
+/// does not compile, or if that spelling is not known.
+pub fn spelt_as_written(pattern: &str) -> Result<String> {
+    let _room = room()?;
+    match as_written(pattern) {
+        Ok(Some(spelt)) if spelt == pattern => Ok(spelt),
+        _ => Ok(compiled(pattern)?.1),
+    }
+}
+
+/// The pattern as `fancy_regex` compiles it, and its spelling that is run as it is written.
+fn compiled(pattern: &str) -> Result<(Regex, String)> {
+    let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+    let plain = match without_captures(pattern) {
+        Some((plain, n_captures)) if regex.captures_len() == n_captures + 1 => plain,
+        _ => pattern.to_owned(),
+    };
+    match as_written(&plain).map_err(|error| refusal(pattern, &error))? {
+        Some(respelt) => Ok((regex, respelt)),
+        None => {
             let message = "the regex engine would run its repetitions in another way than they are written";
-            return Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() });
-        };
-        match respelt == pattern {
-            true => Ok(Engine::Backtracking(Box::new(regex))),
-            false => match Regex::new(&respelt) {
-                Ok(regex) => Ok(Engine::Backtracking(Box::new(regex))),
-                Err(error) => Err(refusal(pattern, &error)),
-            },
+            Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() })
         }
     }
 }

@@ -352,7 +352,8 @@ fn patterns_that_the_engine_would_rewrite_are_respelt() {
         ),
         (r"(?<=(a|.)b)\1(?!c)", r"(?:(?>(?<=(a|.|[^\s\S])b))\1(?!c))|(?!)"),
         (r"\G\Ga", r"(?:\G\Ga)|(?!)"),
-        (r"[ab]+a|[ab]+c(?!d)", r"(?:(?:[ab]+){1}a|(?:[ab]+){1}c(?!d)|[^\s\S])|(?!)"),
+        (r"[ab]+a|[ab]+c(?!d)", r"(?:[ab]+a|[ab]+c(?!d)|[^\s\S])"),
+        (r"[ab]+a|[ab]+c(?=(d))", r"(?:(?:[ab]+){1}a|(?:[ab]+){1}c(?>(?=(d)))|[^\s\S])|(?!)"),
     ];
     for (pattern, expected) in respelt {
         assert_eq!(as_written(pattern).unwrap().as_deref(), Some(expected), "{pattern}");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pairloom.formats.shared.regex_syntax import GROUP, INTERVAL, REFERENCE, atom_end
+from pairloom.formats.shared.regex_syntax import GROUP, INTERVAL, NAMED_REFERENCE, REFERENCE, atom_end
 
 __all__ = ["EMPTY", "can_match_nothing", "least_length", "never_consumes"]
 
@@ -73,7 +73,8 @@ def least_length(pattern: str) -> int:
             if REFERENCE.fullmatch(text) is not None:
                 atom = captured[int(text[1:]) - 1] if int(text[1:]) <= len(captured) else 0
             else:
-                atom = 0 if text in EMPTY or text == r"\K" else 1
+                is_empty = text in EMPTY or text == r"\K" or NAMED_REFERENCE.fullmatch(text) is not None
+                atom = 0 if is_empty else 1
             levels[-1] = (begin, earlier, current + atom)
             at = end
     return min(min(earlier, current) for _, earlier, current in levels)
