@@ -74,6 +74,11 @@ def test_a_piece_of_an_iterable_is_named_by_its_index() -> None:
         list(TOKENIZER.encode_iterable(["a", "b", "\ud83d"]))
 
 
+def test_an_empty_array_of_any_kind_holds_no_ids() -> None:
+    assert TOKENIZER.decode(np.array([])) == ""
+    assert TOKENIZER.decode_batch([np.array([]), [97]]) == ["", TOKENIZER.decode([97])]
+
+
 @pytest.mark.parametrize(
     ("wrong", "kind", "words"),
     [

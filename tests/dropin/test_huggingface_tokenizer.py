@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import itertools
 import json
 import pickle
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +291,56 @@ def test_encodings_can_be_changed_and_merged(pair: tuple[HuggingFaceTokenizer, A
         ours.truncate(0)
         theirs.truncate(0)
         assert fields(ours) == fields(theirs)
+
+
+def test_an_encoding_survives_a_pickle_and_a_deep_copy() -> None:
+    ours = trained().as_huggingface()
+    ours.enable_truncation(4, stride=1)
+    found = ours.encode(TEXTS[2], TEXTS[3])
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):
+        assert fields(again) == fields(found) and again.overflowing
+
+
+def test_what_no_encoding_or_tokenizer_takes_is_refused_as_by_the_library(
+    pair: tuple[HuggingFaceTokenizer, Any],
+) -> None:
+    reset(pair)
+    ours, theirs = pair
+    calls: list[Callable[[Any], Any]] = [
+        lambda each: each.encode("a b", "c").truncate(1, direction="up"),
+        lambda each: each.encode("a b", "c").pad(9, direction="up"),
+        lambda each: each.enable_padding(pad_token=3),
+        lambda each: each.enable_padding(length="a"),
+        lambda each: each.encode_batch("abc"),
+        lambda each: each.encode_batch_fast({"a": 1}),
+        lambda each: each.decode("abc"),
+        lambda each: each.token_to_id(None),
+        lambda each: each.id_to_token("a"),
+    ]
+    for method in ("token_to_chars", "token_to_word", "token_to_sequence", "char_to_token", "char_to_word"):
+        calls.append(partial(lambda method, each: getattr(each.encode("a b", "c"), method)(-1), method))
+    calls += [partial(lambda token_id, each: each.decode([5, token_id]), odd) for odd in (-100, 1 << 32, 1 << 64)]
+    calls += [lambda each: each.encode("a", "b").word_to_tokens(0, -1), lambda each: each.id_to_token(-1)]
+    for number, call in enumerate(calls):
+        errors = []
+        for each in pair:
+            with pytest.raises((ValueError, TypeError, OverflowError)) as caught:
+                call(each)
+            errors.append(caught.type)
+        assert errors[0] is errors[1], number
+    with pytest.raises(ValueError, match="pad_id must be at least 0"):
+        ours.enable_padding(pad_id=-1)
+    # An unknown id is left out, as there.
+    assert ours.decode([5, 5000]) == theirs.decode([5, 5000])
+
+
+def test_text_indices_that_are_set_on_a_pair_are_the_library_s(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    for index in (0, 1, 2):
+        both = [each.encode(TEXTS[2], TEXTS[3]) for each in pair]
+        for each in both:
+            each.set_sequence_id(index)
+        assert fields(both[0]) == fields(both[1])
 
 
 def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_path: Path) -> None:

@@ -233,7 +233,9 @@ fn borrowed<'py>(
         let n = untyped.ndim();
         return Err(PyTypeError::new_err(format!("{location}ids must have one dimension, not {n}")));
     }
-    let array = if untyped.is_contiguous() {
+    let array = if untyped.len() == 0 && untyped.dtype().kind() == b'f' {
+        ids.call_method1("astype", ("uint32",))? // `np.array([])`
+    } else if untyped.is_contiguous() {
         ids.clone()
     } else {
         ids.py().import("numpy")?.call_method1("ascontiguousarray", (ids,))?

@@ -5,13 +5,19 @@ Tokens, offsets and words are computed when they are first asked for, so that id
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
+
+from pairloom._internal.arguments import check_choice
 
 __all__ = ["Columns", "Encoding"]
 
 Span = tuple[int, int]
+
+_DIRECTIONS = ("right", "left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,10 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = self.columns()
+        return _restored, (found, *(getattr(self, name) for name in self.__slots__ if name != "columns"))
 
     def __repr__(self) -> str:
         return (
@@ -99,20 +109,20 @@ class Encoding:
         return max(len(self.ranges), 1)
 
     def set_sequence_id(self, sequence_id: int) -> None:
-        """Makes all ids those of one text."""
-        self.ranges = {sequence_id: (0, len(self.ids))}
+        """Makes all ids those of this text; those of others stay theirs too, as in the library."""
+        self.ranges = {**self.ranges, _natural(sequence_id): (0, len(self.ids))}
 
     # From one kind of index to another ----------------------------------------------------------------------------
 
     def _range(self, sequence_index: int) -> range:
-        return range(*self.ranges.get(sequence_index, (0, len(self.ids))))
+        return range(*self.ranges.get(_natural(sequence_index), (0, len(self.ids))))
 
     def _has(self, token_index: int) -> bool:
-        return token_index < len(self.ids) and self.token_to_sequence(token_index) is not None
+        return self.token_to_sequence(token_index) is not None and token_index < len(self.ids)
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """The text of a token."""
-        if token_index > len(self.ids):
+        if _natural(token_index) > len(self.ids):
             return None
         if not self.ranges:
             return 0
@@ -121,6 +131,7 @@ class Encoding:
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
         """The tokens of a word, as first and last + 1."""
         words = self.word_ids
+        word_index = _natural(word_index)
         found = []
         for at in self._range(sequence_index):
             word = words[at]
@@ -147,6 +158,7 @@ class Encoding:
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """The first token that has a character."""
         offsets = self.offsets
+        char_pos = _natural(char_pos)
         return next((at for at in self._range(sequence_index) if offsets[at][0] <= char_pos < offsets[at][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
@@ -158,8 +170,9 @@ class Encoding:
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """Keeps `max_length` ids; the rest becomes `overflowing`, each part with `stride` ids of the one before."""
+        check_choice("direction", direction, _DIRECTIONS)
         n = len(self.ids)
-        if max_length >= n:
+        if _natural(max_length) >= n:
             return
         if max_length == 0:
             whole = self._part(0, n, dict(self.ranges), self.overflowing)
@@ -192,9 +205,10 @@ class Encoding:
         pad_token: str = "[PAD]",
     ) -> None:
         """Fills up to `length` ids with `pad_id`; the overflowing parts too."""
+        check_choice("direction", direction, _DIRECTIONS)
         for part in self.overflowing:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
-        n = length - len(self.ids)
+        n = _natural(length) - len(self.ids)
         if n <= 0:
             return
         filling = Encoding(
@@ -234,6 +248,19 @@ class Encoding:
     def _become(self, other: Encoding) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
+
+
+def _restored(columns: Columns, *others: Any) -> Encoding:
+    """What was pickled, with the columns that it had."""
+    names = [name for name in Encoding.__slots__ if name != "columns"]
+    return Encoding(columns=lambda: columns, **dict(zip(names, others, strict=True)))
+
+
+def _natural(number: int) -> int:
+    """The int, if it is not negative."""
+    if (found := operator.index(number)) < 0:
+        raise OverflowError(f"can't convert negative int {number} to unsigned")
+    return found
 
 
 def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:

@@ -8,14 +8,15 @@ of the pipeline as objects (model, normalizer, pre_tokenizer, decoder); `Tokeniz
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int
+from pairloom._internal.arguments import check_choice, check_int, shown
 from pairloom._internal.atomic import write_file
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import vocab_of, write
@@ -105,6 +106,13 @@ class HuggingFaceTokenizer:
     ) -> None:
         """Fills what is encoded up to `length` ids, or to the longest of a batch."""
         check_choice("direction", direction, ("right", "left"))
+        for name, value in (("pad_id", pad_id), ("pad_type_id", pad_type_id)):
+            check_int(name, value, least=0)
+        for name, number in (("length", length), ("pad_to_multiple_of", pad_to_multiple_of)):
+            if number is not None:
+                check_int(name, number, least=0)
+        if not isinstance(pad_token, str):
+            raise TypeError(f"pad_token must be a str, not {type(pad_token).__name__}")
         self._padding = {
             "length": length,
             "pad_to_multiple_of": pad_to_multiple_of,
@@ -141,6 +149,8 @@ class HuggingFaceTokenizer:
         return self._of_batch(input, is_pretokenized, add_special_tokens, fast=True)
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+        if isinstance(input, (str, bytes, Mapping)):
+            raise TypeError(f"input must be a list of texts or pairs, not {type(input).__name__}")
         inputs = list(input)
         if not is_pretokenized and all(isinstance(each, str) for each in inputs):
             ids = self._tokenizer.encode_batch(inputs, **self._specials())
@@ -337,7 +347,10 @@ class HuggingFaceTokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
-        known = [token_id for token_id in ids if token_id in self._text_of]
+        given = list(ids)
+        known = [token_id for token_id in given if token_id in self._text_of]
+        if len(known) < len(given):
+            known = [token_id for token_id in map(_id, given) if token_id in self._text_of]
         return self._tokenizer.decode(known, "replace", skip_special_tokens=skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
@@ -365,11 +378,13 @@ class HuggingFaceTokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token as the vocabulary writes it; None if there is none."""
+        if not isinstance(token, str):
+            raise TypeError(f"a token must be a str, not {type(token).__name__}")
         return self._vocab.get(token)
 
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
-        return self._text_of.get(id)
+        return self._text_of.get(_id(id))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
         """Adds special tokens that are not there, with the next ids; how many were added."""
@@ -386,6 +401,13 @@ class HuggingFaceTokenizer:
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json, over a file that is there, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
+
+
+def _id(value: int) -> int:
+    """The id, if it can be one; OverflowError for one such as -100, which the library does not take either."""
+    if not 0 <= (found := operator.index(value)) < 1 << 32:
+        raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")
+    return found
 
 
 def _rebuilt(tokenizer: Tokenizer, truncation: Any, padding: Any, encode_special_tokens: bool) -> HuggingFaceTokenizer:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.errors import SpecialTokenError
+from pairloom.errors import SpecialTokenError, UnknownTokenIdError
 from pairloom.formats import ranks
 from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 from pairloom.pretokens import pretokenize
@@ -85,7 +85,7 @@ class Encoding:
             raise
         return found.astype(np.uint32)
 
-    def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
+    def encode_ordinary_batch(self, text: list[str], *, num_threads: int | None = 8) -> list[list[int]]:
         """The ids of each text; special tokens are plain text."""
         return self._batch(self.encode_ordinary, text, num_threads, (), ())
 
@@ -93,7 +93,7 @@ class Encoding:
         self,
         text: list[str],
         *,
-        num_threads: int = 8,
+        num_threads: int | None = 8,
         allowed_special: Literal["all"] | AbstractSet[str] = _NONE,
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> list[list[int]]:
@@ -120,7 +120,9 @@ class Encoding:
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token; KeyError if there is none."""
         data = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
-        found = self._tokenizer.token_to_id(bytes(data))
+        if not isinstance(data, bytes):
+            raise TypeError(f"a token must be str or bytes, not {type(data).__name__}")
+        found = self._tokenizer.token_to_id(data)
         if found is None:
             raise KeyError(data)
         return found
@@ -140,7 +142,7 @@ class Encoding:
             return allowed or _NONE, "all"
         if disallowed == "all":
             return "all", ()
-        return allowed, frozenset(disallowed)
+        return allowed, frozenset(disallowed or ())
 
     def _refuse(self, text: str, disallowed: Any) -> NoReturn:
         tokens = self.special_tokens_set if disallowed == "all" else disallowed
@@ -156,13 +158,13 @@ class Encoding:
         ) from None
 
     def _batch(
-        self, one: Callable[[str], list[int]], texts: Iterable[str], threads: int, allowed: Any, disallowed: Any
+        self, one: Callable[[str], list[int]], texts: Iterable[str], threads: int | None, allowed: Any, disallowed: Any
     ) -> list[list[int]]:
         _check_threads(threads)
         texts = list(texts)
         try:
             return self._tokenizer.encode_batch(
-                texts, threads=threads, allowed_special=allowed, disallowed_special=disallowed
+                texts, threads=threads or 0, allowed_special=allowed, disallowed_special=disallowed
             )
         except (UnicodeEncodeError, SpecialTokenError):
             # One after the other, for the repair or the error of the first that is at fault.
@@ -172,15 +174,15 @@ class Encoding:
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of ids; KeyError for an unknown one."""
-        return self._tokenizer.decode_bytes(tokens)
+        return _decoded(self._tokenizer.decode_bytes, tokens)
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """The text of ids, malformed bytes by the error handler `errors`."""
-        return self._tokenizer.decode_bytes(tokens).decode("utf-8", errors=errors)
+        return self.decode_bytes(tokens).decode("utf-8", errors=errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """The bytes of one id; KeyError for an unknown one."""
-        return self._tokenizer.id_to_token(token)
+        return _decoded(lambda tokens: self._tokenizer.id_to_token(tokens[0]), (token,))
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
         """The bytes of each id."""
@@ -188,16 +190,16 @@ class Encoding:
 
     def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
         """The text of ids, and the character in which each token begins."""
-        return self._tokenizer.decode_with_offsets(tokens)
+        return _decoded(self._tokenizer.decode_with_offsets, tokens)
 
     def decode_batch(
-        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int | None = 8
     ) -> list[str]:
         """The text of each list of ids."""
         _check_threads(num_threads)
         return [self.decode(tokens, errors) for tokens in batch]
 
-    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
+    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int | None = 8) -> list[bytes]:
         """The bytes of each list of ids."""
         _check_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
@@ -347,6 +349,15 @@ def _repaired(text: str) -> str:
     return text
 
 
-def _check_threads(num_threads: int) -> None:
-    if num_threads <= 0:
+def _check_threads(num_threads: int | None) -> None:
+    if num_threads is not None and num_threads <= 0:
         raise ValueError("max_workers must be greater than 0")
+
+
+def _decoded(decode: Callable[[Sequence[int]], T], tokens: Sequence[int]) -> T:
+    try:
+        return decode(tokens)
+    except UnknownTokenIdError:
+        if any(not 0 <= int(token) < 1 << 32 for token in tokens):
+            raise OverflowError("an id is not in the range of 0 to 4294967295") from None
+        raise
