@@ -76,6 +76,23 @@ def test_save_pretrained_and_load_give_an_equal_tokenizer(tokenizer: Tokenizer, 
         tokenizer.with_tokenizer_config(bos_token="<s>")
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_space_before_a_text_is_in_the_settings_too(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    # transformers 4 turns it off in the tokenizer.json where tokenizer_config.json does not ask for it.
+    spaced = tokenizer.with_normalizer("prefix_space")
+    for each in (tokenizer, spaced):
+        folder = tmp_path / str(each is spaced)
+        each.save_pretrained(folder)
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_text())
+        assert config.get("add_prefix_space", False) is (each is spaced)
+        assert Tokenizer.load(folder) == each
+        path.write_text(json.dumps({**config, "add_prefix_space": each is tokenizer}))
+        with pytest.warns(UserWarning, match="add_prefix_space = .* transformers"):
+            loaded = Tokenizer.load(folder)
+        assert loaded == each
+
+
 def test_transformers_loads_what_save_pretrained_wrote(tokenizer: Tokenizer, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     named = tokenizer.add_special_tokens(["<pad>"]).with_tokenizer_config(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats.shared.added_tokens import AddedTokens, read_added_tokens
 from pairloom.formats.shared.json_text import parse, shown, take_id
@@ -26,9 +27,14 @@ _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"
 _TEMPLATES_NAME = "additional_chat_templates"
 
+# The tokenizer says it; transformers 4 turns it off where the config does not say it too.
+_PREFIX = "add_prefix_space"
 # Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
 _DROPPED = frozenset(
-    ("added_tokens_decoder", "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path")
+    (
+        *("added_tokens_decoder", "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
+        _PREFIX,
+    )
 )
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
@@ -107,6 +113,13 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             model = model.replaced(plain_specials=plain, special_rules=rules)
         if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
             model = with_special_tokens(model, lacking)
+        has_prefix = "prefix_space" in model.normalizer
+        if config.get(_PREFIX) is (not has_prefix):
+            warn(
+                f"{name}: {CONFIG_NAME} says {_PREFIX} = {not has_prefix}, and the tokenizer itself {has_prefix};"
+                " releases of transformers go by the one or the other, pairloom by the tokenizer; with_normalizer"
+                " changes that"
+            )
         kept = {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
@@ -117,6 +130,8 @@ def write(model: Model) -> dict[str, bytes]:
     """The files beside the tokenizer.json, by name."""
     config = {**config_of(model), "tokenizer_class": _CLASS}
     config.setdefault(*_DEFAULT)
+    if "prefix_space" in model.normalizer:
+        config[_PREFIX] = True
     named = {key: value for key, value in config.items() if key.endswith("_token") and isinstance(value, str)}
     files = {CONFIG_NAME: _bytes(config), _MAP_NAME: _bytes(named)}
     if isinstance(template := config.get("chat_template"), str):
