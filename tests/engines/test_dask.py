@@ -43,7 +43,7 @@ def test_small_files_share_a_task_unless_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(engine, "_TASK_BYTES", 2 * max(Path(path).stat().st_size for path in paths))
     assert 3 <= n_tasks() < 7
     # A folder and a URL may hold anything.
-    paths = [tmp_path / "parts", paths[0], "s3://bucket/key"]
+    paths = [str(tmp_path / "parts"), paths[0], "s3://bucket/key"]
     assert n_tasks() == 3
 
 
