@@ -3,6 +3,8 @@ r"""Respells loops whose body may match nothing, so that each round takes a char
 Oniguruma leaves such a loop behind a round that took nothing, other engines go on, or try what else the body can match
 first. What the rounds take, and in which order ends are tried, can be written without such rounds where the body
 prefers matches of nothing to all others, or all others to them: `(?:a|b*)*` is `(?:a|b+)*`, and `(?:a??)*` is `a*?`.
+Where always nothing lies between others, as in `(?:a*|b)*`, the loop takes a's, then ends, then tries b: it is
+`a*(?:ba*)*?`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ _ENDLESS: Final = -1
 def without_empty_rounds(loop: str) -> str | None:
     r"""The loop, a group and its quantifier, as a group whose rounds take something; None where it cannot be written.
 
-    >>> [without_empty_rounds(loop) for loop in (r"(\s?)+", "(?:a*b?)*", r"(?:a|\b)+", "(?:a??)*", "(?:a*|b)*")]
+    >>> [without_empty_rounds(loop) for loop in (r"(\s?)+", "(?:a*b?)*", r"(?:a|\b)+", "(?:a??)*", r"(?:\b|a)*")]
     ['(?:\\s*)', '(?:(?:a+b?|b)*)', '(?:a+|(?:\\b))', '(?:a*?)', None]
+    >>> without_empty_rounds("(?:a*|b)*")
+    '(?:a+(?:ba*)*?||ba*(?:ba*)*?)'
     """
     if len(loop) > _LONGEST or loop.count("(") > _MOST_GROUPS:
         return None
@@ -45,9 +49,12 @@ class _Parts(NamedTuple):
     nothing: str | None  # "" where it always may match nothing
     is_last: bool = True  # nothing is tried behind all else
     is_first: bool = True
+    behind: str | None = None  # matches of something that are tried behind nothing, which there always is
 
     @property
     def whole(self) -> str:
+        if self.behind is not None:
+            return f"{self.something}||{self.behind}"
         if self.nothing is None or self.something is None:
             return self.something or self.nothing or ""
         if self.nothing:
@@ -76,7 +83,11 @@ def _grouped(pattern: str) -> str:
 
 def _alternatives(pattern: str) -> _Parts:
     each = [_sequence(items) for items in alternatives(pattern)]
-    something = [parts.something for parts in each if parts.something is not None]
+    if len(each) == 1:
+        return each[0]
+    if (between := _around_nothing(each)) is not None:
+        return between
+    something = [part for parts in each for part in (parts.something, parts.behind) if part is not None]
     nothing = [parts.nothing for parts in each if parts.nothing is not None]
     # Behind an alternative that may always be nothing, to be nothing again changes nothing.
     last = next((i for i, parts in enumerate(each) if parts.nothing is not None), len(each) - 1)
@@ -88,6 +99,24 @@ def _alternatives(pattern: str) -> _Parts:
         is_last,
         is_first,
     )
+
+
+def _around_nothing(each: list[_Parts]) -> _Parts | None:
+    """Alternatives of which the first that may be nothing always may, and not before or behind all others."""
+    at = next((i for i, parts in enumerate(each) if parts.nothing is not None), None)
+    if at is None or each[at].nothing != "":
+        return None
+    first = each[at]
+    is_before = first.behind is not None or first.is_last
+    before = [*each[:at], *([first] if is_before else [])]
+    behind = [first.behind if is_before else first.something]
+    behind += [part for parts in each[at + 1 :] for part in (parts.something, parts.behind)]
+    found = ["|".join(part for part in side if part is not None) for side in ([p.something for p in before], behind)]
+    if not all(found):
+        return None
+    if max(map(len, found)) > _LONGEST:
+        raise _NotExpressible
+    return _Parts(found[0], "", is_last=False, is_first=False, behind=found[1])
 
 
 def _checked(something: str | None, nothing: str | None, is_last: bool, is_first: bool) -> _Parts:
@@ -105,6 +134,8 @@ def _sequence(items: list[tuple[str, str]]) -> _Parts:
     if len(items) == 1:
         return parts
     rest = _sequence(items[1:])
+    if parts.behind is not None or rest.behind is not None:
+        raise _NotExpressible
     if parts.nothing is None or rest.nothing is None:
         return _Parts("".join(atom + quantifier for atom, quantifier in items), None)
     behind = "".join(atom + quantifier for atom, quantifier in items[1:])
@@ -149,7 +180,8 @@ def _item(atom: str, quantifier: str) -> _Parts:
     begin = "(?:" if found[0] == "(" else found[0]
     something = None if parts.something is None else _wrapped(begin, parts.something)
     nothing = None if parts.nothing is None else parts.nothing and f"{begin}{parts.nothing})"
-    return parts._replace(something=something, nothing=nothing)
+    behind = None if parts.behind is None else _wrapped(begin, parts.behind)
+    return parts._replace(something=something, nothing=nothing, behind=behind)
 
 
 def _wrapped(begin: str, pattern: str) -> str:
@@ -158,6 +190,8 @@ def _wrapped(begin: str, pattern: str) -> str:
 
 def _atomic(parts: _Parts) -> _Parts:
     """Only the first match that is found."""
+    if parts.behind is not None:
+        parts = _Parts(parts.something, "", is_first=False)
     if parts.something is None or parts.nothing is None:
         something = None if parts.something is None else f"(?>{parts.something})"
         return parts._replace(something=something)
@@ -186,6 +220,8 @@ def _repeated(atom: str, quantifier: str) -> _Parts:
         if least > 0:
             return _Parts(atom + quantifier, None)
         return _Parts(_times(parts.something, 1, most, lazy), "", not lazy, bool(lazy))
+    if parts.behind is not None:
+        return _repeated_around_nothing(parts.something, parts.behind, quantifier)
     if (least, most) == (0, 1):
         # Nothing is preferred where it is first in the body, or where the quantifier is lazy.
         if parts.nothing and not lazy and not parts.is_last:
@@ -205,6 +241,22 @@ def _repeated(atom: str, quantifier: str) -> _Parts:
     is_first = (bool(lazy) and least == 0) or not parts.is_last
     how = "?" if lazy or not parts.is_last else ""
     return _Parts(_times(parts.something, 1, most, how), nothing, not is_first, is_first)
+
+
+def _repeated_around_nothing(before: str, behind: str, quantifier: str) -> _Parts:
+    """The loop of a body that tries `before`, nothing, and `behind`, in this order."""
+    both = _grouped(f"{before}|{behind}")
+    if quantifier == "?":
+        return _Parts(before, "", is_last=False, is_first=False, behind=behind)
+    if quantifier in ("*?", "??"):
+        return _Parts(both + ("+?" if quantifier == "*?" else ""), "", is_last=False)
+    if quantifier not in ("*", "+") or 4 * len(both) > _LONGEST:
+        raise _NotExpressible
+    # A round of nothing ends the loop.
+    some, second = _times(before, 1, _ENDLESS, ""), _grouped(behind)
+    any_number = _Parts(some, "").whole
+    rest = f"(?:{second}{any_number})*?"
+    return _Parts(some + rest, "", is_last=False, is_first=False, behind=second + any_number + rest)
 
 
 def _times(pattern: str, least: int, most: int, lazy: str) -> str:
