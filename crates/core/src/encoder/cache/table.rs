@@ -2,7 +2,7 @@
 //!
 //! A bucket is a cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one
 //! line. More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`]. Who has compared
-//! those bytes knows the key of the entry ([`Table::confirm`]), and finds the ids by it as if the pretoken were short.
+//! those bytes knows the key of the entry ([`Table::confirmed`]), and finds the ids by it as if the pretoken were short.
 //!
 //! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
 //! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
