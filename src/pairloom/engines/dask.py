@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # Counts that one task adds; the fewer, the more tasks.
 _FAN_IN = 8
-# Local files of so many bytes together make a task: each task sends its counts, and others add them.
-_TASK_BYTES = 64 << 20
+# Local files of so many bytes together make a task at most: each task sends its counts, and others add them.
+_TASK_BYTES = 128 << 20
 
 
 def _dask() -> Any:
@@ -41,9 +42,10 @@ def count_files(
 ) -> Any:
     """A delayed PretokenCounts of files, summed as a tree of tasks; `.compute()` runs it.
 
-    paths: as `Corpus` takes them. files_per_task: None for local files of up to 64 MB together, and each folder or URL
-    by itself. options: of `Corpus` (text_field, skip_bad, ...) and of `PretokenCounts.from_corpus`
-    (special_tokens, corpus_specials). A file that cannot be read raises in the task that reads it.
+    paths: as `Corpus` takes them. files_per_task: None for local files of up to 128 MB together, tasks of about
+    the same size, and each folder or URL by itself. options: of `Corpus` (text_field, skip_bad, ...) and of
+    `PretokenCounts.from_corpus` (special_tokens, corpus_specials). A file that cannot be read raises in the
+    task that reads it.
     """
     if files_per_task is not None:
         check_int("files_per_task", files_per_task, least=1)
@@ -63,16 +65,14 @@ def count_files(
 def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
     if files_per_task is not None:
         return [files[first : first + files_per_task] for first in range(0, len(files), files_per_task)]
-    groups: list[list[str]] = []
-    room = 0
-    for file in files:
-        n_bytes = Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES
-        if not groups or room < n_bytes:
-            groups.append([])
-            room = _TASK_BYTES
-        groups[-1].append(file)
-        room -= n_bytes
-    return groups
+    sizes = [Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES for file in files]
+    ends = list(accumulate(sizes))
+    # As many tasks as the bytes need, each with its share of them: a small last one would leave a worker idle.
+    share = ends[-1] / -(-ends[-1] // _TASK_BYTES) if ends[-1] else 1
+    groups: dict[int, list[str]] = {}
+    for file, size, end in zip(files, sizes, ends, strict=True):
+        groups.setdefault(int((end - size / 2) / share), []).append(file)
+    return list(groups.values())
 
 
 def _counted(
