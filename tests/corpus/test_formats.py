@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+import random
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer
-from pairloom.corpus import compression
+from pairloom.corpus import columns, compression
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
@@ -434,3 +436,34 @@ def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.jsonl").write_text("\r\n".join(lines))
     assert list(Corpus(tmp_path / "a.jsonl")) == [json.loads(line)["text"] for line in lines]
+
+
+def test_memory_of_reads_is_used_again_only_when_nothing_refers_to_it(tmp_path: Path) -> None:
+    data = random.Random(0).randbytes(1_000_000)
+    (tmp_path / "file").write_bytes(data)
+    with (tmp_path / "file").open("rb") as file:
+        reads = columns._WholeReads(file)
+        first = memoryview(reads.read(200_000))
+        at_once = reads.read(300_000)
+        assert (bytes(first), bytes(at_once)) == (data[:200_000], data[200_000:500_000])
+        assert type(at_once) is bytes
+        address = np.frombuffer(first, np.uint8).ctypes.data
+        first.release()
+        second = reads.read(100_000)
+        assert np.frombuffer(second, np.uint8).ctypes.data == address and bytes(second) == data[500_000:600_000]
+        del second
+        assert bytes(reads.read()) == data[600_000:] and reads.read(100_000) == b""
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_columns_that_are_kept_do_not_change_with_later_reads(tmp_path: Path, compression: str) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    texts = [f"{row} " + random.Random(row).randbytes(2000).hex() for row in range(600)]
+    table = pyarrow.table({"text": texts})
+    file_options = {"row_group_size": 100, "compression": compression, "use_dictionary": False}
+    parquet.write_table(table, tmp_path / "a.parquet", **file_options)
+    with (tmp_path / "a.parquet").open("rb") as file:
+        batches = list(parquet.ParquetFile(columns._WholeReads(file), pre_buffer=False).iter_batches(50))
+        assert [text for batch in batches for text in batch.column(0).to_pylist()] == texts
+    assert list(Corpus(tmp_path / "a.parquet")) == texts

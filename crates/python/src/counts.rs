@@ -69,12 +69,10 @@ impl PretokenCounts {
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
-    fn unsorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
-        let columns = &*self.inner.read()?;
-        let columns = columns.columns();
-        let numbers =
-            |numbers: &[u64]| array(py, copied(numbers, COLUMNS).map_err(|error| exception(py, error))?);
-        Ok((objects::bytes(py, columns.bytes)?, numbers(columns.ends)?, numbers(columns.counts)?))
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let inner = &*self.inner.read()?;
+        let numbers = py.detach(|| inner.packed_numbers()).map_err(|error| exception(py, error))?;
+        Ok((objects::bytes(py, inner.columns().bytes)?, objects::bytes(py, &numbers)?))
     }
 
     fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
@@ -138,18 +136,15 @@ impl PretokenCounts {
     }
 
     #[staticmethod]
-    fn from_unsorted_columns(
+    fn from_packed(
         py: Python<'_>,
-        bytes: &[u8],
-        ends: PyReadonlyArray1<'_, u64>,
-        counts: PyReadonlyArray1<'_, u64>,
+        bytes: PyReadonlyArray1<'_, u8>,
+        numbers: PyReadonlyArray1<'_, u8>,
         totals: [u64; 3],
     ) -> PyResult<Self> {
-        let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
-        let inner = py.detach(|| {
-            let (bytes, ends) = (copied(bytes, COLUMNS)?, copied(ends, COLUMNS)?);
-            counts::PretokenCounts::from_distinct_columns(bytes, ends, copied(counts, COLUMNS)?, totals)
-        });
+        let (bytes, numbers) = (bytes.as_slice()?, numbers.as_slice()?);
+        let inner =
+            py.detach(|| counts::PretokenCounts::from_packed(copied(bytes, COLUMNS)?, numbers, totals));
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }
 }

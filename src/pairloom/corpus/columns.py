@@ -34,6 +34,11 @@ _ROW_BYTES = 16
 _SMALL_FILE = 1 << 24
 
 
+# Reads of so many bytes get memory that is used again: the C library may take it from the system for each, and return
+# it after.
+_LEAST_REUSED, _MOST_REUSED = 1 << 16, 1 << 23
+
+
 class Rows(NamedTuple):
     """Some rows: documents, rows left out, and how much of the file is read by now, from 0 to 1."""
 
@@ -284,6 +289,7 @@ class _WholeReads:
         self._name, self._memory = name, memory
         self._n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
+        self._reused = bytearray()
         self.closed = False
 
     def readable(self) -> bool:
@@ -301,7 +307,7 @@ class _WholeReads:
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return self._file.seek(offset, whence)
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1) -> bytes | memoryview:
         n_left = max(self._n_bytes - self._file.tell(), 0)
         wanted = n_left if size < 0 else min(size, n_left)
         if self._memory is not None and wanted > self._memory // 4:
@@ -309,6 +315,29 @@ class _WholeReads:
                 f"{self._name}: a batch of {wanted:,} bytes is too large for max_memory; raise it, or write smaller "
                 "batches"
             )
+        view = self._free_view(wanted) if _LEAST_REUSED <= wanted <= _MOST_REUSED else None
+        if view is None:
+            return self._read_whole(wanted)
+        n_read = 0
+        while n_read < wanted and (n_more := self._file.readinto(view[n_read:])):  # type: ignore[attr-defined]
+            n_read += n_more
+        return view[:n_read]
+
+    def _free_view(self, n_bytes: int) -> memoryview | None:
+        """The memory of an earlier read, unless something still refers to it; pyarrow copies most of what it reads."""
+        if not hasattr(self._file, "readinto"):
+            return None
+        try:
+            self._reused.append(0)  # refused while there is a view of it
+        except BufferError:
+            return None
+        if len(self._reused) <= n_bytes:
+            self._reused = bytearray(n_bytes + n_bytes // 4)
+        else:
+            self._reused.pop()
+        return memoryview(self._reused)[:n_bytes]
+
+    def _read_whole(self, wanted: int) -> bytes:
         data = self._file.read(wanted)
         if len(data) == wanted:
             return data

@@ -412,11 +412,11 @@ class PretokenCounts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = self.columns
-        text, ends, counts = columns.unsorted_columns()
+        text, numbers = columns.packed()
         totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
         # As arrays, which engines hand from process to process without copies (protocol 5); sorting them would take
         # longer than that.
-        return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
+        return _unpickled, (np.frombuffer(text, np.uint8), np.frombuffer(numbers, np.uint8), totals, self.metadata)
 
     def __copy__(self) -> PretokenCounts:
         return PretokenCounts(self.columns.copied(), self.metadata)
@@ -433,10 +433,10 @@ class PretokenCounts:
 def _unpickled(*values: Any) -> PretokenCounts:
     """Counts of what `__reduce__` gave; CountsError for anything else."""
     try:
-        text, ends, counts, totals, metadata = values
-        if not isinstance(metadata, CountsMetadata) or not np.all(counts):
-            raise ValueError("its metadata are of another type, or a count is 0")
-        columns = _core.PretokenCounts.from_unsorted_columns(text.tobytes(), ends, counts, totals)
+        text, numbers, totals, metadata = values
+        if not isinstance(metadata, CountsMetadata):
+            raise ValueError("its metadata are of another type")
+        columns = _core.PretokenCounts.from_packed(text, numbers, totals)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, CountsError):
             raise

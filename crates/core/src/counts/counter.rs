@@ -102,6 +102,8 @@ impl Counter {
 
     /// Adds counts made elsewhere, and their totals.
     pub fn add_counts(&mut self, counts: &PretokenCounts) -> Result<()> {
+        self.has_failed = true;
+        self.table.reserve(counts.columns())?;
         self.add(counts.columns())?;
         self.add_totals(counts.n_bytes(), counts.n_documents(), counts.n_special_literals());
         Ok(())

@@ -113,6 +113,12 @@ impl LongTable {
         self.arena.clear();
     }
 
+    /// Makes room for `n` pretokens of `n_bytes` in all.
+    pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, budget: &Budget) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), budget)?;
+        self.reserve_arena(n_bytes.saturating_sub(self.arena.len()), budget)
+    }
+
     /// Makes room for `n_more` pretokens, not for their bytes: most are known.
     fn reserve(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);

@@ -67,6 +67,11 @@ impl PretokenCounts {
         let threads = threads_for(parts.iter().map(|part| part.len()).sum());
         let table = SharedTable::new(None)?;
         let columns: Vec<_> = parts.iter().map(|part| part.columns()).collect();
+        if parts.len() > 1
+            && let Some(&largest) = columns.iter().max_by_key(|columns| columns.ends.len())
+        {
+            table.reserve(largest)?;
+        }
         table.add_all(&columns, threads)?;
         let mut merged = table.into_counts(threads)?;
         merged.n_bytes = sum(parts.iter().map(|part| part.n_bytes))?;

@@ -5,7 +5,7 @@
 //! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in a table of its own
 //!   (`local_table.rs`, `local_counts.rs`), and passes the rest on to the table that all threads share
 //!   (`shared_table.rs`).
-//! - `pretoken_counts.rs` is the result: columns of pretokens and counts.
+//! - `pretoken_counts.rs` is the result: columns of pretokens and counts; `packed.rs` sends them elsewhere.
 //!
 //! Counts of parts, added, are the counts of the whole (a commutative monoid), so the result does not depend on the
 //! number of threads or the order of documents.
@@ -19,6 +19,7 @@ mod local_counts;
 mod local_table;
 mod long_table;
 mod merge;
+mod packed;
 mod part;
 mod pretoken_counts;
 mod shared_table;

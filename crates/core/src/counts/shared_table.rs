@@ -13,7 +13,8 @@ use crate::budget::Budget;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::memory::{TryReserve, filled};
-use crate::pretokens::key::{KeyHasher, PretokenKey};
+use crate::pretokens::key::{KeyHasher, MAX_BYTES, PretokenKey};
+use crate::train::WeightedPretokens;
 
 /// The number of partitions: enough that threads seldom wait for a lock.
 const N_PARTITIONS: usize = 64;
@@ -47,6 +48,22 @@ impl SharedTable {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
         Ok(SharedTable { parts, hasher: KeyHasher::new(CpuTier::best()), budget: Budget::new(max_memory) })
+    }
+
+    /// Makes room for the pretokens of `part`, which are distinct: growing later costs as much as adding them does. The
+    /// partitions get a little less than their share, so that none gets more than it needs.
+    pub(super) fn reserve(&self, part: WeightedPretokens<'_>) -> Result<()> {
+        let starts = [0].into_iter().chain(part.ends.iter().copied());
+        let lengths = part.ends.iter().zip(starts).map(|(&end, start)| (end - start) as usize);
+        let long = lengths.filter(|&length| length > MAX_BYTES);
+        let (n_long, n_long_bytes) = long.fold((0, 0), |(n, n_bytes), length| (n + 1, n_bytes + length));
+        let share = |n: usize| n / N_PARTITIONS / 16 * 15;
+        for part_of_table in 0..N_PARTITIONS {
+            let Partition { short, long } = &mut *self.lock(part_of_table);
+            short.reserve_total(share(part.ends.len() - n_long), self.hasher, &self.budget)?;
+            long.reserve_total(share(n_long), share(n_long_bytes), &self.budget)?;
+        }
+        Ok(())
     }
 
     /// Adds to the count of a pretoken that has no [`PretokenKey`].

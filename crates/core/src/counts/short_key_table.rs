@@ -67,6 +67,11 @@ impl ShortKeyTable {
         &mut self.slots[index]
     }
 
+    /// Makes room for `n` keys in all.
+    pub(super) fn reserve_total(&mut self, n: usize, hasher: KeyHasher, budget: &Budget) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), hasher, budget)
+    }
+
     /// Makes room for `n_more` keys.
     fn reserve(&mut self, n_more: usize, hasher: KeyHasher, budget: &Budget) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
