@@ -455,15 +455,15 @@ def test_memory_of_reads_is_used_again_only_when_nothing_refers_to_it(tmp_path: 
         assert bytes(reads.read()) == data[600_000:] and reads.read(100_000) == b""
 
 
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
-def test_columns_that_are_kept_do_not_change_with_later_reads(tmp_path: Path, compression: str) -> None:
+def test_columns_that_are_kept_do_not_change_with_later_reads(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
     texts = [f"{row} " + random.Random(row).randbytes(2000).hex() for row in range(600)]
     table = pyarrow.table({"text": texts})
-    file_options = {"row_group_size": 100, "compression": compression, "use_dictionary": False}
-    parquet.write_table(table, tmp_path / "a.parquet", **file_options)
-    with (tmp_path / "a.parquet").open("rb") as file:
-        batches = list(parquet.ParquetFile(columns._WholeReads(file), pre_buffer=False).iter_batches(50))
+    with ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
+        writer.write_table(table, max_chunksize=50)
+    with (tmp_path / "a.arrow").open("rb") as file:
+        reader = ipc.open_file(columns._WholeReads(file))
+        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         assert [text for batch in batches for text in batch.column(0).to_pylist()] == texts
-    assert list(Corpus(tmp_path / "a.parquet")) == texts
+    assert list(Corpus(tmp_path / "a.arrow")) == texts
