@@ -289,7 +289,7 @@ class _WholeReads:
         self._name, self._memory = name, memory
         self._n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
-        self._reused = bytearray()
+        self._reused = bytearray(1)
         self.closed = False
 
     def readable(self) -> bool:
@@ -328,13 +328,12 @@ class _WholeReads:
         if not hasattr(self._file, "readinto"):
             return None
         try:
-            self._reused.append(0)  # refused while there is a view of it
+            self._reused.pop()  # refused while there is a view of it
         except BufferError:
             return None
-        if len(self._reused) <= n_bytes:
+        self._reused.append(0)
+        if len(self._reused) < n_bytes:
             self._reused = bytearray(n_bytes + n_bytes // 4)
-        else:
-            self._reused.pop()
         return memoryview(self._reused)[:n_bytes]
 
     def _read_whole(self, wanted: int) -> bytes:
