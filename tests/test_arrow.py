@@ -165,6 +165,7 @@ def test_malformed_bytes_are_decoded_as_the_tokenizer_or_the_caller_says() -> No
         (pa.array([], pa.float32()), ValueError, "the column is float32, not string"),
         (pa.chunked_array([], pa.list_(pa.string())), ValueError, "the column is list<string>, not string"),
         (pa.array([1]).dictionary_encode(), ValueError, "not string"),
+        (pa.RunEndEncodedArray.from_arrays([2], ["a"]), ValueError, "is run_end_encoded; decode it first"),
         (pa.table({"a": ["x"], "b": ["y"]}), ValueError, r'a table of 2 columns \("a", "b"\); pass one of them'),
         (pa.array([b"ab", b"c\xff"]), UnicodeDecodeError, r"position 1.*texts\[1\]"),
         (pa.array(["ab", "ab<|endoftext|>"]), ValueError, r"texts\[1\]: .*<\|endoftext\|>"),

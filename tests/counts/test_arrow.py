@@ -128,6 +128,35 @@ def test_parts_of_parquet_add_up_in_any_order(seed: int, tmp_path: Path) -> None
     assert summed.n_bytes == whole.n_bytes
 
 
+def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
+    # pyarrow writes the metadata of the whole table into each of its parts.
+    texts = ["ab ab cd", "", "the é", "ab東京"]
+    parts = [PretokenCounts.from_texts(texts), PretokenCounts.from_texts(["zz", "ab the"])]
+    for number, part in enumerate(parts):
+        table = part.to_arrow()
+        for first in range(0, table.num_rows, 2):
+            pq.write_table(table.slice(first, 2), tmp_path / f"{number}-{first}.parquet")
+    assert PretokenCounts.from_parquet(tmp_path) == parts[0] + parts[1]
+    # Equal tables of equal parts of a corpus are two.
+    pq.write_table(parts[1].to_arrow(), tmp_path / "more.parquet")
+    pq.write_table(parts[1].to_arrow(), tmp_path / "again.parquet")
+    files = [tmp_path / "more.parquet", tmp_path / "again.parquet"]
+    assert PretokenCounts.from_parquet(files) == parts[1] + parts[1]
+    # So are tables of literals alone, which count nothing.
+    literals = PretokenCounts.from_texts(["<|x|>"], special_tokens=["<|x|>"], corpus_specials="split")
+    files = [tmp_path / "literals-1.parquet", tmp_path / "literals-2.parquet"]
+    for file in files:
+        literals.save(file)
+    assert PretokenCounts.from_parquet(files) == literals + literals
+
+
+def test_parquet_of_another_pattern_is_named(counts: PretokenCounts, tmp_path: Path) -> None:
+    counts.save(tmp_path / "a.parquet")
+    PretokenCounts.from_texts(["ab"], "o200k").save(tmp_path / "b.parquet")
+    with pytest.raises(CountsError, match=r"b\.parquet: counts made in different ways .* 'o200k' there"):
+        PretokenCounts.from_parquet(tmp_path)
+
+
 def test_parquet_that_is_damaged_or_missing_is_named(counts: PretokenCounts, tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"no \*\.parquet in this folder"):
         PretokenCounts.from_parquet(tmp_path)

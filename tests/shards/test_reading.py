@@ -8,6 +8,7 @@ import pickle
 import random
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,33 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
             np.save(path, np.zeros(5, np.float64))
         with pytest.raises(FormatError, match=re.escape(name)):
             open_shards(damaged)
+
+
+@pytest.mark.parametrize("damage", ["order", "beyond"])
+def test_bounds_of_documents_that_are_damaged_are_refused(tmp_path: Path, damage: str) -> None:
+    folder = _shards(tmp_path, 2)
+    path = folder / "shard-00000.offsets.npy"
+    offsets = np.load(path)
+    offsets[2] = offsets[1] - 1 if damage == "order" else offsets[-1] + 1
+    np.save(path, offsets)
+    shards = open_shards(folder)
+    reads: list[Callable[[], Any]] = [
+        lambda: shards[1],
+        lambda: list(shards),
+        shards.lengths,
+        lambda: shards.batches(seq_len=4, batch=2, seed=1, shuffle="document"),
+    ]
+    for read in reads:
+        with pytest.raises(FormatError, match=r"shard-00000\.npy: the bounds of its documents are not in order"):
+            read()
+
+
+def test_numbers_of_numpy_name_documents(tmp_path: Path) -> None:
+    shards = open_shards(_shards(tmp_path, 2))
+    for number in np.arange(-len(shards), len(shards)):
+        assert shards[number].tolist() == shards[int(number)].tolist()
+    with pytest.raises(TypeError, match="index must be an int, not float64"):
+        shards[np.float64(1)]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ class CountSum:
 
     def __init__(self, metadata: CountsMetadata | None, *, threads: int = 0, max_memory: int | None = None) -> None:
         self.metadata = metadata
+        # By the totals (bytes, documents, literals) that tables carry: (tables that carry them, bytes that they count).
+        self._totals: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._counter = _core.Counter(
             pattern=pattern_text("gpt2") if metadata is None else metadata.pattern,
             special_tokens=[] if metadata is None else list(metadata.special_tokens),
@@ -70,12 +72,17 @@ class CountSum:
                 self._take_over(stored, name)
         if stored is None:
             self._counter.add_totals(n_text_bytes, 0, 0)
-        else:
-            self._counter.add_totals(stored["n_bytes"], stored["n_documents"], stored["n_special_literals"])
+            return
+        totals = stored["n_bytes"], stored["n_documents"], stored["n_special_literals"]
+        n_tables, n_counted = self._totals.get(totals, (0, 0))
+        self._totals[totals] = n_tables + 1, n_counted + n_text_bytes
 
     def _take_over(self, stored: dict[str, Any] | None, name: str) -> None:
         if stored is not None:
-            self._agree(stored_metadata(stored))
+            try:
+                self._agree(stored_metadata(stored))
+            except CountsError as error:
+                raise CountsError(f"{name}: {error}") from None
         elif self.metadata is None:
             raise CountsError(
                 f"{name}: the table does not say how its text was cut (no metadata 'pairloom.pattern'); pass pattern"
@@ -88,7 +95,16 @@ class CountSum:
             self.metadata.check_addable(metadata)
 
     def finish(self) -> _core.PretokenCounts:
-        """The sum, which cannot be added to any more."""
+        """The sum, which cannot be added to any more.
+
+        Tables with the same totals that together count no more bytes than one had are parts of one table, which was
+        written in many files, each with the metadata of the whole.
+        """
+        for (n_bytes, n_documents, n_literals), (n_tables, n_counted) in self._totals.items():
+            is_one = 0 < n_counted <= n_bytes
+            for _ in range(1 if is_one else n_tables):
+                self._counter.add_totals(n_bytes, n_documents, n_literals)
+        self._totals.clear()
         return self._counter.finish()
 
 

@@ -112,25 +112,40 @@ class OpenShards(Sequence[Ids]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        number = check_int("index", index)
+        number = check_int("index", int(index) if isinstance(index, np.integer) else index)
         if not -len(self) <= number < len(self):
             raise IndexError(f"document {number} of {len(self)}")
         number %= len(self)
         shard = int(np.searchsorted(self._first_document, number, side="right")) - 1
         ids, offsets = self._shard(shard)
         at = number - int(self._first_document[shard])
-        return ids[offsets[at] : offsets[at + 1]]
+        start, end = int(offsets[at]), int(offsets[at + 1])
+        if not 0 <= start <= end <= len(ids):
+            raise self._damaged_bounds(shard)
+        return ids[start:end]
 
     def __iter__(self) -> Iterator[Ids]:
         for number in range(len(self.manifest.shards)):
             ids, offsets = self._shard(number)
+            self._lengths(number)
             for start, end in itertools.pairwise(offsets.tolist()):
                 yield ids[start:end]
 
     def lengths(self) -> npt.NDArray[np.int64]:
         """The number of ids of each document: int64 [documents]."""
-        parts = [np.diff(self._shard(number)[1]) for number in range(len(self.manifest.shards))]
+        parts = [self._lengths(number) for number in range(len(self.manifest.shards))]
         return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _lengths(self, number: int) -> npt.NDArray[np.int64]:
+        """The lengths of the documents of a shard; FormatError where one is negative."""
+        lengths: npt.NDArray[np.int64] = np.diff(self._shard(number)[1])
+        if (lengths < 0).any():
+            raise self._damaged_bounds(number)
+        return lengths
+
+    def _damaged_bounds(self, number: int) -> FormatError:
+        path = self.folder / self.manifest.shards[number]["file"]
+        return FormatError(f"{path}: the bounds of its documents are not in order; write the shards again")
 
     def tokens(self, start: int, stop: int) -> Ids:
         """The ids from `start` to `stop` of all documents joined: a view where they lie in one shard, else a copy."""

@@ -189,6 +189,7 @@ impl<'a> Kind<'a> {
             "+vl" | "+vL" => "list_view",
             "+s" => "struct",
             "+m" => "map",
+            "+r" => "run_end_encoded",
             other if other.starts_with("+w") => "fixed_size_list",
             other if other.starts_with('w') => "fixed_size_binary",
             other if other.starts_with('t') => "a date or time",

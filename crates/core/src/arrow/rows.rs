@@ -137,6 +137,7 @@ fn check_bytes(kind: Kind<'_>) -> Result<()> {
     match kind.dictionary() {
         Some(values) => check_bytes(values?),
         None if matches!(kind.format, "u" | "U" | "vu" | "z" | "Z" | "vz" | "n") => Ok(()),
+        None if kind.format == "+r" => invalid("the column is run_end_encoded; decode it first"),
         None => invalid(format!("the column is {}, not string or binary", kind.shown())),
     }
 }
