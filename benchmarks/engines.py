@@ -152,7 +152,9 @@ def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = F
     from pairloom.engines import spark as engine
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # As docs/guides/clusters.md advises: Spark's own is 10,000 rows and 64 MB.
+    session = builder.config("spark.sql.execution.arrow.maxBytesPerBatch", "1m").getOrCreate()
     frame = session.read.parquet(folder)
     model = str(models / "tokenizer.json")
     if task == _COUNT and counts_rows:
