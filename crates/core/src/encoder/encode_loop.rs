@@ -30,7 +30,7 @@ use super::cache::lookup::{Avx2, Avx512};
 use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query};
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
-use super::merge::{by_rank, heap};
+use super::merge::{by_rank, few, heap};
 use super::output::Output;
 use super::shared::Shared;
 use crate::cpu::CpuTier;
@@ -387,7 +387,17 @@ impl PretokenEncoder {
     }
 
     /// Appends the ids of a part of a pretoken to `ids`.
+    #[inline]
     fn encode_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
+        if part.len() <= few::MOST_BYTES {
+            // Merging so few takes less time than looking them up.
+            return few::merge(&shared.vocabulary, part, &mut self.ids);
+        }
+        self.encode_long_part(shared, part)
+    }
+
+    /// The same for a part that is worth looking up.
+    fn encode_long_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
         let mut key = PretokenKey::of_any(part, shared.cache.hasher);
         if shared.vocabulary.ignores_merges() {
             // A part that is a token need not become that token, a whole pretoken does.

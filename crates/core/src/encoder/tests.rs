@@ -152,7 +152,34 @@ fn merges_of_runs_equal_the_definition() {
         if vocabulary.id_of(&text).is_none() {
             assert_eq!(expected, merge::naive::encode_pretoken(&vocabulary, &text).unwrap());
         }
+        // As a whole, and what is left of it at either end.
+        for part in (0..=text.len()).flat_map(|at| [&text[at..], &text[..at]]) {
+            let expected = short_merges(&vocabulary, part);
+            assert!(expected.windows(2).all(|ids| ids[0] == ids[1]), "{part:?} {expected:?} {tokens:?}");
+            if vocabulary.id_of(part).is_none() {
+                assert_eq!(expected[0], merge::naive::encode_pretoken(&vocabulary, part).unwrap());
+            }
+        }
     }
+}
+
+/// The ids of at most 48 bytes by each way of merging so few.
+fn short_merges(vocabulary: &Vocabulary, part: &[u8]) -> Vec<Vec<u32>> {
+    // As what was merged before left it.
+    let mut scratch = merge::short::ShortScratch::default();
+    let mut ids = [const { Vec::new() }; 3];
+    let long = [b"abab".repeat(12), b"b".to_vec()];
+    for (n_done, pretoken) in long.iter().map(Vec::as_slice).chain([part]).enumerate() {
+        ids.iter_mut().for_each(Vec::clear);
+        let [fastest, portable, few] = &mut ids;
+        merge::short::merge(vocabulary, pretoken, &mut scratch, fastest).unwrap();
+        merge::short::merge_portable(vocabulary, pretoken, &mut scratch, portable).unwrap();
+        match n_done == long.len() && part.len() <= merge::few::MOST_BYTES {
+            true => merge::few::merge(vocabulary, pretoken, few).unwrap(),
+            false => few.clone_from(portable),
+        }
+    }
+    ids.into()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Most lookups find nothing, and they cost cache misses and mispredicted branches. So an entry is eight bytes: left id,
 //! right id and rank packed in one word, each in as many bits as this vocabulary needs. A bucket is one cache line of
 //! eight entries, which are compared without branches; buckets are at most three quarters full on average. The 50,000
-//! merges of GPT-2 take half a megabyte and stay in the second-level cache.
+//! merges of GPT-2 take a megabyte: the second-level cache of most processors.
 //!
 //! Pairs of single bytes, with which every merging starts, have a table of their own, indexed by both bytes.
 //!
@@ -101,11 +101,10 @@ impl MergeTable {
                 let rank = entry & ((1 << self.rank_bits) - 1);
                 found | if entry >> self.rank_bits == key { rank + 1 } else { 0 }
             });
-            if found != 0 {
-                return found as u32 - 1;
-            }
-            if entries[BUCKET_ENTRIES - 1] == EMPTY {
-                return NONE;
+            // Few buckets are full, while nobody can foretell whether a pair merges. Not found it is `NONE`.
+            let rank = found.wrapping_sub(1) as u32;
+            if entries[BUCKET_ENTRIES - 1] == EMPTY || rank != NONE {
+                return rank;
             }
             bucket += 1;
         }
@@ -115,6 +114,13 @@ impl MergeTable {
     #[inline(always)]
     pub(super) fn byte_rank(&self, left: u8, right: u8) -> u32 {
         self.by_bytes[usize::from(left) << 8 | usize::from(right)]
+    }
+
+    /// An id that is in no pair; that of two of them may not be asked for.
+    #[inline(always)]
+    pub(super) fn edge_id(&self) -> u32 {
+        // All ones are not an id, see `new`.
+        (1u64 << self.id_bits).wrapping_sub(1) as u32
     }
 
     #[inline(always)]

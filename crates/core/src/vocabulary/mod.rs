@@ -347,6 +347,12 @@ impl Vocabulary {
         self.merge_table.rank(left, right)
     }
 
+    /// An id of no token, which stands beside the ends of a pretoken: [`Self::pair_rank`] of it and any token is [`NONE`].
+    #[inline]
+    pub(crate) fn edge_id(&self) -> u32 {
+        self.merge_table.edge_id()
+    }
+
     /// The rank of a pair of bytes, or [`NONE`].
     #[inline]
     pub(crate) fn byte_pair_rank(&self, left: u8, right: u8) -> u32 {

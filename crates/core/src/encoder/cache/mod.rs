@@ -2,7 +2,7 @@
 //!
 //! All threads read and write one [`Table`] without locks. It is replaced as it fills:
 //! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of
-//!   twice the size as long as the bound allows.
+//!   four times the size as long as the bound allows.
 //! - At its largest size, once many entries found no room, it is replaced by one of an eighth of the size. An
 //!   entry survives one such copy at most, see [`Table::copy_to`].
 //!
@@ -166,7 +166,7 @@ impl Cache {
         let n_buckets = handle.table.n_buckets();
         let is_largest = n_buckets == self.bounds.max_buckets;
         let Ok(replacement) =
-            self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 2 })
+            self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 4 })
         else {
             return false;
         };

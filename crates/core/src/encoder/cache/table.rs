@@ -550,33 +550,36 @@ mod tests {
 
     #[test]
     fn what_lies_in_its_own_bucket_does_so_in_a_larger_table() {
-        let hasher = KeyHasher::new(CpuTier::Portable);
-        let (old, new) = (Table::new(64, 10_000, true).unwrap(), Table::new(128, 20_000, true).unwrap());
-        for (pretoken, ids) in (0..690).map(example) {
-            let key = PretokenKey::of_any(&pretoken, hasher);
-            old.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
-        }
-        old.copy_to(&new, hasher);
-        let buckets = (0..64).map(|index| old.view().bucket(index * size_of::<Bucket>() as u32));
-        let mut n_away = [0, 0];
-        for (index, Bucket(entries)) in buckets.enumerate() {
-            for (key, _) in entries.iter().filter_map(Entry::get) {
-                let slot = hasher.hash(key.sought()) as u32;
-                let known = |slot| {
-                    key.is_long() && new.long_entry(key.sought(), slot).is_some()
-                        || new.view().inline_ids::<false>(key, slot).is_some()
-                };
-                let is_in_its_own = known(slot);
-                if (slot & old.view().mask) as usize == index * size_of::<Bucket>() {
-                    assert!(is_in_its_own);
-                } else {
-                    n_away[index % 2] += 1;
-                    assert!(is_in_its_own || known(neighbour(slot)));
+        for n_larger in [128, 256] {
+            let hasher = KeyHasher::new(CpuTier::Portable);
+            let (old, new) =
+                (Table::new(64, 10_000, true).unwrap(), Table::new(n_larger, 20_000, true).unwrap());
+            for (pretoken, ids) in (0..690).map(example) {
+                let key = PretokenKey::of_any(&pretoken, hasher);
+                old.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
+            }
+            old.copy_to(&new, hasher);
+            let buckets = (0..64).map(|index| old.view().bucket(index * size_of::<Bucket>() as u32));
+            let mut n_away = [0, 0];
+            for (index, Bucket(entries)) in buckets.enumerate() {
+                for (key, _) in entries.iter().filter_map(Entry::get) {
+                    let slot = hasher.hash(key.sought()) as u32;
+                    let known = |slot| {
+                        key.is_long() && new.long_entry(key.sought(), slot).is_some()
+                            || new.view().inline_ids::<false>(key, slot).is_some()
+                    };
+                    let is_in_its_own = known(slot);
+                    if (slot & old.view().mask) as usize == index * size_of::<Bucket>() {
+                        assert!(is_in_its_own);
+                    } else {
+                        n_away[index % 2] += 1;
+                        assert!(is_in_its_own || known(neighbour(slot)));
+                    }
                 }
             }
+            // Neither comes first of its pair in all cases.
+            assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
         }
-        // Neither comes first of its pair in all cases.
-        assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Merging one pretoken: always the pair of lowest rank, leftmost first, until no pair merges.
 //!
-//! [`naive`] is the definition. Three implementations give the same ids, each used for the lengths where it is fastest:
+//! [`naive`] is the definition. Four implementations give the same ids, each used for the lengths where it is fastest:
 //!
 //! | module | pretokens | time and memory |
 //! |---|---|---|
+//! | `few` | parts of up to 3 bytes | a step for each merge |
 //! | `short` | up to 48 bytes | n scans over n ranks in registers and the first-level cache |
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
@@ -11,6 +12,7 @@
 //! A pretoken that no token of the vocabulary reaches across is split there before (`Vocabulary::parts`).
 
 pub(super) mod by_rank;
+pub(super) mod few;
 pub(super) mod heap;
 pub mod naive;
 mod offsets;

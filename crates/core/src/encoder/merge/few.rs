@@ -1,0 +1,41 @@
+//! Merges at most three bytes, without a buffer: writing whose characters have no tokens of their own falls apart into such.
+
+use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::vocabulary::{NONE, Vocabulary};
+
+/// The most bytes that are merged this way.
+pub(in crate::encoder) const MOST_BYTES: usize = 3;
+
+/// Appends the ids of at most [`MOST_BYTES`] bytes to `out`.
+#[inline]
+pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<()> {
+    let own = |byte| vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte });
+    out.grow(part.len(), "ids")?;
+    match *part {
+        [] => {}
+        [byte] => out.push(own(byte)?),
+        [first, second] => match vocabulary.byte_pair_rank(first, second) {
+            NONE => out.extend([own(first)?, own(second)?]),
+            rank => out.push(vocabulary.merged_id(rank)),
+        },
+        [first, second, third] => {
+            let ids = [own(first)?, own(second)?, own(third)?];
+            let ranks = [(first, second), (second, third)].map(|(a, b)| vocabulary.byte_pair_rank(a, b));
+            let [left, right] = match ranks {
+                [NONE, NONE] => {
+                    out.extend(ids);
+                    return Ok(());
+                }
+                [before, after] if before <= after => [vocabulary.merged_id(before), ids[2]],
+                [_, after] => [ids[0], vocabulary.merged_id(after)],
+            };
+            match vocabulary.pair_rank(left, right) {
+                NONE => out.extend([left, right]),
+                rank => out.push(vocabulary.merged_id(rank)),
+            }
+        }
+        _ => unreachable!("at most three bytes"),
+    }
+    Ok(())
+}
