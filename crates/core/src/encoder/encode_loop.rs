@@ -365,7 +365,7 @@ impl PretokenEncoder {
     /// Remembers that `pretoken`, whose key and slot these are, has the last of the `ids`, from number `begin` on.
     fn learn(&mut self, shared: &Shared, key: PretokenKey, slot: u32, pretoken: &[u8], begin: usize) {
         if shared.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[begin..]) {
-            shared.note_new_table();
+            shared.refresh_idle();
         }
     }
 

@@ -40,9 +40,7 @@ use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
 use output::{Counter, Ids};
-use pool::Pool;
 use shared::Shared;
-use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
@@ -114,7 +112,6 @@ impl SpecialPolicy<'_> {
 /// Encodes text. Threads share one.
 pub struct Encoder {
     shared: Shared,
-    workers: Pool<Worker>,
 }
 
 impl Encoder {
@@ -127,7 +124,7 @@ impl Encoder {
     ) -> Result<Self> {
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
         let shared = Shared::new(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None));
-        Ok(Encoder { shared, workers: Pool::new() })
+        Ok(Encoder { shared })
     }
 
     /// An encoder of the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. An eighth
@@ -139,7 +136,7 @@ impl Encoder {
         let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
         let budget = Budget::of_encoding(Some(max_memory));
         let shared = Shared::new(vocabulary, pretokenizer, specials.clone(), cache, budget);
-        Ok(Encoder { shared, workers: Pool::new() })
+        Ok(Encoder { shared })
     }
 
     /// The ordinary tokens.
@@ -199,6 +196,7 @@ impl Encoder {
         let before = out.len();
         let recognised = self.recognised(specials);
         let done = self
+            .shared
             .with_worker(|worker| worker.encode(&self.shared, text, recognised, &mut Ids(out), on_progress));
         if done.is_err() {
             out.truncate(before);
@@ -217,7 +215,7 @@ impl Encoder {
         specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
         let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
-        self.with_worker(|worker| {
+        self.shared.with_worker(|worker| {
             worker.encode(&self.shared, text, recognised, &mut counter, &mut on_progress)
         })?;
         Ok(counter.n.min(counter.limit))
@@ -240,16 +238,6 @@ impl Encoder {
             n if n - 1 <= I::MAX as usize => Ok(()),
             n => Err(Error::Invalid(format!("ids up to {} do not fit {} bytes", n - 1, size_of::<I>()))),
         }
-    }
-
-    /// Runs `work` with an idle worker, or a new one if all are busy.
-    fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
-        let done = self.workers.with(|| Worker::new(&self.shared), work);
-        // While a worker refers to an old table of the cache, its memory stays in use.
-        if self.shared.take_new_table() {
-            self.workers.visit(|worker| worker.refresh(&self.shared.cache));
-        }
-        done
     }
 }
 

@@ -1,15 +1,17 @@
 //! What all workers of an encoder share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::cache::Cache;
+use super::pool::Pool;
+use super::worker::Worker;
 use crate::budget::Budget;
+use crate::error::Result;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
-/// The tokenizer and the cache of what was merged.
+/// The tokenizer, the cache of what was merged, and the workers themselves.
 pub(super) struct Shared {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) pretokenizer: Arc<Pretokenizer>,
@@ -17,8 +19,7 @@ pub(super) struct Shared {
     pub(super) cache: Cache,
     /// Bounds what a block of documents takes; without a limit except in [`super::Encoder::limited`].
     pub(super) budget: Budget,
-    /// Set when the cache has a new table: idle workers keep the old one alive until they are refreshed.
-    has_new_table: AtomicBool,
+    workers: Pool<Worker>,
 }
 
 impl Shared {
@@ -29,17 +30,23 @@ impl Shared {
         cache: Cache,
         budget: Budget,
     ) -> Self {
-        Shared { vocabulary, pretokenizer, specials, cache, budget, has_new_table: AtomicBool::new(false) }
+        Shared { vocabulary, pretokenizer, specials, cache, budget, workers: Pool::new() }
     }
 
-    /// Notes that the cache has a new table.
-    pub(super) fn note_new_table(&self) {
-        self.has_new_table.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the cache has had a new table since the last call.
+    /// Runs `work` with an idle worker, or a new one if all are busy.
     #[inline]
-    pub(super) fn take_new_table(&self) -> bool {
-        self.has_new_table.load(Ordering::Relaxed) && self.has_new_table.swap(false, Ordering::Relaxed)
+    pub(super) fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
+        let work = |worker: &mut Worker| {
+            let done = work(worker);
+            worker.refresh(&self.cache);
+            done
+        };
+        self.workers.with(|| Worker::new(self), work)
+    }
+
+    /// Gives idle workers the newest table of the cache: while one refers to an old table, its memory stays in use.
+    #[cold]
+    pub(super) fn refresh_idle(&self) {
+        self.workers.visit(|worker| worker.refresh(&self.cache));
     }
 }
