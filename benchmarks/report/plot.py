@@ -123,7 +123,7 @@ def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -
     else:
         axis.set_ylabel("MB/s")
     axis.grid(axis="y")
-    axis.set_xticks([index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=8)
+    axis.set_xticks([index + 0.4 - width / 2 for index in range(len(groups))], groups, fontsize=7)
     axis.legend(
         ncols=min(len(peers), 4), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1
     )

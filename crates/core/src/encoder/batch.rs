@@ -10,8 +10,7 @@
 use std::ops::Range;
 
 use super::output::{Counter, Ids, Output};
-use super::worker::Worker;
-use super::{Encoder, SpecialPolicy, encode_jobs};
+use super::{Encoder, SpecialPolicy, Worker, encode_jobs};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::memory::{TryReserve, try_push_str};
@@ -223,7 +222,7 @@ impl Encoder {
                 }
                 on_progress(std::mem::take(&mut unreported))
             };
-            self.shared.with_worker(|worker| {
+            self.with_worker(|worker| {
                 let GroupResult { ids, counts, buffer, joined } = result;
                 while counts.len() < texts.len() {
                     let (index, n_ids) = (counts.len(), ids.len());

@@ -164,7 +164,7 @@ impl FileScan<'_> {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let (mut at, mut n_bytes) = (begin, FIRST_BLOCK_BYTES);
-        self.encoder.shared.with_worker(|worker| {
+        self.encoder.with_worker(|worker| {
             loop {
                 let left = usize::try_from(end - at).unwrap_or(usize::MAX);
                 let window = reader.window(at, n_bytes.min(left))?;

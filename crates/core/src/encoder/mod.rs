@@ -40,7 +40,9 @@ use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
 use output::{Counter, Ids};
+use pool::Pool;
 use shared::Shared;
+use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
@@ -112,6 +114,7 @@ impl SpecialPolicy<'_> {
 /// Encodes text. Threads share one.
 pub struct Encoder {
     shared: Shared,
+    workers: Arc<Pool<Worker>>,
 }
 
 impl Encoder {
@@ -123,8 +126,7 @@ impl Encoder {
         options: EncoderOptions,
     ) -> Result<Self> {
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        let shared = Shared::new(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None));
-        Ok(Encoder { shared })
+        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None)))
     }
 
     /// An encoder of the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. An eighth
@@ -135,8 +137,22 @@ impl Encoder {
         let cache = Cache::new(n_bytes, vocabulary.n_ids(), KeyHasher::new(cache.hasher.tier()))?;
         let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
         let budget = Budget::of_encoding(Some(max_memory));
-        let shared = Shared::new(vocabulary, pretokenizer, specials.clone(), cache, budget);
-        Ok(Encoder { shared })
+        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials.clone(), cache, budget))
+    }
+
+    fn with_budget(
+        vocabulary: Arc<Vocabulary>,
+        pretokenizer: Arc<Pretokenizer>,
+        specials: SpecialTokens,
+        cache: Cache,
+        budget: Budget,
+    ) -> Self {
+        let workers = Arc::new(Pool::<Worker>::new());
+        let all = Arc::clone(&workers);
+        let refresh_idle = move |cache: &Cache| all.visit(|worker| worker.refresh(cache));
+        let refresh_idle = Box::new(refresh_idle);
+        let shared = Shared::new(vocabulary, pretokenizer, specials, cache, budget, refresh_idle);
+        Encoder { shared, workers }
     }
 
     /// The ordinary tokens.
@@ -196,7 +212,6 @@ impl Encoder {
         let before = out.len();
         let recognised = self.recognised(specials);
         let done = self
-            .shared
             .with_worker(|worker| worker.encode(&self.shared, text, recognised, &mut Ids(out), on_progress));
         if done.is_err() {
             out.truncate(before);
@@ -215,7 +230,7 @@ impl Encoder {
         specials.check(0, text)?;
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
         let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
-        self.shared.with_worker(|worker| {
+        self.with_worker(|worker| {
             worker.encode(&self.shared, text, recognised, &mut counter, &mut on_progress)
         })?;
         Ok(counter.n.min(counter.limit))
@@ -238,6 +253,17 @@ impl Encoder {
             n if n - 1 <= I::MAX as usize => Ok(()),
             n => Err(Error::Invalid(format!("ids up to {} do not fit {} bytes", n - 1, size_of::<I>()))),
         }
+    }
+
+    /// Runs `work` with an idle worker, or a new one if all are busy.
+    #[inline]
+    fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
+        let work = |worker: &mut Worker| {
+            let done = work(worker);
+            worker.refresh(&self.shared.cache);
+            done
+        };
+        self.workers.with(|| Worker::new(&self.shared), work)
     }
 }
 

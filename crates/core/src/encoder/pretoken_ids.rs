@@ -50,7 +50,7 @@ impl Encoder {
                 let mut own_ends: Vec<usize> = Vec::with_room(last - first, WHAT)?;
                 own_ends.extend(ends[first..last].iter().map(|&end| end as usize));
                 let text = &bytes[..own_ends.last().copied().unwrap_or(start)];
-                self.shared.with_worker(|worker| {
+                self.with_worker(|worker| {
                     let pretokens = Pretokens { shared: &self.shared, text, start, ends: &own_ends };
                     worker.encode_pretokens(pretokens, &mut Ids(ids), on_progress)
                 })

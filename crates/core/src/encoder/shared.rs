@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::pool::Pool;
-use super::worker::Worker;
 use crate::budget::Budget;
-use crate::error::Result;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
-/// The tokenizer, the cache of what was merged, and the workers themselves.
+/// Gives idle workers the newest table of the cache: while one refers to an old table, its memory stays in use.
+pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
+
+/// The tokenizer and the cache of what was merged.
 pub(super) struct Shared {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) pretokenizer: Arc<Pretokenizer>,
@@ -19,7 +19,7 @@ pub(super) struct Shared {
     pub(super) cache: Cache,
     /// Bounds what a block of documents takes; without a limit except in [`super::Encoder::limited`].
     pub(super) budget: Budget,
-    workers: Pool<Worker>,
+    refresh_idle: RefreshIdle,
 }
 
 impl Shared {
@@ -29,24 +29,14 @@ impl Shared {
         specials: SpecialTokens,
         cache: Cache,
         budget: Budget,
+        refresh_idle: RefreshIdle,
     ) -> Self {
-        Shared { vocabulary, pretokenizer, specials, cache, budget, workers: Pool::new() }
+        Shared { vocabulary, pretokenizer, specials, cache, budget, refresh_idle }
     }
 
-    /// Runs `work` with an idle worker, or a new one if all are busy.
-    #[inline]
-    pub(super) fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> Result<T>) -> Result<T> {
-        let work = |worker: &mut Worker| {
-            let done = work(worker);
-            worker.refresh(&self.cache);
-            done
-        };
-        self.workers.with(|| Worker::new(self), work)
-    }
-
-    /// Gives idle workers the newest table of the cache: while one refers to an old table, its memory stays in use.
+    /// To be called when the cache has a new table.
     #[cold]
     pub(super) fn refresh_idle(&self) {
-        self.workers.visit(|worker| worker.refresh(&self.cache));
+        (self.refresh_idle)(&self.cache);
     }
 }

@@ -69,7 +69,6 @@ impl StreamEncoder {
         };
         let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder
-            .shared
             .with_worker(|worker| {
                 worker.encode_open_text(&self.encoder.shared, text, &mut Ids(out), &mut on_progress)
             })
