@@ -18,7 +18,8 @@
 //! ([`Output::open`]).
 //!
 //! A new pretoken is first cut wherever no token reaches across, since no merge ever will: in writing without spaces that
-//! leaves single characters, which are in the cache. What remains is merged ([`super::merge`]).
+//! leaves single characters or bytes of them. Parts of up to three bytes are merged at once, longer ones are looked up in the
+//! cache; what it does not know is merged ([`super::merge`]).
 
 use std::ops::Range;
 
@@ -389,9 +390,9 @@ impl PretokenEncoder {
     /// Appends the ids of a part of a pretoken to `ids`.
     #[inline]
     fn encode_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
-        if part.len() <= few::MOST_BYTES {
-            // Merging so few takes less time than looking them up.
-            return few::merge(&shared.vocabulary, part, &mut self.ids);
+        // Merging so few bytes takes less time than looking them up.
+        if few::merge(&shared.vocabulary, part, &mut self.ids)? {
+            return Ok(());
         }
         self.encode_long_part(shared, part)
     }

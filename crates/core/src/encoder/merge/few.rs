@@ -4,12 +4,9 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// The most bytes that are merged this way.
-pub(in crate::encoder) const MOST_BYTES: usize = 3;
-
-/// Appends the ids of at most [`MOST_BYTES`] bytes to `out`.
+/// Appends the ids of `part` to `out`, if it has at most three bytes; gives whether it has.
 #[inline]
-pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<()> {
+pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<bool> {
     let own = |byte| vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte });
     out.grow(part.len(), "ids")?;
     match *part {
@@ -25,7 +22,7 @@ pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut 
             let [left, right] = match ranks {
                 [NONE, NONE] => {
                     out.extend(ids);
-                    return Ok(());
+                    return Ok(true);
                 }
                 [before, after] if before <= after => [vocabulary.merged_id(before), ids[2]],
                 [_, after] => [ids[0], vocabulary.merged_id(after)],
@@ -35,7 +32,7 @@ pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut 
                 rank => out.push(vocabulary.merged_id(rank)),
             }
         }
-        _ => unreachable!("at most three bytes"),
+        _ => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }
