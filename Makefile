@@ -136,9 +136,12 @@ docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its 
 	$(BIN)/python -m pytest tests/docs
 	@find site -name "*.html" ! -name 404.html | sort && echo "make docs: $$(find site -name "*.html" ! -name 404.html | wc -l) pages"
 
-miri: ## what threads share without a lock, under Miri; needs a nightly toolchain with its components miri and rust-src
+miri: ## what threads share without a lock, and merging in registers, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
+	if [ "$$(uname -m)" = x86_64 ]; then \
+		RUSTFLAGS="-Ctarget-feature=+avx2,+bmi1,+bmi2,+lzcnt,+popcnt,+aes" MIRIFLAGS="-Zmiri-disable-isolation" \
+		cargo +nightly miri test -p pairloom-core --lib encoder::tests::merges::merges_of_runs; fi
 
 # The C library of 2014 (manylinux_2_17), for which zig links; elsewhere what the system gives.
 ZIG := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_17)
