@@ -85,22 +85,34 @@ impl<B: Block> Window<B> {
         let (two, three, four) =
             (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
         self.leads = [two & !three, three & !four, four];
-        // SAFETY: the caller's promise is the same.
-        let classes = unsafe { self.block.classes(bytes, self.leads) };
+        // First bytes of characters that are letters and nothing else that is wanted: they need no look at their classes.
+        let letters =
+            if B::HAS_BLOCK_CLASSES || WANTED & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
+                0
+            } else {
+                letter_leads(self.block, self.leads)
+            };
         // `high & !two` are the continuation bytes, 0x80..=0xbf. A second byte is any of them, a third one follows a
         // continuation byte, a fourth one follows two. "Second" holds later ones too: it only filters what `spread`
         // shifts there from a lead.
         let second = self.high & !two;
         let third = second & second << 1;
         let continuation = [second, third, third & second << 2];
-        self.letter |= spread::<B>(classes, unicode::LETTER, continuation);
-        self.number |= spread::<B>(classes, unicode::NUMBER, continuation);
-        self.space |= spread::<B>(classes, unicode::SPACE, continuation);
-        self.lower |= spread::<B>(classes, unicode::LOWER & WANTED, continuation);
-        self.upper |= spread::<B>(classes, unicode::UPPER & WANTED, continuation);
-        self.mark |= spread::<B>(classes, unicode::MARK & WANTED, continuation);
-        self.han |= spread::<B>(classes, unicode::HAN & WANTED, continuation);
-        self.symbol |= spread::<B>(classes, unicode::SYMBOL & WANTED, continuation);
+        let left = self.leads.map(|leads| leads & !letters);
+        if left == [0; 3] {
+            self.letter |= spread(letters, continuation);
+            return;
+        }
+        // SAFETY: the caller's promise is the same.
+        let classes = unsafe { self.block.classes(bytes, left) };
+        self.letter |= spread(letters | classes.any_of(unicode::LETTER), continuation);
+        self.number |= spread(with::<B>(classes, unicode::NUMBER), continuation);
+        self.space |= spread(with::<B>(classes, unicode::SPACE), continuation);
+        self.lower |= spread(with::<B>(classes, unicode::LOWER & WANTED), continuation);
+        self.upper |= spread(with::<B>(classes, unicode::UPPER & WANTED), continuation);
+        self.mark |= spread(with::<B>(classes, unicode::MARK & WANTED), continuation);
+        self.han |= spread(with::<B>(classes, unicode::HAN & WANTED), continuation);
+        self.symbol |= spread(with::<B>(classes, unicode::SYMBOL & WANTED), continuation);
     }
 
     /// Bytes of the text that are neither letter nor number nor white space.
@@ -137,21 +149,92 @@ impl<B: Block> Window<B> {
     }
 }
 
-/// All bytes of the characters that have any of the bits `class`. `classes` has them on first bytes only;
-/// `continuation` are the second, third and fourth bytes of characters.
+/// First bytes of the characters that have any of the bits `class`; none are looked for where that is 0.
 // A function, since closures cannot be `#[inline(always)]`: compiled outside the caller, it would lose its
 // instructions.
 #[inline(always)]
-fn spread<B: Block>(classes: B, class: u8, continuation: [u64; 3]) -> u64 {
-    if class == 0 {
-        return 0;
-    }
-    let mask = classes.any_of(class);
+fn with<B: Block>(classes: B, class: u8) -> u64 {
+    if class == 0 { 0 } else { classes.any_of(class) }
+}
+
+/// All bytes of the characters whose first bytes are `mask`; `continuation` are the second, third and fourth bytes of
+/// characters.
+#[inline(always)]
+fn spread(mask: u64, continuation: [u64; 3]) -> u64 {
     mask | mask << 1 & continuation[0] | mask << 2 & continuation[1] | mask << 3 & continuation[2]
+}
+
+/// First bytes that say by themselves, or with the second byte, that the character is a letter: of most characters of Latin,
+/// Cyrillic, Han and Hangul text.
+///
+/// ```text
+/// C3 .. CA        U+00C0 to U+02BF but U+00D7 and U+00F7
+/// D0, D1          U+0400 to U+047F
+/// E4 .. E9        U+4000 to U+9FFF but U+4DC0 to U+4DFF
+/// EB, EC          U+B000 to U+CFFF
+/// ```
+#[inline(always)]
+fn letter_leads<B: Block>(block: B, [two, three, _]: [u64; 3]) -> u64 {
+    let mut letters = 0;
+    if two != 0 {
+        let from_c4 = block.at_least(0xc4);
+        let latin = block.at_least(0xc3) & !block.at_least(0xcb);
+        let cyrillic = block.at_least(0xd0) & !block.at_least(0xd2);
+        letters |= (latin | cyrillic) & two;
+        let c3 = latin & !from_c4;
+        if c3 != 0 {
+            // The last byte's second one is not in the window.
+            letters &= !(c3 & ((byte_is(block, 0x97) | byte_is(block, 0xb7)) >> 1 | 1 << 63));
+        }
+    }
+    if three != 0 {
+        let han = block.at_least(0xe4) & !block.at_least(0xea);
+        let hangul = block.at_least(0xeb) & !block.at_least(0xed);
+        letters |= (han | hangul) & three;
+        let e4 = han & !block.at_least(0xe5);
+        if e4 != 0 {
+            letters &= !(e4 & (byte_is(block, 0xb7) >> 1 | 1 << 63));
+        }
+    }
+    letters
+}
+
+/// Bytes equal to `byte`, which is above 0x7f.
+#[inline(always)]
+fn byte_is<B: Block>(block: B, byte: u8) -> u64 {
+    block.at_least(byte) & !block.at_least(byte + 1)
 }
 
 /// The first byte of each run in `mask`.
 #[inline(always)]
 pub(super) fn run_starts(mask: u64) -> u64 {
     mask & !(mask << 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pretokens::byte_block::Baseline;
+
+    #[test]
+    fn letter_leads_are_of_letters_only_in_any_place() {
+        let mut n_found = 0;
+        for character in (0x80..0x10000).filter_map(char::from_u32) {
+            let mut bytes = [b' '; WINDOW_BYTES + LOOKAHEAD_BYTES];
+            for at in [0, 1, 40, 62, 63] {
+                let n_bytes = character.encode_utf8(&mut bytes[at..]).len();
+                // SAFETY: 64 bytes, and every processor has these instructions.
+                let block = unsafe { Baseline::load(bytes.as_ptr()) };
+                let leads = [u64::from(n_bytes == 2) << at, u64::from(n_bytes == 3) << at, 0];
+                let found = letter_leads(block, leads);
+                assert!(found == 0 || found == 1 << at);
+                let class = unicode::class_of_code(u32::from(character));
+                assert!(found == 0 || class & unicode::LETTER != 0, "{character:?} at {at}");
+                n_found += usize::from(found != 0);
+                bytes[at..].fill(b' ');
+            }
+        }
+        // Most letters of these scripts are found, or the path would not pay.
+        assert!(n_found > 5 * 30_000, "{n_found}");
+    }
 }

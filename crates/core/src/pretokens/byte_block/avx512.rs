@@ -15,6 +15,8 @@ use super::classes::{class_of_four, for_each};
 pub(in super::super) struct Avx512(__m512i);
 
 impl Block for Avx512 {
+    const HAS_BLOCK_CLASSES: bool = true;
+
     #[inline(always)]
     unsafe fn load(bytes: *const u8) -> Self {
         // SAFETY: the caller vouches for 64 readable bytes and for the processor.
