@@ -1,10 +1,9 @@
-//! Python lists of ids. A table of int objects, made once for a tokenizer, saves an allocation for each id.
+//! Python lists of ids. A table of int objects, made once for a process, saves an allocation for each id.
 
 use std::slice;
 
 use pairloom_core::ids::Id;
 use pairloom_core::pages;
-use pairloom_core::prefetch::prefetch;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -18,10 +17,7 @@ const MAX_CACHED: usize = 1 << 20;
 /// Bytes of memory for lists that are requested at once.
 const AHEAD_BYTES: usize = 16 << 20;
 
-/// Ints that are prefetched before their reference counts are increased.
-const IDS_PER_PREFETCH: usize = 256;
-
-/// The int objects of a tokenizer's ids, made for the first list.
+/// The int objects of a tokenizer's ids, made for the first list. Tokenizers share them ([`shared_ints`]).
 pub struct CachedInts {
     n_ids: usize,
     ints: PyOnceLock<Vec<Py<PyInt>>>,
@@ -36,12 +32,7 @@ impl CachedInts {
     fn ints(&self, py: Python<'_>) -> PyResult<&[Py<PyInt>]> {
         let ints = self.ints.get_or_try_init(py, || {
             let mut ints = vec_for(self.n_ids)?;
-            #[cfg(not(Py_GIL_DISABLED))]
-            for id in 0..self.n_ids as u32 {
-                ints.push(int(py, id)?.unbind());
-            }
-            #[cfg(Py_GIL_DISABLED)]
-            free_threaded::fill(py, &mut ints, self.n_ids)?;
+            shared_ints::fill(py, &mut ints, self.n_ids)?;
             Ok::<_, PyErr>(ints)
         })?;
         Ok(ints)
@@ -60,12 +51,11 @@ impl CachedInts {
             // SAFETY: the new list has `ids.len()` items, all null, and no other reference to it exists.
             let items = unsafe { slice::from_raw_parts_mut(items, ids.len()) };
             pages::prefer_huge(items);
-            for (ids, items) in ids.chunks(IDS_PER_PREFETCH).zip(items.chunks_mut(IDS_PER_PREFETCH)) {
-                let n_cached = fill_cached(ints, ids, items);
-                for (id, item) in ids.iter().zip(items).skip(n_cached) {
-                    let cached = ints.get(id.to_u32() as usize).map(|int| int.clone_ref(py).into_bound(py));
-                    *item = cached.map_or_else(|| int(py, id.to_u32()), Ok)?.into_ptr();
-                }
+            for (id, item) in ids.iter().zip(items) {
+                *item = match ints.get(id.to_u32() as usize) {
+                    Some(int) => shared_ints::reference(int),
+                    None => int(py, id.to_u32())?.into_ptr(),
+                };
             }
         }
         // SAFETY: PyList_New returned it.
@@ -73,15 +63,14 @@ impl CachedInts {
     }
 }
 
-/// Int objects that threads can share without the interpreter's lock.
+/// Int objects whose references are paid in advance.
 ///
-/// There each new reference to an object of another thread is counted by an atomic instruction: eight threads that made
-/// lists of the same ints were slower than one. An immortal int's references are not counted; it is never freed, so the
-/// process has one table of them for all tokenizers.
-#[cfg(Py_GIL_DISABLED)]
-mod free_threaded {
-    use std::sync::atomic::Ordering;
-
+/// To count a reference is a write to a random place for each id, which took a quarter of the time of a list; where threads
+/// run without the interpreter's lock it is an atomic instruction, and eight threads that made lists of the same ints were
+/// slower than one. So the ints are made once for a process, never freed, and need no counting when a list refers to them:
+/// where Python has immortal objects they are immortal; older ones get more references than can ever be dropped.
+mod shared_ints {
+    use pyo3::ffi;
     use pyo3::prelude::*;
     use pyo3::sync::MutexExt;
     use pyo3::types::PyInt;
@@ -90,44 +79,81 @@ mod free_threaded {
 
     static INTS: std::sync::Mutex<Vec<Py<PyInt>>> = std::sync::Mutex::new(Vec::new());
 
+    /// Whether references are paid in advance. Counts of 32 bits have no room for that.
+    const PREPAID: bool = cfg!(any(Py_GIL_DISABLED, target_pointer_width = "64"));
+
     /// Appends the ints below `n_ids`, at most [`MAX_CACHED`](super::MAX_CACHED), to `ints`, which has room for them.
     pub(super) fn fill(py: Python<'_>, ints: &mut Vec<Py<PyInt>>, n_ids: usize) -> PyResult<()> {
         let mut all = INTS.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
         while all.len() < n_ids {
             let new = int(py, all.len() as u32)?;
-            // SAFETY: `new` is a new object that no other thread can reach, but for CPython's small ints, which are
-            // immortal already and are left alone. These are the values that CPython gives immortal objects: all bits
-            // of the local count, nothing in the shared one.
-            unsafe {
-                let object = new.as_ptr();
-                if (*object).ob_ref_local.load(Ordering::Relaxed) != u32::MAX {
-                    (*object).ob_tid = 0;
-                    (*object).ob_ref_local.store(u32::MAX, Ordering::Relaxed);
-                    (*object).ob_ref_shared.store(0, Ordering::Relaxed);
-                }
+            if PREPAID {
+                // SAFETY: the interpreter is attached; `new` is a new object that no other thread can reach, or one of
+                // CPython's small ints.
+                unsafe { prepay(new.as_ptr()) };
             }
             push(&mut all, new)?;
         }
         ints.extend(all[..n_ids].iter().map(|int| int.clone_ref(py)));
         Ok(())
     }
-}
 
-/// Writes the int objects of `ids` to the items of a new list, up to the first that is not cached; returns how many.
-#[inline(always)]
-fn fill_cached<I: Id>(ints: &[Py<PyInt>], ids: &[I], items: &mut [*mut ffi::PyObject]) -> usize {
-    let mut n_ready = 0;
-    for (id, item) in ids.iter().zip(&mut *items) {
-        let Some(int) = ints.get(id.to_u32() as usize) else { break };
-        *item = int.as_ptr();
-        prefetch(*item);
-        n_ready += 1;
+    /// A new reference to one of these ints.
+    #[inline(always)]
+    pub(super) fn reference(int: &Py<PyInt>) -> *mut ffi::PyObject {
+        let int = int.as_ptr();
+        if !PREPAID {
+            // SAFETY: the table owns a reference, so the int is alive, and the interpreter is attached.
+            unsafe { ffi::Py_INCREF(int) };
+        }
+        int
     }
-    for item in &items[..n_ready] {
-        // SAFETY: `ints` owns a reference to each, so they are alive; the new reference is the list's.
-        unsafe { ffi::Py_INCREF(*item) };
+
+    /// Makes an int immortal, with the values that CPython gives immortal objects: all bits of the local count, nothing in
+    /// the shared one. Its small ints are immortal already and are left alone.
+    ///
+    /// # Safety
+    /// The int is new and known to this thread alone, or immortal.
+    #[cfg(Py_GIL_DISABLED)]
+    unsafe fn prepay(int: *mut ffi::PyObject) {
+        use std::sync::atomic::Ordering;
+
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*int).ob_ref_local.load(Ordering::Relaxed) != u32::MAX {
+                (*int).ob_tid = 0;
+                (*int).ob_ref_local.store(u32::MAX, Ordering::Relaxed);
+                (*int).ob_ref_shared.store(0, Ordering::Relaxed);
+            }
+        }
     }
-    n_ready
+
+    /// The same where the lock guards a count of 32 bits whose highest bit says that the object is immortal; the bits above
+    /// are kept, which hold flags from Python 3.14 on.
+    ///
+    /// # Safety
+    /// The interpreter is attached.
+    #[cfg(all(not(Py_GIL_DISABLED), Py_3_12))]
+    unsafe fn prepay(int: *mut ffi::PyObject) {
+        const IMMORTAL: u32 = if cfg!(Py_3_14) { 3 << 30 } else { u32::MAX };
+        // SAFETY: the interpreter's lock is held, and the first 64 bits of an object are its count and its flags.
+        unsafe {
+            let count = (&raw mut (*int).ob_refcnt).cast::<u64>();
+            if *count as u32 as i32 >= 0 {
+                *count = *count & !u64::from(u32::MAX) | u64::from(IMMORTAL);
+            }
+        }
+    }
+
+    /// Adds references that the table owns and gives away with each list: more than can be dropped in a hundred years.
+    ///
+    /// # Safety
+    /// The interpreter is attached.
+    #[cfg(not(any(Py_GIL_DISABLED, Py_3_12)))]
+    unsafe fn prepay(int: *mut ffi::PyObject) {
+        // SAFETY: the interpreter's lock is held.
+        unsafe { (*int).ob_refcnt += isize::MAX / 2 };
+    }
 }
 
 /// Makes the allocator place many small lists in huge pages.
