@@ -123,17 +123,18 @@ def warm(results: list[Result]) -> float:
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on; no name of a host."""
-    model = platform.processor() or platform.machine()
-    flags: set[str] = set()
+    facts: dict[str, str] = {}
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-            if line.startswith("flags"):
-                flags = set(line.split(":", 1)[1].split())
+            name, _, fact = line.partition(":")
+            facts[name.strip()] = fact.strip()
+    flags = facts.get("flags", "").split()
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    # Virtual machines call processors of many generations alike; family and model tell them apart.
+    kind = f" (family {facts['cpu family']}, model {facts['model']})" if {"cpu family", "model"} <= facts.keys() else ""
     return {
-        "cpu": model,
+        "cpu": name + kind,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "vectors": [flag for flag in ("avx512vbmi2", "avx512bw", "avx2") if flag in flags][:1],
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
