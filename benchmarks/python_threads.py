@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    text = options.file.read_bytes()[:20_000_000].decode(errors="ignore")
+    text = options.file.read_bytes()[:80_000_000].decode(errors="ignore")
     documents = [text[at : at + DOCUMENT_CHARACTERS] for at in range(0, len(text), DOCUMENT_CHARACTERS)]
     tokenizer = Tokenizer.train(documents, 32_000)
     expected = tokenizer.encode_batch(documents)

@@ -58,6 +58,13 @@ impl CachedInts {
                 };
             }
         }
+        // Without the interpreter's lock all threads stand still while the garbage collector visits the items of all lists.
+        // Ints are in no cycle, so there the collector is told nothing of them.
+        #[cfg(Py_GIL_DISABLED)]
+        // SAFETY: it is a new list, which Python tracks. Deallocation does not require a list to be tracked.
+        unsafe {
+            ffi::PyObject_GC_UnTrack(list.as_ptr().cast())
+        };
         // SAFETY: PyList_New returned it.
         Ok(unsafe { list.cast_into_unchecked() })
     }
@@ -207,8 +214,9 @@ impl UntrackedLists {
         self.0.push(list.unbind());
     }
 
-    /// The list of all lists, all of them tracked again.
+    /// The list of all lists, all of them tracked again where lists of ids are.
     pub fn into_list(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+        #[cfg(not(Py_GIL_DISABLED))]
         for list in &self.0 {
             // SAFETY: `push` untracked it, no other reference exists, and all its items are set.
             unsafe { ffi::PyObject_GC_Track(list.as_ptr().cast()) };
