@@ -72,7 +72,7 @@ impl CachedInts {
 
 /// Int objects whose references are paid in advance.
 ///
-/// To count a reference is a write to a random place for each id, which took a quarter of the time of a list; where threads
+/// To count a reference is a write to a random place for each id, which took an eighth of the time of a list; where threads
 /// run without the interpreter's lock it is an atomic instruction, and eight threads that made lists of the same ints were
 /// slower than one. So the ints are made once for a process, never freed, and need no counting when a list refers to them:
 /// where Python has immortal objects they are immortal; older ones get more references than can ever be dropped.

@@ -85,21 +85,17 @@ pub(super) trait Block: Copy {
 #[inline(always)]
 unsafe fn write_offsets_scalar(mut bits: u64, base: usize, out: *mut usize) {
     let n_bits = bits.count_ones() as usize;
-    // Some sixteen are usual: whether they are more than eight or sixteen cannot be foretold.
-    const FIRST: usize = 24;
-    for slot in 0..FIRST {
-        // SAFETY: slot < 64.
-        unsafe { out.add(slot).write(base.wrapping_add(bits.trailing_zeros() as usize)) };
-        bits &= bits.wrapping_sub(1);
-    }
-    let mut written = FIRST;
-    while written < n_bits {
+    let mut written = 0;
+    loop {
         for slot in written..written + 8 {
             // SAFETY: slot < 64, since written is a multiple of 8 below n_bits <= 64.
             unsafe { out.add(slot).write(base.wrapping_add(bits.trailing_zeros() as usize)) };
             bits &= bits.wrapping_sub(1);
         }
         written += 8;
+        if written >= n_bits {
+            break;
+        }
     }
 }
 
