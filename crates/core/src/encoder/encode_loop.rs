@@ -6,10 +6,10 @@
 //!     look up the next batch               its cache lines are on their way while this one is written
 //!     compare the bytes of long pretokens  those that are equal get the keys of their entries
 //!     for each pretoken of this batch:
-//!         ids in its entry?                copy as many as an entry holds, advance by as many as there are
-//!         ids in the arena?                copy them
-//!         beside a full bucket?            copy them
+//!         an entry in its bucket?          copy as many ids as an entry holds, advance by as many as there are
+//!         beside a full bucket?            the same
 //!         otherwise                        merge, and remember the ids
+//!     fill in the ids that are in the arena: their cache lines have been on their way since their entries were found
 //! ```
 //!
 //! Invariants: a batch was looked up in the table that `handle` has; where `encode_new` changed the handle, the slot is
@@ -21,6 +21,7 @@
 //! leaves single characters or bytes of them. Parts of up to three bytes are merged at once, longer ones are looked up in the
 //! cache; what it does not know is merged ([`super::merge`]).
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::cache::key::CACHED_BYTES;
@@ -29,6 +30,7 @@ use super::cache::lookup::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::cache::lookup::{Avx2, Avx512};
 use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query};
+use super::cache::packed::Packed;
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, few, heap};
@@ -227,32 +229,36 @@ impl PretokenEncoder {
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
             let batch = &mut self.batches[current];
-            if S::HAS_IDS {
-                batch.confirm::<false>(&self.handle.table, text, start, ends);
-            } else {
-                batch.confirm::<true>(&self.handle.table, text, start, ends);
-            }
+            batch.confirm(&self.handle.table, text, start, ends);
             let mut n_done = 0;
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_passed).min(ends.len());
-                n_done += self.put_cached::<L, NARROW, S>(current, n_done..stop, output)?;
+                if n_done < stop {
+                    let begin = if n_done == 0 { start } else { ends[n_done - 1] };
+                    let found = n_done..stop;
+                    n_done +=
+                        self.put_cached::<L, NARROW, S>(current, found, ends[stop - 1] - begin, output)?;
+                }
                 if n_done == stop {
                     documents.pass(n_passed + n_done, output.n());
                     continue;
                 }
                 let end = ends[n_done];
                 let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                // The ids of this pretoken are in the arena, or beside its bucket, or not known.
+                // The ids of this pretoken are beside its bucket, or not known.
                 let pretoken = &text[begin..end];
                 let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
-                if let Some(ids) = self.handle.table.spilled_ids(key, slot, pretoken) {
-                    output.put_stored(ids)?;
-                } else if let Some(ids) = self.handle.table.neighbour_ids(key, slot) {
-                    let mut cursor = output.open(1)?;
-                    // SAFETY: The cursor was opened for one entry; the output was not touched meanwhile.
-                    unsafe {
-                        S::put_entry::<NARROW>(&mut cursor, ids);
-                        output.close(cursor);
+                if let Some(entry) = self.handle.table.find_beside(key, slot) {
+                    if entry.is_spilled(NARROW) {
+                        // SAFETY: The entry was found in this table.
+                        output.put_stored(unsafe { self.handle.table.spilled_ids(entry) })?;
+                    } else {
+                        let mut cursor = output.open(1, pretoken.len())?;
+                        // SAFETY: The cursor was opened for one entry; the output was not touched meanwhile.
+                        unsafe {
+                            S::put_entry::<NARROW>(&mut cursor, entry);
+                            output.close(cursor);
+                        }
                     }
                 } else {
                     let table = self.handle.table.number();
@@ -273,33 +279,43 @@ impl PretokenEncoder {
         }
     }
 
-    /// Puts the ids of some pretokens of a batch up to the first whose ids are not in its entry; gives
-    /// how many that were. Where ids are not wanted it may be any entry of the pretoken's own bucket.
+    /// Puts the ids of some pretokens of a batch, of `n_bytes` bytes together, up to the first without an entry in its bucket;
+    /// gives how many that were.
     #[inline(always)]
     fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
         batch: usize,
         pretokens: Range<usize>,
+        n_bytes: usize,
         output: &mut S,
     ) -> Result<usize> {
         let table = self.handle.table.view();
         let batch = &self.batches[batch];
         let (keys, slots) = (&batch.keys[pretokens.clone()], &batch.slots[pretokens]);
-        let mut cursor = output.open(keys.len())?;
-        let mut n_put = 0;
+        let mut cursor = output.open(keys.len(), n_bytes)?;
+        let (mut n_put, mut n_gaps) = (0, 0);
+        // Where ids of the arena belong. Leaving this loop for each of them, or waiting for them in it, costs more than all
+        // the rest of it in writing whose words have many ids.
+        let mut gaps = [const { MaybeUninit::<(S::Cursor, &Packed)>::uninit() }; BATCH];
         for (key, &slot) in keys.iter().zip(slots) {
             // SAFETY: The processor has the instructions.
-            let ids = unsafe {
-                if S::HAS_IDS {
-                    L::inline_ids::<false>(table, key, slot)
-                } else {
-                    L::inline_ids::<true>(table, key, slot)
-                }
-            };
-            let Some(ids) = ids else { break };
+            let Some(entry) = (unsafe { L::find(table, key, slot) }) else { break };
+            if S::HAS_IDS && entry.is_spilled(NARROW) {
+                self.handle.table.prefetch_ids(entry);
+                gaps[n_gaps].write((cursor, entry));
+                n_gaps += 1;
+            }
             // SAFETY: The cursor was opened for all of these pretokens.
-            unsafe { S::put_entry::<NARROW>(&mut cursor, ids) };
+            unsafe { S::put_entry::<NARROW>(&mut cursor, entry) };
             n_put += 1;
+        }
+        for gap in &gaps[..n_gaps] {
+            // SAFETY: So many were written, of entries of this table whose ids are in the arena; the cursors are those that
+            // these entries were put at.
+            unsafe {
+                let (cursor, entry) = gap.assume_init_read();
+                S::fill(cursor, &self.handle.table.spilled_ids(entry));
+            }
         }
         // SAFETY: The cursor is the last one opened; the sink was not touched.
         unsafe { output.close(cursor) };

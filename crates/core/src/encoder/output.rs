@@ -3,6 +3,7 @@
 use std::ptr;
 
 use super::cache::arena::Stored;
+use super::cache::key::CACHED_BYTES;
 use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::Result;
 use crate::ids::Id;
@@ -35,19 +36,29 @@ pub(super) trait Output {
     /// Whether ids are wanted, not only how many there are.
     const HAS_IDS: bool;
 
-    /// A cursor with room for the ids of `n` entries.
-    fn open(&mut self, n: usize) -> Result<Self::Cursor>;
+    /// A cursor with room for the ids of `n` entries of pretokens of `n_bytes` bytes together, which have no more ids
+    /// than bytes.
+    fn open(&mut self, n: usize, n_bytes: usize) -> Result<Self::Cursor>;
 
-    /// Writes the ids of a cache entry, which are in it unless only their number is wanted.
+    /// Writes the ids of a cache entry. Where they are in the arena it leaves room for them: who wants ids calls
+    /// [`fill`](Self::fill).
     ///
     /// # Safety
     /// The cursor has room for one more entry, and no other method of the output was called since it was opened.
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut Self::Cursor, ids: &Packed);
 
+    /// Writes ids of the arena into the room left for them.
+    ///
+    /// # Safety
+    /// The cursor is that which [`put_entry`](Self::put_entry) had for the entry of these ids; what it got later is not
+    /// closed yet.
+    unsafe fn fill(cursor: Self::Cursor, ids: &Stored<'_>);
+
     /// Makes the ids written through the cursor part of the output.
     ///
     /// # Safety
-    /// The cursor is the last one opened, and no other method of the output was called since.
+    /// The cursor is the last one opened, all room that was left is filled, and no other method of the output was called
+    /// since.
     unsafe fn close(&mut self, cursor: Self::Cursor);
 
     /// Appends ids.
@@ -81,8 +92,8 @@ impl<I: Id> Output for Ids<'_, I> {
     const HAS_IDS: bool = true;
 
     #[inline(always)]
-    fn open(&mut self, n: usize) -> Result<*mut I> {
-        self.0.grow(n * INLINE_IDS + 1, "ids")?;
+    fn open(&mut self, n: usize, n_bytes: usize) -> Result<*mut I> {
+        self.0.grow(n_bytes.min(n * CACHED_BYTES) + INLINE_IDS + 1, "ids")?;
         // New memory comes from afar, and processors do not foresee that it is written in bursts. The few
         // of a short text fit lines that are at hand.
         if n > FEW_ENTRIES {
@@ -101,8 +112,9 @@ impl<I: Id> Output for Ids<'_, I> {
 
     #[inline(always)]
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
-        // SAFETY: Each call writes all slots of an entry, at most INLINE_IDS + 1, and keeps at most INLINE_IDS of them.
-        // `open` reserved INLINE_IDS for each entry and one more, so the last write fits too.
+        // SAFETY: Each call keeps as many slots as the entry has ids, for which `open` reserved room, and writes all slots of
+        // an entry from there on, INLINE_IDS + 1 at most, for which it reserved room, too.
+        let n = ids.len();
         unsafe {
             if !NARROW {
                 cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
@@ -114,7 +126,29 @@ impl<I: Id> Output for Ids<'_, I> {
                     .cast::<[I; INLINE_IDS + 1]>()
                     .write_unaligned(ids.narrow().map(|id| I::from_u32(id.into())));
             }
-            *cursor = cursor.add(ids.len());
+            *cursor = cursor.add(n);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn fill(cursor: *mut I, ids: &Stored<'_>) {
+        let Some(bytes) = ids.as_bytes::<I>() else {
+            for n in 0..ids.len() {
+                // SAFETY: The room is for all of them.
+                unsafe { cursor.add(n).write(I::from_u32(ids.get(n))) };
+            }
+            return;
+        };
+        let cursor = cursor.cast::<u8>();
+        let (chunks, rest) = bytes.as_chunks::<16>();
+        for (n, chunk) in chunks.iter().enumerate() {
+            // SAFETY: As above: as many bytes.
+            unsafe { cursor.add(16 * n).cast::<[u8; 16]>().write_unaligned(*chunk) };
+        }
+        // Those of the arena are more than an entry holds, so at least 16 bytes; no call for a few bytes.
+        if let (false, Some(last)) = (rest.is_empty(), bytes.last_chunk::<16>()) {
+            // SAFETY: As above.
+            unsafe { cursor.add(bytes.len() - 16).cast::<[u8; 16]>().write_unaligned(*last) };
         }
     }
 
@@ -138,26 +172,12 @@ impl<I: Id> Output for Ids<'_, I> {
         Ok(())
     }
 
-    #[inline(always)]
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
-        let bytes = match ids {
-            Stored::Narrow(ids) if size_of::<I>() == 2 && cfg!(target_endian = "little") => {
-                ids.as_flattened()
-            }
-            Stored::Wide(ids) if size_of::<I>() == 4 && cfg!(target_endian = "little") => ids.as_flattened(),
-            Stored::Narrow(ids) => return self.extend(ids.iter().map(|&id| u16::from_le_bytes(id).into())),
-            Stored::Wide(ids) => return self.extend(ids.iter().map(|&id| u32::from_le_bytes(id))),
-        };
-        let n = bytes.len() / size_of::<I>();
-        self.0.grow(n, "ids")?;
-        // SAFETY: There is room for n ids, and `bytes` are theirs: same width, same byte order.
+        self.0.grow(ids.len(), "ids")?;
+        // SAFETY: There is room for so many, which are written.
         unsafe {
-            ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                self.0.as_mut_ptr().add(self.0.len()).cast(),
-                bytes.len(),
-            );
-            self.0.set_len(self.0.len() + n);
+            Self::fill(self.0.as_mut_ptr().add(self.0.len()), &ids);
+            self.0.set_len(self.0.len() + ids.len());
         }
         Ok(())
     }
@@ -177,7 +197,7 @@ impl Output for Counter {
     const HAS_IDS: bool = false;
 
     #[inline(always)]
-    fn open(&mut self, _n: usize) -> Result<usize> {
+    fn open(&mut self, _n: usize, _n_bytes: usize) -> Result<usize> {
         Ok(self.n)
     }
 
@@ -185,6 +205,9 @@ impl Output for Counter {
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut usize, ids: &Packed) {
         *cursor += ids.len();
     }
+
+    #[inline(always)]
+    unsafe fn fill(_cursor: usize, _ids: &Stored<'_>) {}
 
     #[inline(always)]
     unsafe fn close(&mut self, cursor: usize) {
@@ -200,7 +223,6 @@ impl Output for Counter {
         Ok(())
     }
 
-    #[inline(always)]
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
         self.n += ids.len();
         Ok(())

@@ -29,7 +29,8 @@ pub(crate) struct PretokenKey {
     pub(crate) hi: u64,
 }
 
-/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that begin `LOAD_BYTES - n` bytes in.
+/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that begin `LOAD_BYTES - n` bytes in: as many as it has bytes
+/// of padding.
 static PADDINGS: [u8; 2 * LOAD_BYTES] = {
     let mut paddings = [0; 2 * LOAD_BYTES];
     let mut index = LOAD_BYTES;
@@ -44,16 +45,16 @@ impl PretokenKey {
     /// No pretoken's key.
     pub(crate) const EMPTY: PretokenKey = PretokenKey { lo: 0, hi: 0 };
 
-    /// The key of the pretoken of `n_bytes` bytes at `start`.
+    /// The key of the pretoken at `start` that takes all but `n_padding` bytes of a key.
     ///
     /// # Safety
-    /// [`LOAD_BYTES`] bytes from `start` on are readable, and `n_bytes` is at most [`MAX_BYTES`].
+    /// [`LOAD_BYTES`] bytes from `start` on are readable, and `n_padding` is at most as many.
     #[inline(always)]
-    pub(crate) unsafe fn load(start: *const u8, n_bytes: usize) -> PretokenKey {
-        debug_assert!(n_bytes <= MAX_BYTES);
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on.
+    pub(crate) unsafe fn load(start: *const u8, n_padding: usize) -> PretokenKey {
+        debug_assert!(n_padding <= LOAD_BYTES);
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on.
         let (bytes, padding) = unsafe {
-            let padding = PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes);
+            let padding = PADDINGS.as_ptr().add(n_padding);
             (start.cast::<[[u8; 8]; 2]>().read_unaligned(), padding.cast::<[[u8; 8]; 2]>().read_unaligned())
         };
         let [lo, hi] = bytes.map(u64::from_le_bytes);
@@ -69,8 +70,8 @@ impl PretokenKey {
         }
         let mut padded = [0; LOAD_BYTES];
         padded[..n_bytes].copy_from_slice(pretoken);
-        // SAFETY: `padded` is 16 bytes long, `n_bytes` at most 15.
-        Some(unsafe { PretokenKey::load(padded.as_ptr(), n_bytes) })
+        // SAFETY: `padded` is 16 bytes long.
+        Some(unsafe { PretokenKey::load(padded.as_ptr(), LOAD_BYTES - n_bytes) })
     }
 
     /// Whether the keys are equal, found without a branch: the derived comparison has one after the first half, which
@@ -180,10 +181,10 @@ pub(crate) trait HashKey {
     /// # Safety
     /// As for both.
     #[inline(always)]
-    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         // SAFETY: the caller's promise is the same.
         unsafe {
-            *key = PretokenKey::load(start, n_bytes);
+            *key = PretokenKey::load(start, n_padding);
             Self::hash(hasher, *key)
         }
     }
@@ -218,13 +219,13 @@ impl HashKey for Aes {
     /// The key stays in a register: written in halves and read whole it would wait for the stores.
     #[inline]
     #[target_feature(enable = "sse2,aes")]
-    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::x86_64::*;
-        debug_assert!(n_bytes <= MAX_BYTES);
+        debug_assert!(n_padding <= LOAD_BYTES);
         let (first, second) = hasher.aes_seeds();
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on; a key is 16 bytes.
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on; a key is 16 bytes.
         let bytes = unsafe {
-            let padding = _mm_loadu_si128(PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes).cast());
+            let padding = _mm_loadu_si128(PADDINGS.as_ptr().add(n_padding).cast());
             let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
             _mm_store_si128(std::ptr::from_mut(key).cast(), bytes);
             bytes
@@ -265,12 +266,12 @@ impl HashKey for ArmAes {
     /// The key stays in a register, as on x86-64.
     #[inline]
     #[target_feature(enable = "neon,aes")]
-    unsafe fn load(hasher: KeyHasher, start: *const u8, n_bytes: usize, key: &mut PretokenKey) -> u64 {
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::aarch64::*;
-        debug_assert!(n_bytes <= MAX_BYTES);
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 1..=16 on; a key is 16 bytes.
+        debug_assert!(n_padding <= LOAD_BYTES);
+        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on; a key is 16 bytes.
         let bytes = unsafe {
-            let padding = vld1q_u8(PADDINGS.as_ptr().add(LOAD_BYTES - n_bytes));
+            let padding = vld1q_u8(PADDINGS.as_ptr().add(n_padding));
             let bytes = vorrq_u8(vld1q_u8(start), padding);
             vst1q_u8(std::ptr::from_mut(key).cast(), bytes);
             bytes
@@ -317,7 +318,7 @@ impl<'a> PaddedText<'a> {
             return None;
         }
         // SAFETY: 16 bytes of the text follow `start`, and the pretoken has at most 15.
-        Some(unsafe { PretokenKey::load(pretoken.as_ptr(), pretoken.len()) })
+        Some(unsafe { PretokenKey::load(pretoken.as_ptr(), LOAD_BYTES - pretoken.len()) })
     }
 
     /// Loads the key of the short pretoken from `start` to `end`; returns its hash. For a longer one both mean nothing.
@@ -339,8 +340,8 @@ impl<'a> PaddedText<'a> {
             self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
         };
         // SAFETY: before `whole_end`, 16 bytes of the text follow; from there on `start` is at most 16 bytes behind
-        // `tail_begin`, and 16 bytes of `tail` follow. The length is cut to 15. The rest is the caller's promise.
-        unsafe { H::load(hasher, bytes, (end - start) & MAX_BYTES, key) }
+        // `tail_begin`, and 16 bytes of `tail` follow. The padding is cut to 15. The rest is the caller's promise.
+        unsafe { H::load(hasher, bytes, start.wrapping_sub(end) % LOAD_BYTES, key) }
     }
 }
 

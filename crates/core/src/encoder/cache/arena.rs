@@ -139,10 +139,34 @@ pub(in crate::encoder) enum Stored<'a> {
 
 impl Stored<'_> {
     /// How many there are.
+    #[inline(always)]
     pub(in crate::encoder) fn len(&self) -> usize {
         match self {
             Stored::Narrow(ids) => ids.len(),
             Stored::Wide(ids) => ids.len(),
+        }
+    }
+
+    /// Id number `index`.
+    #[inline(always)]
+    pub(in crate::encoder) fn get(&self, index: usize) -> u32 {
+        match self {
+            Stored::Narrow(ids) => u16::from_le_bytes(ids[index]).into(),
+            Stored::Wide(ids) => u32::from_le_bytes(ids[index]),
+        }
+    }
+
+    /// Their bytes, if they are those of ids of type `I`.
+    #[inline(always)]
+    pub(in crate::encoder) fn as_bytes<I>(&self) -> Option<&[u8]> {
+        match self {
+            Stored::Narrow(ids) if size_of::<I>() == 2 && cfg!(target_endian = "little") => {
+                Some(ids.as_flattened())
+            }
+            Stored::Wide(ids) if size_of::<I>() == 4 && cfg!(target_endian = "little") => {
+                Some(ids.as_flattened())
+            }
+            _ => None,
         }
     }
 }

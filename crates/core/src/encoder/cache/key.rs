@@ -13,8 +13,6 @@ pub(in crate::encoder) const CACHED_BYTES: usize = 255;
 const SHORT: u64 = 0x80 << 56;
 /// Cleared in the key of a part of a pretoken, where its ids differ from those of a pretoken of the same bytes.
 const WHOLE: u64 = 0x40 << 56;
-/// Cleared in the key of an entry whose ids are in the arena, so that who looks for ids in the entry passes by.
-pub(in crate::encoder) const INLINE: u64 = 0x20 << 56;
 /// Cleared in the key of an entry that says where in the arena the bytes of its pretoken are, in the bits of [`PLACE`].
 const UNPLACED: u64 = 0x08 << 56;
 const PLACE_SHIFT: u32 = 16;
@@ -54,24 +52,6 @@ impl PretokenKey {
         if self.is_long() { (self.hi & 0xffff) as usize } else { 0 }
     }
 
-    /// The key of an entry of the same bytes whose ids are in the arena.
-    #[inline(always)]
-    pub(in crate::encoder) fn spilled(self) -> Self {
-        PretokenKey { hi: self.hi & !INLINE, ..self }
-    }
-
-    /// The key of an entry of the same bytes whose ids are in it.
-    #[inline(always)]
-    pub(in crate::encoder) fn unspilled(self) -> Self {
-        PretokenKey { hi: self.hi | INLINE, ..self }
-    }
-
-    /// Whether it is the key of an entry whose ids are in the arena.
-    #[inline(always)]
-    pub(in crate::encoder) fn is_spilled(self) -> bool {
-        self.hi & INLINE == 0
-    }
-
     /// The key of the entry of the same pretoken, whose bytes, if it is long, begin at `place` in the arena.
     pub(in crate::encoder) fn placed(self, place: u32) -> Self {
         if !self.is_long() {
@@ -88,13 +68,13 @@ impl PretokenKey {
 
     /// The key that is looked for, of an entry with this one.
     pub(in crate::encoder) fn sought(self) -> Self {
-        if self.place().is_some() { self.sought_long() } else { self.unspilled() }
+        if self.place().is_some() { self.sought_long() } else { self }
     }
 
     /// The same of an entry of a long pretoken.
     #[inline(always)]
     pub(in crate::encoder) fn sought_long(self) -> Self {
-        PretokenKey { hi: self.hi & !PLACE | UNPLACED | INLINE, ..self }
+        PretokenKey { hi: self.hi & !PLACE | UNPLACED, ..self }
     }
 
     /// The key of the same bytes as a part of a pretoken.

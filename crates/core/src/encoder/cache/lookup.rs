@@ -4,13 +4,12 @@
 //! look_up:     for each pretoken: key, hash, bucket; ask for the bucket's cache line
 //! ...          the caller writes the ids of the batch before, while the lines are on their way
 //! confirm:     for each long pretoken: compare its bytes; where they are equal the entry's key replaces its own
-//! inline_ids:  for each pretoken: compare both keys of its bucket at once; the ids lie beside the key
+//! find:        for each pretoken: compare both keys of its bucket at once; the ids lie beside the key
 //! ```
 //!
 //! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares both keys of a
 //! bucket by vector instructions; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
-use super::key::INLINE;
 use super::packed::Packed;
 use super::table::{Table, View};
 use crate::prefetch::prefetch;
@@ -58,21 +57,14 @@ impl Batch {
     }
 
     /// Compares the bytes of long pretokens of `text`. Those that are known get the keys of their entries, by which
-    /// [`Lookup::inline_ids`] finds them.
+    /// [`Lookup::find`] finds them.
     #[inline(always)]
-    pub(in crate::encoder) fn confirm<const ALL: bool>(
-        &mut self,
-        table: &Table,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
-    ) {
+    pub(in crate::encoder) fn confirm(&mut self, table: &Table, text: &[u8], start: usize, ends: &[usize]) {
         for index in self.long() {
             let begin = if index == 0 { start } else { ends[index - 1] };
             let (key, slot) = (self.keys[index], self.slots[index]);
-            let held = table.confirmed(key, slot, &text[begin..ends[index]]);
-            if let Some(held) = held.filter(|held| ALL || !held.is_spilled()) {
-                self.keys[index] = held.unspilled();
+            if let Some(held) = table.confirmed(key, slot, &text[begin..ends[index]]) {
+                self.keys[index] = held;
             }
         }
     }
@@ -106,15 +98,11 @@ pub(in crate::encoder) trait Lookup {
     /// text.
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]);
 
-    /// [`View::inline_ids`].
+    /// [`View::find`].
     ///
     /// # Safety
     /// The processor has the instructions.
-    unsafe fn inline_ids<'a, const ALL: bool>(
-        view: View<'a>,
-        key: &PretokenKey,
-        slot: u32,
-    ) -> Option<&'a Packed>;
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed>;
 }
 
 /// [`Lookup::look_up`] one key after the other, hashed by `H`.
@@ -159,14 +147,15 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
     let Query { hasher, table, text } = *query;
     let mut long = 0;
     let room = batch.keys.iter_mut().zip(&mut batch.slots);
-    for (index, (&end, (key, slot))) in ends.iter().zip(room).enumerate() {
-        long |= u64::from(end - start > MAX_BYTES) << index;
+    for (&end, (key, slot)) in ends.iter().zip(room) {
+        // The first one gets the highest bit of those that are used: so it is an addition with carry.
+        long = long + long + u64::from(start.wrapping_sub(end) < MAX_BYTES.wrapping_neg());
         // SAFETY: the caller vouches for the instructions and for the text.
         *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32;
         prefetch(table.bucket(*slot));
         start = end;
     }
-    long
+    long.reverse_bits().checked_shr((BATCH - ends.len()) as u32).unwrap_or(0)
 }
 
 /// What every processor has.
@@ -180,12 +169,8 @@ impl Lookup for Portable {
     }
 
     #[inline(always)]
-    unsafe fn inline_ids<'a, const ALL: bool>(
-        view: View<'a>,
-        key: &PretokenKey,
-        slot: u32,
-    ) -> Option<&'a Packed> {
-        view.inline_ids::<ALL>(*key, slot)
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        view.find(*key, slot)
     }
 }
 
@@ -203,12 +188,8 @@ impl Lookup for Neon {
     }
 
     #[inline(always)]
-    unsafe fn inline_ids<'a, const ALL: bool>(
-        view: View<'a>,
-        key: &PretokenKey,
-        slot: u32,
-    ) -> Option<&'a Packed> {
-        view.inline_ids::<ALL>(*key, slot)
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        view.find(*key, slot)
     }
 }
 
@@ -226,11 +207,7 @@ impl Lookup for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn inline_ids<'a, const ALL: bool>(
-        view: View<'a>,
-        key: &PretokenKey,
-        slot: u32,
-    ) -> Option<&'a Packed> {
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         use std::arch::x86_64::*;
         let bucket = std::ptr::from_ref(view.bucket(slot));
         // SAFETY: the caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids. Other
@@ -247,12 +224,6 @@ impl Lookup for Avx2 {
                 first = out(xmm_reg) first, second = lateout(xmm_reg) second, bucket = in(reg) bucket,
                 options(nostack, preserves_flags),
             );
-            let (first, second) = if ALL {
-                let inline = _mm_set_epi64x(INLINE as i64, 0);
-                (_mm_or_si128(first, inline), _mm_or_si128(second, inline))
-            } else {
-                (first, second)
-            };
             let equal = _mm_packs_epi32(_mm_cmpeq_epi64(first, key), _mm_cmpeq_epi64(second, key));
             let equal = _mm_movemask_ps(_mm_castsi128_ps(equal));
             // Both halves of the first key, both halves of the second.
@@ -341,12 +312,8 @@ impl Lookup for Avx512 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn inline_ids<'a, const ALL: bool>(
-        view: View<'a>,
-        key: &PretokenKey,
-        slot: u32,
-    ) -> Option<&'a Packed> {
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         // SAFETY: the caller's promise is the same.
-        unsafe { Avx2::inline_ids::<ALL>(view, key, slot) }
+        unsafe { Avx2::find(view, key, slot) }
     }
 }

@@ -1,12 +1,15 @@
 //! A few ids in sixteen bytes, as an entry of the cache holds them.
 
-/// Most ids in an entry.
+/// Most ids in an entry, of two bytes each.
 pub(in crate::encoder) const INLINE_IDS: usize = 7;
+
+/// Most ids in an entry, of four bytes each.
+const WIDE_INLINE_IDS: usize = 4;
 
 /// The ids of a pretoken in sixteen bytes, of which the last says how many there are.
 ///
-/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. If the key says
-/// that they are in the arena the first word is where.
+/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. More are in the arena,
+/// and the first word is where.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(in crate::encoder) struct Packed([u8; 16]);
@@ -16,7 +19,7 @@ impl Packed {
     pub(super) fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
         let mut bytes = [0; 16];
         let width = if is_narrow { 2 } else { 4 };
-        if ids.len() > if is_narrow { INLINE_IDS } else { 4 } {
+        if ids.len() > most_inline(is_narrow) {
             return None;
         }
         for (slot, id) in bytes.chunks_exact_mut(width).zip(ids) {
@@ -26,7 +29,7 @@ impl Packed {
         Some(Packed(bytes))
     }
 
-    /// Says where in the arena the ids are.
+    /// Says where in the arena the ids are; more than an entry holds.
     pub(in crate::encoder) fn spilled(n_ids: u8, begin: u32) -> Self {
         let mut bytes = [0; 16];
         bytes[..4].copy_from_slice(&begin.to_le_bytes());
@@ -34,7 +37,13 @@ impl Packed {
         Packed(bytes)
     }
 
-    /// Where in the arena the ids begin, if the key says that they are there.
+    /// Whether the ids are in the arena.
+    #[inline(always)]
+    pub(in crate::encoder) fn is_spilled(&self, is_narrow: bool) -> bool {
+        self.len() > most_inline(is_narrow)
+    }
+
+    /// Where in the arena the ids begin, if they are there.
     #[inline(always)]
     pub(in crate::encoder) fn begin(&self) -> u32 {
         let [begin, ..] = self.words();
@@ -66,4 +75,10 @@ impl Packed {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
         [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
     }
+}
+
+/// Most ids in an entry.
+#[inline(always)]
+const fn most_inline(is_narrow: bool) -> usize {
+    if is_narrow { INLINE_IDS } else { WIDE_INLINE_IDS }
 }
