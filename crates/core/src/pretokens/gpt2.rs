@@ -7,7 +7,7 @@ use super::runs::{Classes, Text};
 use super::scan::{Rules, Starts};
 use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
-use super::window::{Window, run_starts};
+use super::window::{Window, changes};
 
 /// `ISOLATE_DIGITS` (StarCoder): each number is first split off as a pretoken of its own. The pattern splits the text
 /// between numbers, so a number counts as the end of the text for what stands before it.
@@ -15,6 +15,8 @@ use super::window::{Window, run_starts};
 pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
 
 impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
+    const LOOKBEHIND: u32 = 4;
+
     #[inline(always)]
     unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
         // SAFETY: the caller's promise is the same.
@@ -24,20 +26,19 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
         let Window { block, valid, letter, number, space, .. } = *window;
-        let other = window.other();
         let after_space = block.equal(b' ') << 1;
         // ` ?\p{L}+` and its like: a run of a class starts a pretoken, unless the ' ' before it does.
-        let mut starts = (run_starts(letter) | run_starts(other)) & !after_space;
-        let apostrophes = block.equal(b'\'') & starts & letter >> 1;
+        // The first character of each run, also of the class that has no mask.
+        let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
         // `\s+(?!\S)`: the last white space of a run before something else starts the next pretoken (' ') or is a
         // pretoken.
-        let follows = if ISOLATE_DIGITS { letter | other } else { valid & !space };
-        starts |= run_starts(space) | space & window.before::<ASCII>(follows);
-        starts |= if ISOLATE_DIGITS {
-            shared_rules::numbers::<B, ASCII, 1>(window, number)
-        } else {
-            run_starts(number) & !after_space
-        };
+        let follows = if ISOLATE_DIGITS { valid & !(space | number) } else { valid & !space };
+        starts |= space & window.before::<ASCII>(follows);
+        if ISOLATE_DIGITS {
+            starts |= shared_rules::numbers::<B, ASCII, 1>(window, number);
+        }
+        // Where the window begins a pretoken may begin; if none does, what this adds is among the bytes that are known.
+        let apostrophes = block.equal(b'\'') & (starts | 1) & letter >> 1;
         // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, false, ASCII>(block);

@@ -17,6 +17,9 @@ pub const ENDS_PER_FILL: usize = 4096;
 /// How far ahead of a window text is asked for. Scanning goes on by some kilobytes at a time, with random accesses between,
 /// so processors do not foresee it.
 const AHEAD_BYTES: usize = 2048;
+/// Bits of a window of ASCII that do not depend on what follows it: the starts of contractions look at two letters after the
+/// apostrophe.
+const ASCII_RELIABLE: u32 = 62;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
 // (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). In pseudo-code:
@@ -26,9 +29,12 @@ const AHEAD_BYTES: usize = 2048;
 //         window = masks of text[at..at + 64]      // one mask a class; bit i is byte at + i
 //         starts = rules(window)                   // bit i: a pretoken starts at byte at + i
 //         starts &= bits that the window decides   // the last bytes depend on text after the window
-//         starts &= !1                             // at itself is known to be a start
-//         if starts == 0:
-//             at = end of the pretoken at `at`, found character by character
+//         starts &= !known                         // at itself is known to be a start
+//         if the window is ASCII and rules look back so few bytes:
+//             output(at + i) for each bit i of starts
+//             at = at + bits that are decided - bytes to look back
+//         elif starts == 0:
+//             at = end of the last pretoken, found character by character
 //             output(at)
 //         else:
 //             output(at + i) for each bit i of starts
@@ -37,11 +43,14 @@ const AHEAD_BYTES: usize = 2048;
 // Why it is correct:
 // 1. Every window begins where a pretoken begins. For every pattern that has a scanner that is all the context there
 //    is (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to
-//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before".
+//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". Or it begins with as many
+//    bytes of ASCII as the rules look back (`Rules::LOOKBEHIND`); starts at these were output before.
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
 //    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
 //    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
-// 3. Each turn advances: the highest bit of `starts` is at least 1, and a pretoken is never empty.
+// 3. Each turn advances: the highest bit of `starts` is at least 1, and a pretoken is never empty. The next end is looked for
+//    from the last one on only where a window of other characters has none, and the turn ends there, so no byte is looked
+//    at a third time.
 //
 // What was chosen for speed:
 // 1. Windows overlap by a part of a pretoken, about a tenth of the work, and loads are unaligned. In exchange no rule
@@ -49,7 +58,8 @@ const AHEAD_BYTES: usize = 2048;
 // 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it
 //    is compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
 //    compiled without their instructions.
-// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`).
+// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`). Where the
+//    rules allow, the next one begins at a fixed distance, so that it need not wait for this one's last start.
 // 4. Ends are written without a check of capacity: `fill` reserves room for all of them.
 //
 // The character loop (`Rules::next_end`) also serves pretokens longer than a window; it skips long runs by windows of
@@ -65,13 +75,16 @@ pub(super) struct Starts {
 
 /// The rules of a family of patterns, twice: on masks, and character by character. Both give the same pretokens.
 pub(super) trait Rules: Copy + Default {
+    /// If not 0: whether a pretoken starts at a byte depends on no more bytes before it than these, if they are ASCII.
+    const LOOKBEHIND: u32 = 0;
+
     /// [`Window::add_non_ascii`] with the classes that the rules use.
     ///
     /// # Safety
     /// As for that function.
     unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8);
 
-    /// The starts in a window that begins where a pretoken begins. The rules may look ahead four bytes; the caller
+    /// The starts in a window that begins where a pretoken begins, or before what [`LOOKBEHIND`](Self::LOOKBEHIND) says. The rules may look ahead four bytes; the caller
     /// drops the bits that this makes unreliable.
     ///
     /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
@@ -121,13 +134,16 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
     let mut at = from;
+    // Bits of the window at `at` that are decided.
+    let mut known = 1;
     // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
     while at < bytes.len() && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
         let n_left = bytes.len() - at;
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
-        let starts = if n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES {
-            // SAFETY: that many bytes are readable, and `at` is a pretoken's start.
-            unsafe { decided_starts::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
+        let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
+        let window = if is_inside {
+            // SAFETY: that many bytes are readable, and `at` is a pretoken's start, or behind bytes that are enough.
+            unsafe { decide::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
         } else {
             // Near the end of the text, a copy that is padded with zeros stands in for it.
             let mut padded = [0u8; WINDOW_BYTES + LOOKAHEAD_BYTES + 1];
@@ -135,16 +151,28 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
             let is_last = n_left < WINDOW_BYTES;
             let valid = if is_last { (1 << n_left) - 1 } else { u64::MAX };
             // SAFETY: 68 bytes are readable, UTF-8 and then zero.
-            unsafe { decided_starts::<B, R>(rules, padded.as_ptr(), valid, is_last) }
+            unsafe { decide::<B, R>(rules, padded.as_ptr(), valid, is_last) }
         };
+        let starts = window.starts & !known;
+        if R::LOOKBEHIND > 0 && is_inside && window.is_ascii {
+            // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
+            // within the room that was reserved.
+            unsafe { B::write_offsets(starts, at, out.add(n_ends)) };
+            n_ends += starts.count_ones() as usize;
+            at += (ASCII_RELIABLE - R::LOOKBEHIND) as usize;
+            known = (1 << R::LOOKBEHIND) - 1;
+            continue;
+        }
+        known = 1;
         if starts == 0 {
-            at = rules.next_end(text, at);
+            // SAFETY: n_ends is at most the number of entries that were written.
+            let begin = if n_ends == 0 { from } else { unsafe { *out.add(n_ends - 1) } };
+            at = rules.next_end(text, begin);
             // SAFETY: n_ends is below the room that was reserved.
             unsafe { out.add(n_ends).write(at) };
             n_ends += 1;
         } else {
-            // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
-            // within the room that was reserved.
+            // SAFETY: as above.
             unsafe { B::write_offsets(starts, at, out.add(n_ends)) };
             n_ends += starts.count_ones() as usize;
             at += 63 - starts.leading_zeros() as usize;
@@ -154,32 +182,38 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
     unsafe { ends.set_len(n_ends) };
 }
 
-/// The starts after the window's first byte that the window decides; the end of the text counts as one.
+/// What a window decides.
+struct Decided {
+    /// Starts of pretokens; the end of the text counts as one.
+    starts: u64,
+    is_ascii: bool,
+}
+
+/// The starts that the window decides.
 ///
 /// # Safety
 /// As for [`Window::load`], with 67 readable bytes.
 #[inline(always)]
-unsafe fn decided_starts<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> u64 {
+unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
     // SAFETY: the caller's promise is the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
-    let found = if window.high == 0 {
+    let is_ascii = window.high == 0;
+    let found = if is_ascii {
         rules.starts::<B, true>(&window, is_last)
     } else {
         // SAFETY: the caller's promise is the same.
         unsafe { R::add_non_ascii(&mut window, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    // The starts of contractions look at two letters after the apostrophe, and a character has up to four bytes.
-    let n_reliable = if is_last {
-        64
-    } else if window.high == 0 {
-        62
-    } else {
-        60
+    let n_reliable = match (is_last, is_ascii) {
+        (true, _) => 64,
+        (false, true) => ASCII_RELIABLE,
+        // A character has up to four bytes.
+        (false, false) => 60,
     };
     // One bit above `valid`; 0 if the text does not end in this window.
     let end_of_text = valid.wrapping_add(1);
     let n_decided = found.unknown_from.min(n_reliable);
     let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
-    (found.starts & valid | end_of_text) & decided & !1
+    Decided { starts: (found.starts & valid | end_of_text) & decided, is_ascii }
 }

@@ -306,6 +306,24 @@ fn scanners_find_a_break_at_any_offset_of_a_window() {
     }
 }
 
+/// A pretoken may begin windows before the one that shows its end.
+#[test]
+fn scanners_find_the_end_of_a_run_of_ascii_and_other_characters() {
+    for (_, texts) in patterns::spellings() {
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
+        for (ascii, other) in [("a", "é"), ("!", "…"), ("7", "٣"), (" ", "\u{a0}"), ("a", "か")] {
+            for n_ascii in (0..260).step_by(if cfg!(debug_assertions) { 29 } else { 3 }) {
+                for n_other in [1, 2, 30, 70] {
+                    let run = ascii.repeat(n_ascii) + &other.repeat(n_other);
+                    for rest in ["", "'s x", " x", "a1!"] {
+                        assert_equal(&fast, &oracle, &format!("It's {run}{run}{rest}{ascii}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn scanners_split_a_long_run_of_one_character() {
     let n_bytes = if cfg!(debug_assertions) { 64 << 10 } else { 4 << 20 };

@@ -115,12 +115,6 @@ impl<B: Block> Window<B> {
         self.symbol |= spread(with::<B>(classes, unicode::SYMBOL & WANTED), continuation);
     }
 
-    /// Bytes of the text that are neither letter nor number nor white space.
-    #[inline(always)]
-    pub fn other(&self) -> u64 {
-        self.valid & !(self.letter | self.number | self.space)
-    }
-
     /// Continuation bytes.
     #[inline(always)]
     pub fn continuation(&self) -> u64 {
@@ -203,6 +197,12 @@ fn letter_leads<B: Block>(block: B, [two, three, _]: [u64; 3]) -> u64 {
 #[inline(always)]
 fn byte_is<B: Block>(block: B, byte: u8) -> u64 {
     block.at_least(byte) & !block.at_least(byte + 1)
+}
+
+/// Bytes that are in `mask` while the byte before is not, or the other way round.
+#[inline(always)]
+pub(super) fn changes(mask: u64) -> u64 {
+    mask ^ mask << 1
 }
 
 /// The first byte of each run in `mask`.

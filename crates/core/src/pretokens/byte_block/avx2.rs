@@ -6,7 +6,25 @@
 
 use std::arch::x86_64::*;
 
-use super::{Block, write_offsets_scalar};
+use super::Block;
+
+/// The numbers of the bits that are set in a byte, in ascending order, four and four.
+static SET_BITS: [[[u8; 4]; 2]; 256] = {
+    let mut all = [[[0; 4]; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut n) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                all[byte][n / 4][n % 4] = bit as u8;
+                n += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    all
+};
 
 /// See the module. Needs avx2.
 #[derive(Clone, Copy)]
@@ -43,6 +61,15 @@ fn equal(half: __m256i, byte: u8) -> __m256i {
 fn at_least(half: __m256i, least: u8) -> __m256i {
     // SAFETY: see the module.
     unsafe { _mm256_cmpeq_epi8(half, _mm256_max_epu8(half, _mm256_set1_epi8(least as i8))) }
+}
+
+#[inline(always)]
+fn four_offsets(base: __m256i, offsets: [u8; 4]) -> __m256i {
+    // SAFETY: see the module.
+    unsafe {
+        let offsets = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(offsets)));
+        _mm256_add_epi64(base, offsets)
+    }
 }
 
 #[inline(always)]
@@ -94,7 +121,20 @@ impl Block for Avx2 {
 
     #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { write_offsets_scalar(bits, base, out) }
+        // SAFETY: see the module. Each turn writes eight entries behind those of the bytes before, which are eight each at
+        // most, so none is past the 64 that the caller vouches for.
+        unsafe {
+            let (mut left, mut out) = (bits, out);
+            let mut at = _mm256_set1_epi64x(base as i64);
+            for _ in 0..8 {
+                let byte = left as u8;
+                left >>= 8;
+                let [first, second] = SET_BITS[usize::from(byte)];
+                _mm256_storeu_si256(out.cast(), four_offsets(at, first));
+                _mm256_storeu_si256(out.add(4).cast(), four_offsets(at, second));
+                out = out.add(byte.count_ones() as usize);
+                at = _mm256_add_epi64(at, _mm256_set1_epi64x(8));
+            }
+        }
     }
 }
