@@ -112,9 +112,9 @@ impl<I: Id> Output for Ids<'_, I> {
 
     #[inline(always)]
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
+        let n = ids.len();
         // SAFETY: Each call keeps as many slots as the entry has ids, for which `open` reserved room, and writes all slots of
         // an entry from there on, INLINE_IDS + 1 at most, for which it reserved room, too.
-        let n = ids.len();
         unsafe {
             if !NARROW {
                 cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
