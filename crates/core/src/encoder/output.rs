@@ -139,6 +139,7 @@ impl<I: Id> Output for Ids<'_, I> {
             }
             return;
         };
+        debug_assert!(bytes.len() >= 16);
         let cursor = cursor.cast::<u8>();
         let (chunks, rest) = bytes.as_chunks::<16>();
         for (n, chunk) in chunks.iter().enumerate() {

@@ -304,8 +304,8 @@ impl Table {
     /// Remembers the ids of `pretoken`, whose key and slot these are, where there is room. No entry has more ids than its
     /// pretoken has bytes.
     pub(in crate::encoder) fn insert(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &[u32]) {
+        debug_assert!(ids.len() <= pretoken.len(), "an id without a byte");
         if ids.len() > pretoken.len() {
-            debug_assert!(false, "an id without a byte");
             return;
         }
         let own = if key.is_long() { pretoken } else { &[] };
