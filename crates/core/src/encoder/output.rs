@@ -139,18 +139,19 @@ impl<I: Id> Output for Ids<'_, I> {
             }
             return;
         };
-        debug_assert!(bytes.len() >= 16);
         let cursor = cursor.cast::<u8>();
-        let (chunks, rest) = bytes.as_chunks::<16>();
-        for (n, chunk) in chunks.iter().enumerate() {
+        let Some(last) = bytes.last_chunk::<16>() else {
             // SAFETY: As above: as many bytes.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), cursor, bytes.len()) };
+            return;
+        };
+        // The usual ones: whole registers, the last of which may overlap the one before; no call for a few bytes.
+        for (n, chunk) in bytes.as_chunks::<16>().0.iter().enumerate() {
+            // SAFETY: As above.
             unsafe { cursor.add(16 * n).cast::<[u8; 16]>().write_unaligned(*chunk) };
         }
-        // Those of the arena are more than an entry holds, so at least 16 bytes; no call for a few bytes.
-        if let (false, Some(last)) = (rest.is_empty(), bytes.last_chunk::<16>()) {
-            // SAFETY: As above.
-            unsafe { cursor.add(bytes.len() - 16).cast::<[u8; 16]>().write_unaligned(*last) };
-        }
+        // SAFETY: As above.
+        unsafe { cursor.add(bytes.len() - 16).cast::<[u8; 16]>().write_unaligned(*last) };
     }
 
     #[inline(always)]

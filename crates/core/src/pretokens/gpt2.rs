@@ -15,6 +15,7 @@ use super::window::{Window, changes};
 pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
 
 impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
+    /// What follows "'ll" depends on whether the apostrophe starts a pretoken, and so on the byte before it.
     const LOOKBEHIND: u32 = 4;
 
     #[inline(always)]

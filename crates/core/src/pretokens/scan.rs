@@ -48,7 +48,8 @@ const ASCII_RELIABLE: u32 = 62;
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
 //    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
 //    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
-// 3. Each turn advances: the highest bit of `starts` is at least 1, and a pretoken is never empty. The next end is looked for
+// 3. Each turn advances: by a fixed distance, or the highest bit of `starts` is at least 1, or by a pretoken that goes on
+//    behind the window's known bytes. The next end is looked for
 //    from the last one on only where a window of other characters has none, and the turn ends there, so no byte is looked
 //    at a third time.
 //
@@ -84,8 +85,8 @@ pub(super) trait Rules: Copy + Default {
     /// As for that function.
     unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8);
 
-    /// The starts in a window that begins where a pretoken begins, or before what [`LOOKBEHIND`](Self::LOOKBEHIND) says. The rules may look ahead four bytes; the caller
-    /// drops the bits that this makes unreliable.
+    /// The starts in a window that begins where a pretoken begins, or with [`LOOKBEHIND`](Self::LOOKBEHIND) bytes of ASCII
+    /// that the caller knows. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
     ///
     /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
@@ -142,7 +143,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
         let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
         let window = if is_inside {
-            // SAFETY: that many bytes are readable, and `at` is a pretoken's start, or behind bytes that are enough.
+            // SAFETY: that many bytes are readable, and `at` is a character's first byte: it is a pretoken's start or ASCII.
             unsafe { decide::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
         } else {
             // Near the end of the text, a copy that is padded with zeros stands in for it.
