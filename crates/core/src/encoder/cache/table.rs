@@ -545,7 +545,9 @@ mod tests {
 
     #[test]
     fn what_lies_in_its_own_bucket_does_so_in_a_larger_table() {
-        for n_larger in [128, 256] {
+        // Every hasher has its own seed: in one table alone nearly all of them may lie on one side.
+        let mut n_away = [0, 0];
+        for n_larger in [128, 256].repeat(4) {
             let hasher = KeyHasher::new(CpuTier::Portable);
             let (old, new) =
                 (Table::new(64, 10_000, true).unwrap(), Table::new(n_larger, 20_000, true).unwrap());
@@ -555,7 +557,6 @@ mod tests {
             }
             old.copy_to(&new, hasher);
             let buckets = (0..64).map(|index| old.view().bucket(index * size_of::<Bucket>() as u32));
-            let mut n_away = [0, 0];
             for (index, Bucket(entries)) in buckets.enumerate() {
                 for (key, _) in entries.iter().filter_map(Entry::get) {
                     let slot = hasher.hash(key.sought()) as u32;
@@ -572,9 +573,9 @@ mod tests {
                     }
                 }
             }
-            // Neither comes first of its pair in all cases.
-            assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
         }
+        // Neither comes first of its pair in all cases.
+        assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 
     #[test]
