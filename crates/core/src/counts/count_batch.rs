@@ -13,6 +13,7 @@
 //! (docs/decisions).
 
 use super::local_table::LocalTable;
+use super::partition_log::PartitionLog;
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
@@ -27,8 +28,6 @@ pub(super) const BATCH_SIZE: usize = 64;
 pub(super) struct Batch {
     keys: [PretokenKey; BATCH_SIZE],
     hashes: [u64; BATCH_SIZE],
-    out: [(PretokenKey, u64); BATCH_SIZE],
-    n_out: usize,
     long: [(usize, usize); BATCH_SIZE],
     n_long: usize,
 }
@@ -38,16 +37,9 @@ impl Batch {
         Batch {
             keys: [PretokenKey::EMPTY; BATCH_SIZE],
             hashes: [0; BATCH_SIZE],
-            out: [(PretokenKey::EMPTY, 0); BATCH_SIZE],
-            n_out: 0,
             long: [(0, 0); BATCH_SIZE],
             n_long: 0,
         }
-    }
-
-    /// The keys that were replaced in the table, with their counts.
-    pub(super) fn out(&self) -> &[(PretokenKey, u64)] {
-        &self.out[..self.n_out]
     }
 
     /// Where the pretokens of more than [`MAX_BYTES`] bytes begin and end.
@@ -61,6 +53,7 @@ impl Batch {
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
+        log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
@@ -68,14 +61,14 @@ impl Batch {
         #[cfg(target_arch = "x86_64")]
         if hasher.tier().has_avx2() {
             // SAFETY: the tier has these instructions.
-            return unsafe { self.count_avx2(hasher, table, text, start, ends) };
+            return unsafe { self.count_avx2(hasher, table, log, text, start, ends) };
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         if hasher.tier() == CpuTier::Neon {
             // SAFETY: the tier has these instructions.
-            return unsafe { self.count_neon(hasher, table, text, start, ends) };
+            return unsafe { self.count_neon(hasher, table, log, text, start, ends) };
         }
-        self.count_by::<Folded>(hasher, table, text, start, ends);
+        self.count_by::<Folded>(hasher, table, log, text, start, ends);
     }
 
     /// The same, compiled for the NEON tier.
@@ -85,11 +78,12 @@ impl Batch {
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
+        log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
     ) {
-        self.count_by::<ArmAes>(hasher, table, text, start, ends);
+        self.count_by::<ArmAes>(hasher, table, log, text, start, ends);
     }
 
     /// The same with hashes by `H`, whose instructions the caller has.
@@ -98,6 +92,7 @@ impl Batch {
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
+        log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
@@ -105,11 +100,10 @@ impl Batch {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
         let mask = table.mask();
         let lines = table.lines();
-        self.n_out = 0;
         for index in 0..n_keys {
-            if let Some(out) = lines[self.hashes[index] as usize & mask].add(self.keys[index]) {
-                self.out[self.n_out] = out;
-                self.n_out += 1;
+            if let Some((key, count)) = lines[self.hashes[index] as usize & mask].add(self.keys[index]) {
+                // SAFETY: the callers have the instructions of `H`.
+                log.add_key(key, unsafe { H::hash(hasher, key) }, count);
             }
         }
     }
@@ -121,6 +115,7 @@ impl Batch {
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
+        log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
         ends: &[usize],
@@ -128,13 +123,12 @@ impl Batch {
         let n_keys = self.load::<Aes>(hasher, table, text, start, ends);
         let mask = table.mask();
         let lines = table.lines();
-        self.n_out = 0;
         for (key, &hash) in self.keys.iter().zip(&self.hashes).take(n_keys) {
             // SAFETY: `mask` is the number of lines less one, a power of two less one.
             let line = unsafe { lines.get_unchecked_mut(hash as usize & mask) };
-            if let Some(out) = line.add_avx2(key) {
-                self.out[self.n_out] = out;
-                self.n_out += 1;
+            if let Some((key, count)) = line.add_avx2(key) {
+                // SAFETY: this function has AES.
+                log.add_key(key, unsafe { Aes::hash(hasher, key) }, count);
             }
         }
     }

@@ -10,6 +10,7 @@ use super::jobs::{Jobs, ThreadState};
 use super::local_counts::LocalCounts;
 use super::merge::{check_columns, sum};
 use super::part::{Plan, Totals};
+use super::partition_log;
 use super::shared_table::SharedTable;
 use super::{CountOptions, PretokenCounts};
 use crate::corpus::utf8_reader::Source;
@@ -162,7 +163,8 @@ impl Counter {
             report(0)?;
         }
         let jobs = Jobs::new(&self.options, self.plan, &self.table, sources)?;
-        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), &self.table)?;
+        let log_bytes = partition_log::most_bytes(self.options.max_memory, self.threads);
+        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), log_bytes, &self.table)?;
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
         let mut states = Vec::with_room(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
@@ -191,10 +193,11 @@ fn add_threads(
     locals: &mut Vec<LocalCounts>,
     threads: &mut usize,
     n_jobs: usize,
+    log_bytes: usize,
     table: &SharedTable,
 ) -> Result<()> {
     while locals.len() < (*threads).min(n_jobs).max(1) {
-        match LocalCounts::new(table) {
+        match LocalCounts::new(table, log_bytes) {
             Ok(local) => locals.push(local),
             Err(error) if locals.is_empty() => return Err(error),
             Err(_) => *threads = locals.len(),

@@ -106,13 +106,6 @@ impl LongTable {
         })
     }
 
-    /// Removes all pretokens; the memory is kept.
-    pub(super) fn clear(&mut self) {
-        self.slots.fill(Slot::default());
-        self.n_taken = 0;
-        self.arena.clear();
-    }
-
     /// Makes room for `n` pretokens of `n_bytes` in all.
     pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, budget: &Budget) -> Result<()> {
         self.reserve(n.saturating_sub(self.n_taken), budget)?;
@@ -186,7 +179,5 @@ mod tests {
         let counts: BTreeMap<_, _> = table.iter().map(|held| (held.pretoken, held.count)).collect();
         assert_eq!((counts.len(), table.size().0), (700, 700));
         assert_eq!(counts, expected);
-        table.clear();
-        assert_eq!((table.iter().count(), table.size()), (0, (0, 0)));
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 
-use super::long_table::LongAddend;
+use super::partition_log::PartitionLog;
 use super::pretoken_counts::{PretokenCounts, SERIAL};
-use super::shared_table::{Batches, SharedTable};
+use super::shared_table::SharedTable;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
@@ -18,6 +18,9 @@ use crate::train::WeightedPretokens;
 
 /// Pretokens in a job.
 const PRETOKENS_PER_JOB: usize = 1 << 16;
+
+/// Bytes of the log of a job: what its pretokens take if all are short.
+const JOB_LOG_BYTES: usize = PRETOKENS_PER_JOB * 32;
 
 /// What is allocated, in the message of [`Error::OutOfMemory`].
 const SUM: &str = "the sum of the counts";
@@ -165,24 +168,24 @@ impl SharedTable {
                 .map(move |first| (part, first..part.ends.len().min(first + PRETOKENS_PER_JOB)))
         });
         parallel::for_each(threads, parts_of_columns, |(part, indices)| {
-            let (mut batches, mut long_batches) = (Batches::new(self)?, Batches::new(self)?);
+            let mut log = PartitionLog::new(JOB_LOG_BYTES);
             let padded = PaddedText::new(part.bytes);
             for index in indices {
                 let start = if index == 0 { 0 } else { part.ends[index - 1] as usize };
                 let (end, count) = (part.ends[index] as usize, part.counts[index]);
+                if count == 0 {
+                    continue;
+                }
                 match padded.key(start, end) {
-                    Some(key) => batches.add_key(self, key, count)?,
-                    None => {
-                        let pretoken = &part.bytes[start..end];
-                        let hash = self.hasher.hash_bytes(pretoken);
-                        long_batches.add(self, LongAddend { pretoken, hash, count })?;
+                    Some(key) => {
+                        log.make_room(self, 1)?;
+                        log.add_key(key, self.hasher.hash(key), count);
                     }
+                    None => log.add_long(self, &part.bytes[start..end], count)?,
                 }
             }
-            batches.flush(self)?;
-            batches.give_back(self);
-            long_batches.flush(self)?;
-            long_batches.give_back(self);
+            log.flush(self)?;
+            log.give_back(self);
             Ok(())
         })
     }

@@ -21,6 +21,7 @@ mod long_table;
 mod merge;
 mod packed;
 mod part;
+mod partition_log;
 mod pretoken_counts;
 mod shared_table;
 mod short_key_table;

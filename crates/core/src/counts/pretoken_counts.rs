@@ -3,8 +3,11 @@
 //! Invariants: `ends` ascends strictly and its last item is `bytes.len()`; `counts` is as long as `ends` and holds no
 //! zero; no pretoken occurs twice.
 
-use crate::error::Result;
-use crate::memory::{TryReserve, filled};
+use std::mem::MaybeUninit;
+
+use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::pages;
 use crate::parallel;
 use crate::prefetch::prefetch;
 use crate::train::WeightedPretokens;
@@ -121,24 +124,36 @@ impl PretokenCounts {
         let n_pretokens: usize = sizes.iter().map(|size| size.0).sum();
         let n_bytes: usize = sizes.iter().map(|size| size.1).sum();
         let mut all = PretokenCounts {
-            bytes: filled(n_bytes, 0, COLUMNS)?,
-            ends: filled(n_pretokens, 0, COLUMNS)?,
-            counts: filled(n_pretokens, 0, COLUMNS)?,
+            bytes: room(n_bytes)?,
+            ends: room(n_pretokens)?,
+            counts: room(n_pretokens)?,
             ..PretokenCounts::default()
         };
-        let mut rest =
-            Columns { bytes: &mut all.bytes, ends: &mut all.ends, counts: &mut all.counts, end: 0 };
+        let mut rest = Columns {
+            bytes: &mut all.bytes.spare_capacity_mut()[..n_bytes],
+            ends: &mut all.ends.spare_capacity_mut()[..n_pretokens],
+            counts: &mut all.counts.spare_capacity_mut()[..n_pretokens],
+            end: 0,
+        };
         let mut jobs = Vec::with_room(parts.len(), COLUMNS)?;
         for (part, &size) in parts.into_iter().zip(sizes) {
             let (columns, after) = rest.split(size);
             jobs.push((part, columns));
             rest = after;
         }
+        assert!(rest.is_written(), "as many parts as sizes");
         let threads = if n_pretokens < SERIAL { 1 } else { threads };
         parallel::for_each(threads, jobs.into_iter(), |(part, mut columns)| {
             write(&part, &mut columns);
+            assert!(columns.is_written(), "a part has as many pretokens and bytes as its size says");
             Ok(())
         })?;
+        // SAFETY: the columns are divided among the parts, and each part's are written to their end.
+        unsafe {
+            all.bytes.set_len(n_bytes);
+            all.ends.set_len(n_pretokens);
+            all.counts.set_len(n_pretokens);
+        }
         Ok(all)
     }
 
@@ -156,11 +171,19 @@ impl PretokenCounts {
     }
 }
 
+/// Room for a column of `n` items.
+fn room<T>(n: usize) -> Result<Vec<T>> {
+    let mut column = Vec::new();
+    pages::reserve(&mut column, n);
+    column.try_reserve_exact(n).map_err(Error::out_of_memory(COLUMNS))?;
+    Ok(column)
+}
+
 /// The rest of the columns, or of a part of them, that is not written yet.
 pub(super) struct Columns<'c> {
-    bytes: &'c mut [u8],
-    ends: &'c mut [u64],
-    counts: &'c mut [u64],
+    bytes: &'c mut [MaybeUninit<u8>],
+    ends: &'c mut [MaybeUninit<u64>],
+    counts: &'c mut [MaybeUninit<u64>],
     /// The end of the last pretoken written, in the whole column.
     end: u64,
 }
@@ -169,17 +192,18 @@ impl<'c> Columns<'c> {
     /// Writes the next pretoken.
     pub(super) fn push(&mut self, pretoken: &[u8], count: u64) {
         let (bytes, rest) = std::mem::take(&mut self.bytes).split_at_mut(pretoken.len());
-        bytes.copy_from_slice(pretoken);
+        for (slot, &byte) in bytes.iter_mut().zip(pretoken) {
+            slot.write(byte);
+        }
         self.bytes = rest;
         self.end += pretoken.len() as u64;
-        if let Some((end, rest)) = std::mem::take(&mut self.ends).split_first_mut() {
-            *end = self.end;
-            self.ends = rest;
-        }
-        if let Some((slot, rest)) = std::mem::take(&mut self.counts).split_first_mut() {
-            *slot = count;
-            self.counts = rest;
-        }
+        write_next(&mut self.ends, self.end);
+        write_next(&mut self.counts, count);
+    }
+
+    /// Whether nothing is left to write.
+    fn is_written(&self) -> bool {
+        self.bytes.is_empty() && self.ends.is_empty() && self.counts.is_empty()
     }
 
     /// Splits off the first `n_pretokens` and `n_bytes`.
@@ -192,6 +216,14 @@ impl<'c> Columns<'c> {
             Columns { bytes, ends, counts, end: self.end },
             Columns { bytes: bytes_after, ends: ends_after, counts: counts_after, end },
         )
+    }
+}
+
+/// Writes the next item of a column.
+fn write_next(column: &mut &mut [MaybeUninit<u64>], item: u64) {
+    if let Some((next, rest)) = std::mem::take(column).split_first_mut() {
+        next.write(item);
+        *column = rest;
     }
 }
 

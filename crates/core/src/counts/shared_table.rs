@@ -1,44 +1,44 @@
 //! The counts of all threads: 64 hash tables, each behind a lock, chosen by bits of the hash.
 //!
-//! Threads add what their own tables evict, in batches, so that a lock is taken once for many keys. Memory depends on the
-//! number of distinct pretokens, not on the number of threads. [`SharedTable::into_counts`] turns the tables into columns
+//! Threads add what their own tables evict once many counts wait ([`super::partition_log`]), so that a lock is taken once for
+//! all that a partition gets. Memory depends on the number of distinct pretokens, and for logs on the number of threads. [`SharedTable::into_counts`] turns the tables into columns
 //! in one parallel pass.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::long_table::{LongAddend, LongTable};
 use super::pretoken_counts::PretokenCounts;
-use super::short_key_table::{Addend, ShortKeyTable};
+use super::short_key_table::ShortKeyTable;
 use crate::budget::Budget;
 use crate::cpu::CpuTier;
 use crate::error::Result;
-use crate::memory::{TryReserve, filled};
-use crate::pretokens::key::{KeyHasher, MAX_BYTES, PretokenKey};
+use crate::memory::TryReserve;
+use crate::pretokens::key::{KeyHasher, MAX_BYTES};
 use crate::train::WeightedPretokens;
 
 /// The number of partitions: enough that threads seldom wait for a lock.
-const N_PARTITIONS: usize = 64;
-
-/// Keys that wait for a partition before its lock is taken.
-const BATCH: usize = 32;
+pub(super) const N_PARTITIONS: usize = 64;
 
 const TABLE: &str = "the table of distinct pretokens";
 
 /// The counts of all threads.
 pub(super) struct SharedTable {
     parts: Vec<Mutex<Partition>>,
+    /// Calls of [`SharedTable::for_each_partition`].
+    n_passes: AtomicUsize,
     pub(super) hasher: KeyHasher,
     pub(super) budget: Budget,
 }
 
 #[derive(Default)]
 pub(super) struct Partition {
-    short: ShortKeyTable,
-    long: LongTable,
+    pub(super) short: ShortKeyTable,
+    pub(super) long: LongTable,
 }
 
 /// The partition that a hash belongs to, by bits that no table within uses: threads' and partitions' use the lowest.
-fn partition_of(hash: u64) -> usize {
+pub(super) fn partition_of(hash: u64) -> usize {
     (hash >> 48) as usize % N_PARTITIONS
 }
 
@@ -47,7 +47,12 @@ impl SharedTable {
     pub(super) fn new(max_memory: Option<u64>) -> Result<Self> {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
-        Ok(SharedTable { parts, hasher: KeyHasher::new(CpuTier::best()), budget: Budget::new(max_memory) })
+        Ok(SharedTable {
+            parts,
+            n_passes: AtomicUsize::new(0),
+            hasher: KeyHasher::new(CpuTier::best()),
+            budget: Budget::new(max_memory),
+        })
     }
 
     /// Makes room for the pretokens of `part`, which are distinct: growing later costs as much as adding them does. The
@@ -71,6 +76,17 @@ impl SharedTable {
         self.lock(partition_of(addend.hash)).long.add(&[addend], &self.budget)
     }
 
+    /// Calls `work` with each partition, its lock taken. Each call begins with another one, so that threads seldom meet.
+    pub(super) fn for_each_partition(
+        &self,
+        mut work: impl FnMut(usize, &mut Partition) -> Result<()>,
+    ) -> Result<()> {
+        let first = self.n_passes.fetch_add(1, Ordering::Relaxed).wrapping_mul(N_PARTITIONS / 3);
+        (0..N_PARTITIONS)
+            .map(|index| first.wrapping_add(index) % N_PARTITIONS)
+            .try_for_each(|index| work(index, &mut self.lock(index)))
+    }
+
     /// The columns, their totals still 0, written by up to `threads` threads. Each partition is dropped once it is
     /// written.
     pub(super) fn into_counts(self, threads: usize) -> Result<PretokenCounts> {
@@ -85,7 +101,7 @@ impl SharedTable {
             for (key, count) in part.short.iter() {
                 columns.push(&key.padded()[..key.n_bytes()], count);
             }
-            for long in part.long.iter().filter(|long| long.count != 0) {
+            for long in part.long.iter() {
                 columns.push(long.pretoken, long.count);
             }
         })
@@ -98,95 +114,9 @@ impl SharedTable {
 }
 
 impl Partition {
-    /// How many pretokens there are whose count is not 0, and the bytes of them.
+    /// How many pretokens there are, and the bytes of them.
     fn size(&self) -> (usize, usize) {
-        let short = self.short.iter().map(|(key, _)| key.n_bytes());
-        let long = self.long.iter().filter(|long| long.count != 0).map(|long| long.pretoken.len());
-        short.chain(long).fold((0, 0), |(n, n_bytes), length| (n + 1, n_bytes + length))
-    }
-}
-
-/// A count on its way to a partition.
-pub(super) trait Waiting: Copy {
-    /// Fills slots that are not in use.
-    const NONE: Self;
-
-    fn hash(&self) -> u64;
-
-    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()>;
-}
-
-impl Waiting for Addend {
-    const NONE: Self = Addend { key: PretokenKey::EMPTY, hash: 0, count: 0 };
-
-    fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()> {
-        partition.short.add(batch, table.hasher, &table.budget)
-    }
-}
-
-impl Waiting for LongAddend<'_> {
-    const NONE: Self = LongAddend { pretoken: &[], hash: 0, count: 0 };
-
-    fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    fn add_batch(batch: &[Self], partition: &mut Partition, table: &SharedTable) -> Result<()> {
-        partition.long.add(batch, &table.budget)
-    }
-}
-
-/// Counts that wait to be added to the partitions, a batch for each.
-pub(super) struct Batches<A> {
-    /// [`BATCH`] slots for each partition.
-    slots: Vec<A>,
-    n_taken: [u8; N_PARTITIONS],
-}
-
-impl<A: Waiting> Batches<A> {
-    const N_BYTES: usize = N_PARTITIONS * BATCH * size_of::<A>();
-
-    /// Empty batches; their memory is booked with the table's budget.
-    pub(super) fn new(table: &SharedTable) -> Result<Self> {
-        const WHAT: &str = "the counting table of a thread";
-        table.budget.take(Self::N_BYTES, WHAT)?;
-        let slots = filled(N_PARTITIONS * BATCH, A::NONE, WHAT)?;
-        Ok(Batches { slots, n_taken: [0; N_PARTITIONS] })
-    }
-
-    /// Returns the memory to the table's budget.
-    pub(super) fn give_back(self, table: &SharedTable) {
-        table.budget.give(Self::N_BYTES);
-    }
-
-    /// Adds a count, once its batch is full.
-    pub(super) fn add(&mut self, table: &SharedTable, addend: A) -> Result<()> {
-        let index = partition_of(addend.hash());
-        let n_taken = &mut self.n_taken[index];
-        self.slots[index * BATCH + usize::from(*n_taken)] = addend;
-        *n_taken += 1;
-        if usize::from(*n_taken) == BATCH { self.flush_one(table, index) } else { Ok(()) }
-    }
-
-    /// Adds all that waits.
-    pub(super) fn flush(&mut self, table: &SharedTable) -> Result<()> {
-        (0..N_PARTITIONS).try_for_each(|index| self.flush_one(table, index))
-    }
-
-    fn flush_one(&mut self, table: &SharedTable, index: usize) -> Result<()> {
-        let n_taken = usize::from(std::mem::take(&mut self.n_taken[index]));
-        let batch = &self.slots[index * BATCH..index * BATCH + n_taken];
-        if batch.is_empty() { Ok(()) } else { A::add_batch(batch, &mut table.lock(index), table) }
-    }
-}
-
-impl Batches<Addend> {
-    /// Adds to the count of a key, once its batch is full.
-    pub(super) fn add_key(&mut self, table: &SharedTable, key: PretokenKey, count: u64) -> Result<()> {
-        self.add(table, Addend { key, hash: table.hasher.hash(key), count })
+        let (short, long) = (self.short.size(), self.long.size());
+        (short.0 + long.0, short.1 + long.1)
     }
 }

@@ -14,7 +14,7 @@ use crate::pretokens::key::{KeyHasher, PretokenKey};
 type Slot = (PretokenKey, u64);
 
 /// A count on its way to a key, and the key's hash.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Addend {
     pub(super) key: PretokenKey,
     pub(super) hash: u64,
@@ -26,6 +26,8 @@ pub(super) struct Addend {
 pub(super) struct ShortKeyTable {
     slots: Vec<Slot>,
     n_taken: usize,
+    /// Bytes of the pretokens.
+    n_bytes: usize,
 }
 
 const TABLE: &str = "the table of distinct pretokens";
@@ -47,13 +49,19 @@ impl ShortKeyTable {
             slot.0 = addend.key;
             slot.1 += addend.count;
             self.n_taken += usize::from(is_new);
+            self.n_bytes += if is_new { addend.key.n_bytes() } else { 0 };
         }
         Ok(())
     }
 
-    /// The keys and their counts, those that came to 0 left out.
+    /// How many keys there are, and the bytes of their pretokens.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.n_taken, self.n_bytes)
+    }
+
+    /// The keys and their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.slots.iter().copied().filter(|slot| slot.1 != 0)
+        self.slots.iter().copied().filter(|slot| slot.0 != PretokenKey::EMPTY)
     }
 
     /// The slot of a key, or the one where it belongs. There is an empty slot.

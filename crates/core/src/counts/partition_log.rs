@@ -1,0 +1,317 @@
+//! The counts of one thread on their way to the partitions of a [`SharedTable`].
+//!
+//! Each partition has a chain of chunks that are filled one after the other, so a count that is added goes to memory which
+//! the processor holds. [`PartitionLog::flush`] takes the partitions one by one:
+//!
+//! ```text
+//! for each partition, its lock taken: for each chunk of it: add the counts to its tables
+//! ```
+//!
+//! Meanwhile the tables of that partition are in the processor's cache. So memory is waited for once for each part of a
+//! table and not for each count, if many counts wait: that is what [`most_bytes`] is for (docs/decisions/pretokens.md).
+
+use super::long_table::LongAddend;
+use super::shared_table::{N_PARTITIONS, SharedTable, partition_of};
+use super::short_key_table::Addend;
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::memory::TryReserve;
+use crate::pages;
+use crate::pretokens::key::PretokenKey;
+
+/// Counts that are added to a table at once: all their slots are asked for before the first is looked at.
+const BATCH: usize = 32;
+
+/// Bytes of a chunk.
+const CHUNK_BYTES: usize = 4096;
+
+/// What precedes the bytes of a long pretoken: its hash, its count, and how many bytes it has.
+const HEADER_BYTES: usize = 3 * size_of::<u64>();
+
+/// A pretoken of more bytes than this does not wait.
+const MOST_HELD: usize = CHUNK_BYTES / 4;
+
+const WHAT: &str = "the counts of a thread";
+
+/// Counts that wait, of one thread.
+pub(super) struct PartitionLog {
+    short: Chains<Addend>,
+    long: Chains<u8>,
+}
+
+/// The most bytes that the short pretokens of one of `n_threads` threads take while they wait, and its long ones.
+pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
+    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 29, 1 << 25) };
+    let of_all = max_memory.map_or(of_all, |max_memory| of_all.min(max_memory / 32));
+    (of_all / n_threads.max(1) as u64).min(of_one) as usize
+}
+
+impl PartitionLog {
+    /// Nothing waits; `most_bytes` as [`most_bytes`] gives it, or less.
+    pub(super) fn new(most_bytes: usize) -> Self {
+        PartitionLog { short: Chains::new(most_bytes), long: Chains::new(most_bytes) }
+    }
+
+    /// Makes room for `n` calls of [`add_key`](Self::add_key).
+    #[inline(always)]
+    pub(super) fn make_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
+        if self.short.has_room(n) { Ok(()) } else { self.make_more_room(table, n) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_more_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
+        if self.short.grow(n, &table.budget)? { Ok(()) } else { self.flush_short(table) }
+    }
+
+    /// Adds to the count of a key.
+    #[inline(always)]
+    pub(super) fn add_key(&mut self, key: PretokenKey, hash: u64, count: u64) {
+        self.short.take(partition_of(hash), 1)[0] = Addend { key, hash, count };
+    }
+
+    /// Adds to the count of a pretoken that has no key.
+    pub(super) fn add_long(&mut self, table: &SharedTable, pretoken: &[u8], count: u64) -> Result<()> {
+        let hash = table.hasher.hash_bytes(pretoken);
+        if pretoken.len() > MOST_HELD {
+            return table.add_long(LongAddend { pretoken, hash, count });
+        }
+        if !self.long.has_room(1) && !self.long.grow(1, &table.budget)? {
+            self.flush_long(table)?;
+        }
+        let room = self.long.take(partition_of(hash), HEADER_BYTES + pretoken.len());
+        let (header, bytes) = room.split_at_mut(HEADER_BYTES);
+        let (numbers, _) = header.as_chunks_mut::<8>();
+        for (number, value) in numbers.iter_mut().zip([hash, count, pretoken.len() as u64]) {
+            *number = value.to_le_bytes();
+        }
+        bytes.copy_from_slice(pretoken);
+        Ok(())
+    }
+
+    /// Adds all that waits to the partitions.
+    pub(super) fn flush(&mut self, table: &SharedTable) -> Result<()> {
+        self.flush_short(table)?;
+        self.flush_long(table)
+    }
+
+    fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
+        table.for_each_partition(|index, partition| {
+            let mut batches = self.short.of(index).flat_map(|chunk| chunk.chunks(BATCH));
+            batches.try_for_each(|batch| partition.short.add(batch, table.hasher, &table.budget))
+        })?;
+        self.short.clear();
+        Ok(())
+    }
+
+    fn flush_long(&mut self, table: &SharedTable) -> Result<()> {
+        table.for_each_partition(|index, partition| {
+            let mut batch = [LongAddend::default(); BATCH];
+            let mut n_taken = 0;
+            for addend in self.long.of(index).flat_map(addends) {
+                batch[n_taken] = addend;
+                n_taken += 1;
+                if n_taken == BATCH {
+                    partition.long.add(&batch, &table.budget)?;
+                    n_taken = 0;
+                }
+            }
+            partition.long.add(&batch[..n_taken], &table.budget)
+        })?;
+        self.long.clear();
+        Ok(())
+    }
+
+    /// Returns the memory to the table's budget.
+    pub(super) fn give_back(self, table: &SharedTable) {
+        table.budget.give((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
+    }
+}
+
+/// The long pretokens in the bytes of a chunk.
+fn addends(mut bytes: &[u8]) -> impl Iterator<Item = LongAddend<'_>> {
+    std::iter::from_fn(move || {
+        let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let (numbers, _) = header.as_chunks::<8>();
+        let [hash, count, n_bytes] = [0, 1, 2].map(|index| u64::from_le_bytes(numbers[index]));
+        let pretoken;
+        (pretoken, bytes) = rest.split_at(n_bytes as usize);
+        Some(LongAddend { pretoken, hash, count })
+    })
+}
+
+/// Chains of chunks, one for each partition.
+struct Chains<T> {
+    /// All chunks, of [`Self::SIZE`] items each.
+    items: Vec<T>,
+    /// For each chunk, the one before it in its chain.
+    before: Vec<Taken>,
+    /// For each partition, the last chunk of its chain.
+    last: [Taken; N_PARTITIONS],
+    /// For how many chunks memory is booked.
+    n_chunks: usize,
+    most_bytes: usize,
+}
+
+/// A chunk, and how many of its items are taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    chunk: u32,
+    n: u32,
+}
+
+impl<T: Copy + Default> Chains<T> {
+    /// Items of a chunk.
+    const SIZE: usize = CHUNK_BYTES / size_of::<T>();
+
+    /// Stands for no chunk: none of its items is free.
+    const NONE: Taken = Taken { chunk: u32::MAX, n: Self::SIZE as u32 };
+
+    fn new(most_bytes: usize) -> Self {
+        let last = [Self::NONE; N_PARTITIONS];
+        Chains { items: Vec::new(), before: Vec::new(), last, n_chunks: 0, most_bytes }
+    }
+
+    /// Whether there is memory for `n` more chunks.
+    #[inline(always)]
+    fn has_room(&self, n: usize) -> bool {
+        self.before.len() + n <= self.n_chunks
+    }
+
+    /// Doubles the memory; false if that is not possible. At first there is memory for a chunk of each partition, at least
+    /// `n`.
+    fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
+        if self.n_chunks == 0 {
+            let n_first = n.max(N_PARTITIONS);
+            budget.take(n_first * CHUNK_BYTES, WHAT)?;
+            self.items.grow(n_first * Self::SIZE, WHAT)?;
+            self.before.grow(n_first, WHAT)?;
+            self.n_chunks = n_first;
+            return Ok(true);
+        }
+        let n_bytes = self.n_chunks * CHUNK_BYTES;
+        if 2 * n_bytes > self.most_bytes || budget.take(n_bytes, WHAT).is_err() {
+            return Ok(false);
+        }
+        // All of it at once: memory that is not touched is only an address, and nothing has to be copied later.
+        let n_more = self.most_bytes / CHUNK_BYTES - self.before.len();
+        pages::reserve(&mut self.items, n_more * Self::SIZE);
+        let reserved =
+            self.items.grow(n_more * Self::SIZE, WHAT).and_then(|()| self.before.grow(n_more, WHAT));
+        if reserved.is_err() {
+            budget.give(n_bytes);
+            return Ok(false);
+        }
+        self.n_chunks *= 2;
+        Ok(true)
+    }
+
+    /// The next `n` items of a partition; all of them are in one chunk.
+    #[inline(always)]
+    fn take(&mut self, partition: usize, n: usize) -> &mut [T] {
+        if self.last[partition].n as usize + n > Self::SIZE {
+            self.begin_chunk(partition);
+        }
+        let last = &mut self.last[partition];
+        let start = last.chunk as usize * Self::SIZE + last.n as usize;
+        last.n += n as u32;
+        &mut self.items[start..start + n]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_chunk(&mut self, partition: usize) {
+        let chunk = Taken { chunk: self.before.len() as u32, n: 0 };
+        self.before.push(std::mem::replace(&mut self.last[partition], chunk));
+        self.items.resize(self.items.len() + Self::SIZE, T::default());
+    }
+
+    /// The items of a partition, chunk by chunk, the last chunk first.
+    fn of(&self, partition: usize) -> impl Iterator<Item = &[T]> {
+        let mut next = self.last[partition];
+        std::iter::from_fn(move || {
+            let Taken { chunk, n } = next;
+            next = *self.before.get(chunk as usize)?;
+            let start = chunk as usize * Self::SIZE;
+            Some(&self.items[start..start + n as usize])
+        })
+    }
+
+    /// Empties all chains; the memory is kept.
+    fn clear(&mut self) {
+        self.items.clear();
+        self.before.clear();
+        self.last = [Self::NONE; N_PARTITIONS];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn log_adds_each_count_once_however_often_it_is_full() {
+        for most in [0, 1 << 19, 1 << 25] {
+            let table = SharedTable::new(None).unwrap();
+            let mut log = PartitionLog::new(most);
+            let mut expected = BTreeMap::new();
+            for number in 0..60_000_u64 {
+                let (key, count) = (PretokenKey { lo: 1 + number % 7_000, hi: 0 }, number % 5 + 1);
+                let width = 16 + number as usize % 90;
+                let long = format!("{:0width$}", number % 3_000);
+                log.make_room(&table, 1).unwrap();
+                log.add_key(key, table.hasher.hash(key), count);
+                log.add_long(&table, long.as_bytes(), count).unwrap();
+                *expected.entry(key.padded().to_vec()).or_insert(0) += count;
+                *expected.entry(long.into_bytes()).or_insert(0) += count;
+                assert!(log.short.n_chunks * CHUNK_BYTES <= most.max(N_PARTITIONS * CHUNK_BYTES));
+            }
+            let very_long = vec![b'x'; 3 * CHUNK_BYTES];
+            log.add_long(&table, &very_long, 4).unwrap();
+            expected.insert(very_long, 4);
+            log.flush(&table).unwrap();
+            let mut found = BTreeMap::new();
+            table
+                .for_each_partition(|_, partition| {
+                    let short = partition.short.iter().map(|(key, count)| (key.padded().to_vec(), count));
+                    let long = partition.long.iter().map(|long| (long.pretoken.to_vec(), long.count));
+                    for (pretoken, count) in short.chain(long) {
+                        assert!(found.insert(pretoken, count).is_none(), "each pretoken is in one partition");
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn log_waits_for_no_memory_that_is_refused() {
+        let table = SharedTable::new(Some(1_500_000)).unwrap();
+        let mut log = PartitionLog::new(1 << 25);
+        for number in 0..100_000_u64 {
+            let key = PretokenKey { lo: 1 + number % 100, hi: 0 };
+            log.make_room(&table, 1).unwrap();
+            log.add_key(key, table.hasher.hash(key), 1);
+        }
+        log.flush(&table).unwrap();
+        log.give_back(&table);
+        let mut n = 0;
+        table
+            .for_each_partition(|_, partition| {
+                n += partition.short.iter().map(|(_, count)| count).sum::<u64>();
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(n, 100_000);
+    }
+
+    #[test]
+    fn threads_share_the_memory_of_the_log() {
+        assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 25 });
+        assert!(most_bytes(None, 1000) * 1000 <= 1 << 29);
+        assert!(most_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
+    }
+}
