@@ -41,7 +41,7 @@ pub(super) struct PartitionLog {
 
 /// The most bytes that the short pretokens of one of `n_threads` threads take while they wait, and its long ones.
 pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
-    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 29, 1 << 25) };
+    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
     let of_all = max_memory.map_or(of_all, |max_memory| of_all.min(max_memory / 32));
     (of_all / n_threads.max(1) as u64).min(of_one) as usize
 }
@@ -310,8 +310,8 @@ mod tests {
 
     #[test]
     fn threads_share_the_memory_of_the_log() {
-        assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 25 });
-        assert!(most_bytes(None, 1000) * 1000 <= 1 << 29);
+        assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
+        assert!(most_bytes(None, 1000) * 1000 <= 1 << 28);
         assert!(most_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
     }
 }
