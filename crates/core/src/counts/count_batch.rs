@@ -27,7 +27,8 @@ pub(super) const BATCH_SIZE: usize = 64;
 /// The keys and hashes of a batch between the two passes, and what the caller gets.
 pub(super) struct Batch {
     keys: [PretokenKey; BATCH_SIZE],
-    hashes: [u64; BATCH_SIZE],
+    /// The line of each key.
+    lines: [u32; BATCH_SIZE],
     long: [(usize, usize); BATCH_SIZE],
     n_long: usize,
 }
@@ -36,7 +37,7 @@ impl Batch {
     pub(super) fn new() -> Self {
         Batch {
             keys: [PretokenKey::EMPTY; BATCH_SIZE],
-            hashes: [0; BATCH_SIZE],
+            lines: [0; BATCH_SIZE],
             long: [(0, 0); BATCH_SIZE],
             n_long: 0,
         }
@@ -98,10 +99,9 @@ impl Batch {
         ends: &[usize],
     ) {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
-        let mask = table.mask();
         let lines = table.lines();
         for index in 0..n_keys {
-            if let Some((key, count)) = lines[self.hashes[index] as usize & mask].add(self.keys[index]) {
+            if let Some((key, count)) = lines[self.lines[index] as usize].add(self.keys[index]) {
                 // SAFETY: the callers have the instructions of `H`.
                 log.add_key(key, unsafe { H::hash(hasher, key) }, count);
             }
@@ -121,11 +121,10 @@ impl Batch {
         ends: &[usize],
     ) {
         let n_keys = self.load::<Aes>(hasher, table, text, start, ends);
-        let mask = table.mask();
         let lines = table.lines();
-        for (key, &hash) in self.keys.iter().zip(&self.hashes).take(n_keys) {
-            // SAFETY: `mask` is the number of lines less one, a power of two less one.
-            let line = unsafe { lines.get_unchecked_mut(hash as usize & mask) };
+        for (key, &line) in self.keys.iter().zip(&self.lines).take(n_keys) {
+            // SAFETY: `load` masked it with the number of lines less one, a power of two less one.
+            let line = unsafe { lines.get_unchecked_mut(line as usize) };
             if let Some((key, count)) = line.add_avx2(key) {
                 // SAFETY: this function has AES.
                 log.add_key(key, unsafe { Aes::hash(hasher, key) }, count);
@@ -161,16 +160,21 @@ impl Batch {
         mut start: usize,
         ends: &[usize],
     ) -> usize {
-        let mask = table.mask();
+        let mask = table.mask() as u32;
         let lines = table.lines().as_ptr();
+        let ends = &ends[..ends.len().min(BATCH_SIZE)];
         let mut n_keys = 0;
         self.n_long = 0;
-        for &end in ends.iter().take(BATCH_SIZE) {
+        for &end in ends {
             if end - start <= MAX_BYTES {
-                // SAFETY: both callers have the instructions of `H`.
-                let hash = unsafe { text.load::<H, INSIDE>(hasher, start, end, &mut self.keys[n_keys]) };
-                prefetch(lines.wrapping_add(hash as usize & mask));
-                self.hashes[n_keys] = hash;
+                // SAFETY: there are at most BATCH_SIZE pretokens, and each takes one place of one of these arrays. Both
+                // callers have the instructions of `H`.
+                unsafe {
+                    let key = self.keys.get_unchecked_mut(n_keys);
+                    let line = text.load::<H, INSIDE>(hasher, start, end, key) as u32 & mask;
+                    prefetch(lines.wrapping_add(line as usize));
+                    *self.lines.get_unchecked_mut(n_keys) = line;
+                }
                 n_keys += 1;
             } else {
                 self.long[self.n_long] = (start, end);
