@@ -24,7 +24,7 @@ use crate::{cpu::CpuTier, pretokens::key::ArmAes};
 /// The most pretokens in a batch.
 pub(super) const BATCH_SIZE: usize = 64;
 
-/// The keys and hashes of a batch between the two passes, and what the caller gets.
+/// The keys of a batch and their lines between the two passes, and what the caller gets.
 pub(super) struct Batch {
     keys: [PretokenKey; BATCH_SIZE],
     /// The line of each key.
