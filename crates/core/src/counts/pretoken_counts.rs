@@ -23,7 +23,7 @@ pub struct PretokenCounts {
     pub(super) n_special_literals: u64,
 }
 
-/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// What is allocated, in the message of [`Error::OutOfMemory`].
 const COLUMNS: &str = "the columns of the counts";
 
 /// Fewer pretokens are written by one thread.

@@ -71,7 +71,7 @@ impl SharedTable {
         Ok(())
     }
 
-    /// Adds to the count of a pretoken that has no [`PretokenKey`].
+    /// Adds to the count of a pretoken that is too long to be a key.
     pub(super) fn add_long(&self, addend: LongAddend<'_>) -> Result<()> {
         self.lock(partition_of(addend.hash)).long.add(&[addend], &self.budget)
     }
