@@ -146,3 +146,46 @@ impl Line {
         (out.0 != PretokenKey::EMPTY).then_some(out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of which many share a line, and pairs of which differ in one byte.
+    fn key(number: usize) -> PretokenKey {
+        let byte = 1u128 << (8 * (number % 15));
+        let bits = byte * (1 + number as u128 / 15 * 2);
+        PretokenKey { lo: bits as u64, hi: (bits >> 64) as u64 }
+    }
+
+    #[test]
+    fn line_counts_each_key_once_and_alike_on_all_tiers() {
+        let mut lines = [Line::default(); 2];
+        let (mut added, mut given) = ([0u64; 30], [0u64; 30]);
+        let mut number = 7usize;
+        for _ in 0..20_000 {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Few of the keys most of the time, so that lines hold what is sought.
+            let index = (number >> 33) % if number >> 60 == 0 { 30 } else { 3 };
+            let out = lines[0].add(key(index));
+            #[cfg(target_arch = "x86_64")]
+            if crate::cpu::CpuTier::available().any(|tier| tier.has_avx2()) {
+                // SAFETY: the processor has AVX2.
+                assert_eq!(unsafe { lines[1].add_avx2(&key(index)) }, out);
+                assert_eq!((lines[1].keys, lines[1].counts), (lines[0].keys, lines[0].counts));
+            }
+            added[index] += 1;
+            if let Some((replaced, count)) = out {
+                given[(0..30).find(|&index| key(index) == replaced).unwrap()] += count;
+            }
+        }
+        for (index, given) in given.iter_mut().enumerate() {
+            for way in [0, 1] {
+                if lines[0].keys[way] == key(index) {
+                    *given += lines[0].counts[3 * way];
+                }
+            }
+        }
+        assert_eq!(given, added);
+    }
+}
