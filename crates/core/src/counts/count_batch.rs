@@ -8,8 +8,8 @@
 //! ```
 //!
 //! So the cache misses of a batch overlap, and a mispredicted branch of the second pass does not delay the loads of the
-//! first. The caller gets what this loop cannot count: pretokens that are too long to be a key, and keys that were
-//! replaced. Tried: one pass took 0.9 ns more for each pretoken; four keys at once by AVX-512 took longer than one by one
+//! first. Keys that were replaced go to the thread's [`PartitionLog`]; the caller gets the pretokens that are too long to be
+//! a key. Tried: one pass took 0.9 ns more for each pretoken; four keys at once by AVX-512 took longer than one by one
 //! (docs/decisions).
 
 use super::local_table::LocalTable;

@@ -1,8 +1,8 @@
 //! The counts of all threads: 64 hash tables, each behind a lock, chosen by bits of the hash.
 //!
 //! Threads add what their own tables evict once many counts wait ([`super::partition_log`]), so that a lock is taken once for
-//! all that a partition gets. Memory depends on the number of distinct pretokens, and for logs on the number of threads. [`SharedTable::into_counts`] turns the tables into columns
-//! in one parallel pass.
+//! all that a partition gets. The tables' memory depends on the number of distinct pretokens, not on the number of threads.
+//! [`SharedTable::into_counts`] turns the tables into columns in one parallel pass.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
