@@ -45,7 +45,11 @@ impl Counter {
     /// An empty counter that divides work in other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
-        let threads = parallel::wanted(options.threads);
+        let mut threads = parallel::wanted(options.threads);
+        if let Some(max_memory) = options.max_memory {
+            // Half of it is for the distinct pretokens, however many threads there are.
+            threads = threads.min((max_memory / 2 / LocalCounts::LEAST_BYTES as u64) as usize).max(1);
+        }
         Ok(Counter {
             table: SharedTable::new(options.max_memory)?,
             options,

@@ -21,6 +21,9 @@ pub(super) struct LocalCounts {
 }
 
 impl LocalCounts {
+    /// What the counts of a thread take at least once it counts.
+    pub(super) const LEAST_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::LEAST_BYTES;
+
     /// Counts of nothing; the memory is booked with the shared table's budget. `log_bytes`: [`PartitionLog::new`].
     pub(super) fn new(table: &SharedTable, log_bytes: usize) -> Result<Self> {
         Ok(LocalCounts {

@@ -47,6 +47,9 @@ pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
 }
 
 impl PartitionLog {
+    /// What it takes once a short and a long pretoken wait: a chunk of each partition for either.
+    pub(super) const LEAST_BYTES: usize = 2 * N_PARTITIONS * CHUNK_BYTES;
+
     /// Nothing waits; `most_bytes` as [`most_bytes`] gives it, or less.
     pub(super) fn new(most_bytes: usize) -> Self {
         PartitionLog { short: Chains::new(most_bytes), long: Chains::new(most_bytes) }

@@ -348,6 +348,20 @@ fn count_texts_beyond_max_memory_is_an_error() {
     assert_eq!(found(&count_texts(&options, Plan::default(), &[&text]).unwrap()), define(&options, &[&text]));
 }
 
+#[test]
+fn counts_of_few_pretokens_fit_in_little_memory_however_many_threads_there_are() {
+    let text = "the cat sat on the mat, and a longer pretoken: incomprehensibilities\n".repeat(3000);
+    let mut options = options(gpt2_pattern(), &[]);
+    options.threads = 16;
+    let expected = define(&options, &[&text]);
+    for megabytes in 3..50 {
+        options.max_memory = Some(megabytes * 1_000_000);
+        let plan = Plan { part_bytes: 5000, block_bytes: 1000 };
+        let counts = count_texts(&options, plan, &[&text]).unwrap();
+        assert_eq!(found(&counts), expected, "{megabytes} MB");
+    }
+}
+
 /// Stops at its n-th report; keeps all reports.
 struct Stopping(std::cell::RefCell<Vec<(u64, u64)>>, usize);
 
