@@ -12,6 +12,7 @@ use super::{avx2, avx512};
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
+use crate::pages;
 
 /// What may be written behind the UTF-8.
 const SLACK_BYTES: usize = 64;
@@ -26,7 +27,9 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
     text.clear();
     // SAFETY: only the UTF-8 of characters is appended to the empty string; on error it is empty still.
     let out = unsafe { text.as_mut_vec() };
-    out.grow(units.len() * U::MAX_BYTES + SLACK_BYTES, "a text")?;
+    let n_most = units.len() * U::MAX_BYTES + SLACK_BYTES;
+    pages::reserve(out, n_most);
+    out.grow(n_most, "a text")?;
     let begin = out.as_mut_ptr();
     // SAFETY: the processor has the tier, and there is room for the longest UTF-8 of all units and the slack.
     let n_bytes = unsafe {
