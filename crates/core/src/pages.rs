@@ -13,8 +13,8 @@ pub(crate) use memmap2::MmapRaw as Pages;
 /// Vectors smaller than this get no advice: it costs a system call.
 const MIN_BYTES: usize = 8 << 20;
 
-#[cfg(target_os = "linux")]
-const HUGE_BYTES: usize = 2 << 20;
+/// Bytes of a huge page; elsewhere they may differ.
+pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
 /// Reserves room for `n` items in huge pages if they are many; the caller should `shrink_to_fit` in the end. Where it
 /// fails, the vector is unchanged and grows as usual.

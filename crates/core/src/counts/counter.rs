@@ -95,14 +95,14 @@ impl Counter {
 
     /// Takes `n_bytes` of text that the caller keeps from the budget of `max_memory`, until they are released.
     pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
-        let held = self.table.budget.take(n_bytes, "text that is read or kept");
+        let held = self.table.memory.budget.take(n_bytes, "text that is read or kept");
         self.has_failed |= held.is_err();
         held
     }
 
     /// Gives `n_bytes` back to the budget.
     pub(crate) fn release(&self, n_bytes: usize) {
-        self.table.budget.give(n_bytes);
+        self.table.memory.budget.give(n_bytes);
     }
 
     /// Adds counts made elsewhere, and their totals.
@@ -167,8 +167,12 @@ impl Counter {
             report(0)?;
         }
         let jobs = Jobs::new(&self.options, self.plan, &self.table, sources)?;
+        let n_bytes = sources.iter().map(|source| source.n_bytes().unwrap_or(u64::MAX));
+        let n_bytes = n_bytes.fold(before, u64::saturating_add);
         let log_bytes = partition_log::most_bytes(self.options.max_memory, self.threads);
-        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), log_bytes, &self.table)?;
+        let new_local = || LocalCounts::new(&self.table, n_bytes, log_bytes);
+        self.locals.iter_mut().try_for_each(|local| local.grow(&self.table, n_bytes, log_bytes))?;
+        add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), new_local)?;
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
         let mut states = Vec::with_room(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
@@ -197,11 +201,10 @@ fn add_threads(
     locals: &mut Vec<LocalCounts>,
     threads: &mut usize,
     n_jobs: usize,
-    log_bytes: usize,
-    table: &SharedTable,
+    new_local: impl Fn() -> Result<LocalCounts>,
 ) -> Result<()> {
     while locals.len() < (*threads).min(n_jobs).max(1) {
-        match LocalCounts::new(table, log_bytes) {
+        match new_local() {
             Ok(local) => locals.push(local),
             Err(error) if locals.is_empty() => return Err(error),
             Err(_) => *threads = locals.len(),

@@ -156,6 +156,6 @@ impl<'s> Jobs<'s> {
 
     /// Opens a source.
     pub(super) fn open(&self, source: Source<'s>, buffers: Buffers) -> Result<Utf8Reader<'s>> {
-        Utf8Reader::open(source, self.options.input_errors, &self.table.budget, buffers)
+        Utf8Reader::open(source, self.options.input_errors, &self.table.memory.budget, buffers)
     }
 }

@@ -10,8 +10,11 @@ use super::shared_table::SharedTable;
 use crate::error::Result;
 use crate::pretokens::key::PaddedText;
 
-/// Bytes of a thread's table of short pretokens.
+/// Bytes of a thread's table of short pretokens if there is much text.
 const LOCAL_TABLE_BYTES: usize = 2 << 20;
+
+/// Bytes of the table for each byte of a small text: half a line for a short pretoken.
+const BYTES_OF_TEXT_BYTE: u64 = 16;
 
 /// The counts of one thread that are not in the partitions yet.
 pub(super) struct LocalCounts {
@@ -21,16 +24,28 @@ pub(super) struct LocalCounts {
 }
 
 impl LocalCounts {
-    /// What the counts of a thread take at least once it counts.
+    /// What the counts of a thread take at least once it counts much text.
     pub(super) const LEAST_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::LEAST_BYTES;
 
-    /// Counts of nothing; the memory is booked with the shared table's budget. `log_bytes`: [`PartitionLog::new`].
-    pub(super) fn new(table: &SharedTable, log_bytes: usize) -> Result<Self> {
+    /// Counts of nothing, which suit `n_bytes` of text; the memory is booked with the shared table's budget. `log_bytes`:
+    /// [`PartitionLog::new`].
+    pub(super) fn new(table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<Self> {
+        let table_bytes = table_bytes(table, n_bytes);
+        let log_bytes = if table_bytes < LOCAL_TABLE_BYTES { log_bytes.min(table_bytes) } else { log_bytes };
         Ok(LocalCounts {
-            short_table: LocalTable::new(LOCAL_TABLE_BYTES, &table.budget)?,
+            short_table: LocalTable::new(table_bytes, &table.memory.budget)?,
             batch: Batch::new(),
             log: PartitionLog::new(log_bytes),
         })
+    }
+
+    /// Grows to suit `n_bytes` of text.
+    pub(super) fn grow(&mut self, table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<()> {
+        if table_bytes(table, n_bytes) > self.short_table.n_bytes() {
+            self.flush(table)?;
+            *self = LocalCounts::new(table, n_bytes, log_bytes)?;
+        }
+        Ok(())
     }
 
     /// Counts the pretokens of `text` from `start` on that end at `ends`, which ascend.
@@ -62,4 +77,14 @@ impl LocalCounts {
         })?;
         self.log.flush(table)
     }
+}
+
+/// The bytes of a thread's table: little text does not fill it, and to have it zeroed takes as long as to count 100 kB. Under
+/// a limit on memory it is made once and does not grow.
+fn table_bytes(table: &SharedTable, n_bytes: u64) -> usize {
+    if table.memory.budget.is_limited() {
+        return LOCAL_TABLE_BYTES;
+    }
+    let wanted = n_bytes.saturating_mul(BYTES_OF_TEXT_BYTE).min(LOCAL_TABLE_BYTES as u64);
+    (wanted as usize).next_power_of_two().max(1 << 12)
 }

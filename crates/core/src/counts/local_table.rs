@@ -8,7 +8,7 @@
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::filled;
+use crate::memory::{Zero, Zeros};
 use crate::pretokens::key::PretokenKey;
 
 /// Two keys and their counts, in this order: the count of key 0, the counts of keys 0 and 1 at the last miss, the count of
@@ -20,9 +20,12 @@ pub(super) struct Line {
     counts: [u64; 4],
 }
 
+// SAFETY: empty keys and numbers 0.
+unsafe impl Zero for Line {}
+
 /// A set-associative table of short keys.
 pub(super) struct LocalTable {
-    lines: Vec<Line>,
+    lines: Zeros<Line>,
 }
 
 impl LocalTable {
@@ -31,8 +34,12 @@ impl LocalTable {
         const WHAT: &str = "the counting table of a thread";
         let n_lines = (n_bytes / size_of::<Line>()).next_power_of_two();
         budget.take(n_lines * size_of::<Line>(), WHAT)?;
-        let lines = filled(n_lines, Line::default(), WHAT)?;
-        Ok(LocalTable { lines })
+        Ok(LocalTable { lines: Zeros::new(n_lines, WHAT)? })
+    }
+
+    /// Its bytes.
+    pub(super) fn n_bytes(&self) -> usize {
+        size_of_val(&*self.lines)
     }
 
     /// What a hash is masked with to be the index of a line.
@@ -49,7 +56,7 @@ impl LocalTable {
 
     /// Empties the table, handing every key and its count to `sink`.
     pub(super) fn drain(&mut self, mut sink: impl FnMut(PretokenKey, u64) -> Result<()>) -> Result<()> {
-        for line in &mut self.lines {
+        for line in &mut *self.lines {
             for way in [0, 1] {
                 if line.keys[way] != PretokenKey::EMPTY {
                     sink(line.keys[way], line.counts[3 * way])?;

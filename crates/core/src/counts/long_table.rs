@@ -12,9 +12,9 @@
 //! slot of a hash and the one that holds its pretoken is empty. A general hash table, which cannot ask ahead, made
 //! counting slower by a tenth where many words are long (docs/decisions/pretokens.md).
 
-use crate::budget::Budget;
+use super::table_memory::TableMemory;
 use crate::error::{Error, Result};
-use crate::memory::filled;
+use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 
 const TABLE: &str = "the table of distinct pretokens";
@@ -28,10 +28,10 @@ pub(super) struct LongAddend<'a> {
     pub(super) count: u64,
 }
 
-/// The table; its memory is booked with the budget that is passed to [`LongTable::add`].
+/// The table; its memory comes from the [`TableMemory`] that is passed to [`LongTable::add`].
 #[derive(Default)]
 pub(super) struct LongTable {
-    slots: Vec<Slot>,
+    slots: Zeros<Slot>,
     n_taken: usize,
     arena: Vec<u8>,
 }
@@ -48,10 +48,13 @@ struct Slot {
     count: u64,
 }
 
+// SAFETY: numbers 0.
+unsafe impl Zero for Slot {}
+
 impl LongTable {
     /// Adds counts to pretokens, none of them empty.
-    pub(super) fn add(&mut self, batch: &[LongAddend<'_>], budget: &Budget) -> Result<()> {
-        self.reserve(batch.len(), budget)?;
+    pub(super) fn add(&mut self, batch: &[LongAddend<'_>], memory: &TableMemory) -> Result<()> {
+        self.reserve(batch.len(), memory)?;
         let mask = self.slots.len().wrapping_sub(1);
         if batch.len() > 1 {
             for addend in batch {
@@ -64,11 +67,11 @@ impl LongTable {
                 }
             }
         }
-        batch.iter().try_for_each(|addend| self.add_one(addend, budget))
+        batch.iter().try_for_each(|addend| self.add_one(addend, memory))
     }
 
     #[inline]
-    fn add_one(&mut self, addend: &LongAddend<'_>, budget: &Budget) -> Result<()> {
+    fn add_one(&mut self, addend: &LongAddend<'_>, memory: &TableMemory) -> Result<()> {
         let mask = self.slots.len() - 1;
         let mut index = addend.hash as usize & mask;
         loop {
@@ -85,7 +88,7 @@ impl LongTable {
             index = (index + 1) & mask;
         }
         let &LongAddend { pretoken, hash, count } = addend;
-        self.reserve_arena(pretoken.len(), budget)?;
+        self.reserve_arena(pretoken.len(), memory)?;
         self.slots[index] = Slot { hash, start: self.arena.len(), n_bytes: pretoken.len(), count };
         self.arena.extend_from_slice(pretoken);
         self.n_taken += 1;
@@ -107,20 +110,19 @@ impl LongTable {
     }
 
     /// Makes room for `n` pretokens of `n_bytes` in all.
-    pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, budget: &Budget) -> Result<()> {
-        self.reserve(n.saturating_sub(self.n_taken), budget)?;
-        self.reserve_arena(n_bytes.saturating_sub(self.arena.len()), budget)
+    pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, memory: &TableMemory) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), memory)?;
+        self.reserve_arena(n_bytes.saturating_sub(self.arena.len()), memory)
     }
 
     /// Makes room for `n_more` pretokens, not for their bytes: most are known.
-    fn reserve(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(8);
-        budget.take(n_slots.saturating_mul(size_of::<Slot>()), TABLE)?;
-        let slots = filled(n_slots, Slot::default(), TABLE)?;
+        let slots = memory.zeros(n_slots, TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
         let mask = n_slots - 1;
         for &slot in old.iter().filter(|slot| slot.n_bytes != 0) {
@@ -130,22 +132,20 @@ impl LongTable {
             }
             self.slots[index] = slot;
         }
-        let n_bytes = old.len() * size_of::<Slot>();
-        drop(old);
-        budget.give_freed(n_bytes);
+        memory.free(old);
         Ok(())
     }
 
-    fn reserve_arena(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+    fn reserve_arena(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let arena = &mut self.arena;
         if arena.capacity() - arena.len() >= n_more {
             return Ok(());
         }
         let before = arena.capacity();
         let wanted = (arena.len() + n_more).max(arena.len() + arena.len() / 2).max(256);
-        budget.take(wanted, ARENA)?;
+        memory.budget.take(wanted, ARENA)?;
         arena.try_reserve_exact(wanted - arena.len()).map_err(Error::out_of_memory(ARENA))?;
-        budget.give_freed(before);
+        memory.budget.give_freed(before);
         Ok(())
     }
 }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn table_adds_counts_of_equal_pretokens_where_many_hashes_are_equal() {
-        let (budget, mut table) = (Budget::new(None), LongTable::default());
+        let (memory, mut table) = (TableMemory::new(None), LongTable::default());
         let mut expected = BTreeMap::new();
         let pretokens: Vec<String> = (0..700).map(|n| format!("a pretoken of some length {n}")).collect();
         for round in 0..4 {
@@ -172,7 +172,7 @@ mod tests {
                         count: 3,
                     })
                     .collect();
-                table.add(&addends, &budget).unwrap();
+                table.add(&addends, &memory).unwrap();
                 batch.iter().for_each(|pretoken| *expected.entry(pretoken.as_bytes()).or_insert(0) += 6);
             }
         }

@@ -19,8 +19,8 @@ use crate::train::WeightedPretokens;
 /// Pretokens in a job.
 const PRETOKENS_PER_JOB: usize = 1 << 16;
 
-/// Bytes of the log of a job: what its pretokens take if all are short.
-const JOB_LOG_BYTES: usize = PRETOKENS_PER_JOB * 32;
+/// Bytes that a short pretoken takes in the log of a job.
+const LOGGED_BYTES: usize = 32;
 
 /// What is allocated, in the message of [`Error::OutOfMemory`].
 const SUM: &str = "the sum of the counts";
@@ -168,7 +168,7 @@ impl SharedTable {
                 .map(move |first| (part, first..part.ends.len().min(first + PRETOKENS_PER_JOB)))
         });
         parallel::for_each(threads, parts_of_columns, |(part, indices)| {
-            let mut log = PartitionLog::new(JOB_LOG_BYTES);
+            let mut log = PartitionLog::new(indices.len() * LOGGED_BYTES);
             let padded = PaddedText::new(part.bytes);
             for index in indices {
                 let start = if index == 0 { 0 } else { part.ends[index - 1] as usize };

@@ -8,15 +8,15 @@
 //! ```
 //!
 //! Meanwhile the tables of that partition are in the processor's cache. So memory is waited for once for each part of a
-//! table and not for each count, if many counts wait: that is what [`most_bytes`] is for (docs/decisions/pretokens.md).
+//! table and not for each count, if many counts wait. If more wait than the tables need, it is the log that leaves the cache,
+//! and memory is touched that the system has to provide first. So the log grows with the tables (docs/decisions/pretokens.md).
 
 use super::long_table::LongAddend;
 use super::shared_table::{N_PARTITIONS, SharedTable, partition_of};
 use super::short_key_table::Addend;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::TryReserve;
-use crate::pages;
+use crate::memory::{TryReserve, Zero, Zeros};
 use crate::pretokens::key::PretokenKey;
 
 /// Counts that are added to a table at once: all their slots are asked for before the first is looked at.
@@ -31,6 +31,12 @@ const HEADER_BYTES: usize = 3 * size_of::<u64>();
 /// A pretoken of more bytes than this does not wait.
 const MOST_HELD: usize = CHUNK_BYTES / 4;
 
+/// Bytes of the log as long as the tables of all partitions take less than [`TABLES_PER_LOG`] times as many.
+const FIRST_BYTES: usize = 4 << 20;
+
+/// Bytes of the tables for each byte of the log. Thus a partition gets about a count for each line of its table.
+const TABLES_PER_LOG: usize = 8;
+
 const WHAT: &str = "the counts of a thread";
 
 /// Counts that wait, of one thread.
@@ -42,7 +48,9 @@ pub(super) struct PartitionLog {
 /// The most bytes that the short pretokens of one of `n_threads` threads take while they wait, and its long ones.
 pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
     let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
-    let of_all = max_memory.map_or(of_all, |max_memory| of_all.min(max_memory / 32));
+    // Under a limit less than a huge page, of which all would be touched at once.
+    let (of_all, of_one) =
+        max_memory.map_or((of_all, of_one), |max_memory| (of_all.min(max_memory / 32), of_one.min(1 << 20)));
     (of_all / n_threads.max(1) as u64).min(of_one) as usize
 }
 
@@ -64,7 +72,7 @@ impl PartitionLog {
     #[cold]
     #[inline(never)]
     fn make_more_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
-        if self.short.grow(n, &table.budget)? { Ok(()) } else { self.flush_short(table) }
+        if self.short.grow(n, &table.memory.budget)? { Ok(()) } else { self.flush_short(table) }
     }
 
     /// Adds to the count of a key.
@@ -79,7 +87,7 @@ impl PartitionLog {
         if pretoken.len() > MOST_HELD {
             return table.add_long(LongAddend { pretoken, hash, count });
         }
-        if !self.long.has_room(1) && !self.long.grow(1, &table.budget)? {
+        if !self.long.has_room(1) && !self.long.grow(1, &table.memory.budget)? {
             self.flush_long(table)?;
         }
         let room = self.long.take(partition_of(hash), HEADER_BYTES + pretoken.len());
@@ -100,10 +108,12 @@ impl PartitionLog {
 
     fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
         table.for_each_partition(|index, partition| {
+            let n_waiting = self.short.of(index).map(<[_]>::len).sum();
+            partition.short.reserve_first(n_waiting, table.hasher, &table.memory)?;
             let mut batches = self.short.of(index).flat_map(|chunk| chunk.chunks(BATCH));
-            batches.try_for_each(|batch| partition.short.add(batch, table.hasher, &table.budget))
+            batches.try_for_each(|batch| partition.short.add(batch, table.hasher, &table.memory))
         })?;
-        self.short.clear();
+        self.short.clear(table.memory.n_bytes());
         Ok(())
     }
 
@@ -115,19 +125,19 @@ impl PartitionLog {
                 batch[n_taken] = addend;
                 n_taken += 1;
                 if n_taken == BATCH {
-                    partition.long.add(&batch, &table.budget)?;
+                    partition.long.add(&batch, &table.memory)?;
                     n_taken = 0;
                 }
             }
-            partition.long.add(&batch[..n_taken], &table.budget)
+            partition.long.add(&batch[..n_taken], &table.memory)
         })?;
-        self.long.clear();
+        self.long.clear(table.memory.n_bytes());
         Ok(())
     }
 
     /// Returns the memory to the table's budget.
     pub(super) fn give_back(self, table: &SharedTable) {
-        table.budget.give((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
+        table.memory.budget.give((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
     }
 }
 
@@ -145,9 +155,9 @@ fn addends(mut bytes: &[u8]) -> impl Iterator<Item = LongAddend<'_>> {
 
 /// Chains of chunks, one for each partition.
 struct Chains<T> {
-    /// All chunks, of [`Self::SIZE`] items each.
-    items: Vec<T>,
-    /// For each chunk, the one before it in its chain.
+    /// All chunks, of [`Self::SIZE`] items each; none before the first is wanted.
+    items: Zeros<T>,
+    /// For each chunk that is used, the one before it in its chain.
     before: Vec<Taken>,
     /// For each partition, the last chunk of its chain.
     last: [Taken; N_PARTITIONS],
@@ -163,7 +173,7 @@ struct Taken {
     n: u32,
 }
 
-impl<T: Copy + Default> Chains<T> {
+impl<T: Zero> Chains<T> {
     /// Items of a chunk.
     const SIZE: usize = CHUNK_BYTES / size_of::<T>();
 
@@ -172,7 +182,7 @@ impl<T: Copy + Default> Chains<T> {
 
     fn new(most_bytes: usize) -> Self {
         let last = [Self::NONE; N_PARTITIONS];
-        Chains { items: Vec::new(), before: Vec::new(), last, n_chunks: 0, most_bytes }
+        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, most_bytes }
     }
 
     /// Whether there is memory for `n` more chunks.
@@ -186,27 +196,26 @@ impl<T: Copy + Default> Chains<T> {
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
+            // All of it at once: memory that is not touched is only an address, and nothing has to be copied later.
+            let n_most = n_first.max(self.most_bytes.min(FIRST_BYTES) / CHUNK_BYTES);
+            self.provide(n_most).or_else(|_| self.provide(n_first))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
-            self.items.grow(n_first * Self::SIZE, WHAT)?;
-            self.before.grow(n_first, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
         }
-        let n_bytes = self.n_chunks * CHUNK_BYTES;
-        if 2 * n_bytes > self.most_bytes || budget.take(n_bytes, WHAT).is_err() {
-            return Ok(false);
-        }
-        // All of it at once: memory that is not touched is only an address, and nothing has to be copied later.
-        let n_more = self.most_bytes / CHUNK_BYTES - self.before.len();
-        pages::reserve(&mut self.items, n_more * Self::SIZE);
-        let reserved =
-            self.items.grow(n_more * Self::SIZE, WHAT).and_then(|()| self.before.grow(n_more, WHAT));
-        if reserved.is_err() {
-            budget.give(n_bytes);
+        let has_room = 2 * self.n_chunks * Self::SIZE <= self.items.len();
+        if !has_room || budget.take(self.n_chunks * CHUNK_BYTES, WHAT).is_err() {
             return Ok(false);
         }
         self.n_chunks *= 2;
         Ok(true)
+    }
+
+    /// Maps memory for `n_chunks` chunks; there is none yet, or nothing waits.
+    fn provide(&mut self, n_chunks: usize) -> Result<()> {
+        self.before.grow(n_chunks, WHAT)?;
+        self.items = Zeros::in_pages(n_chunks * Self::SIZE, WHAT)?;
+        Ok(())
     }
 
     /// The next `n` items of a partition; all of them are in one chunk.
@@ -226,7 +235,6 @@ impl<T: Copy + Default> Chains<T> {
     fn begin_chunk(&mut self, partition: usize) {
         let chunk = Taken { chunk: self.before.len() as u32, n: 0 };
         self.before.push(std::mem::replace(&mut self.last[partition], chunk));
-        self.items.resize(self.items.len() + Self::SIZE, T::default());
     }
 
     /// The items of a partition, chunk by chunk, the last chunk first.
@@ -240,11 +248,15 @@ impl<T: Copy + Default> Chains<T> {
         })
     }
 
-    /// Empties all chains; the memory is kept.
-    fn clear(&mut self) {
-        self.items.clear();
+    /// Empties all chains; their memory is kept, and grows if the tables of all partitions take `table_bytes`.
+    fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
+        let wanted = (table_bytes / TABLES_PER_LOG).min(self.most_bytes);
+        if wanted >= 2 * size_of_val(&*self.items) && self.n_chunks > 0 {
+            // Where there is no memory for more, what there is will do.
+            let _ = self.provide(wanted / CHUNK_BYTES);
+        }
     }
 }
 
@@ -316,5 +328,6 @@ mod tests {
         assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
         assert!(most_bytes(None, 1000) * 1000 <= 1 << 28);
         assert!(most_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
+        assert!(most_bytes(Some(1 << 40), 2) < 2 << 20, "no huge pages under a limit");
     }
 }

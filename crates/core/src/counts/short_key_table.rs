@@ -4,14 +4,17 @@
 //! the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between a key's first slot and
 //! the one that holds it is empty. What was tried: a general hash table, which cannot prefetch, took twice as long here.
 
-use crate::budget::Budget;
+use super::table_memory::TableMemory;
 use crate::error::Result;
-use crate::memory::filled;
+use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 /// A key and its count; the key is [`PretokenKey::EMPTY`] where no pretoken is.
 type Slot = (PretokenKey, u64);
+
+// SAFETY: an empty key and the number 0.
+unsafe impl Zero for Slot {}
 
 /// A count on its way to a key, and the key's hash.
 #[derive(Clone, Copy, Default)]
@@ -21,10 +24,13 @@ pub(super) struct Addend {
     pub(super) count: u64,
 }
 
+// SAFETY: an empty key, and numbers 0.
+unsafe impl Zero for Addend {}
+
 /// An open-addressing table of short keys.
 #[derive(Default)]
 pub(super) struct ShortKeyTable {
-    slots: Vec<Slot>,
+    slots: Zeros<Slot>,
     n_taken: usize,
     /// Bytes of the pretokens.
     n_bytes: usize,
@@ -34,11 +40,11 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
     /// Adds counts to keys.
-    pub(super) fn add(&mut self, batch: &[Addend], hasher: KeyHasher, budget: &Budget) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[Addend], hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.reserve(batch.len(), hasher, budget)?;
+        self.reserve(batch.len(), hasher, memory)?;
         let mask = self.slots.len() - 1;
         for addend in batch {
             prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
@@ -75,27 +81,39 @@ impl ShortKeyTable {
         &mut self.slots[index]
     }
 
+    /// Makes room for half of `n_addends` keys if there are none yet: about so many of the first ones are new, and each time
+    /// that the table doubles costs as much as adding them does.
+    pub(super) fn reserve_first(
+        &mut self,
+        n_addends: usize,
+        hasher: KeyHasher,
+        memory: &TableMemory,
+    ) -> Result<()> {
+        // Near a limit there may be no room for more than is needed.
+        if self.n_taken > 0 || memory.budget.is_limited() {
+            return Ok(());
+        }
+        self.reserve(n_addends / 2, hasher, memory)
+    }
+
     /// Makes room for `n` keys in all.
-    pub(super) fn reserve_total(&mut self, n: usize, hasher: KeyHasher, budget: &Budget) -> Result<()> {
-        self.reserve(n.saturating_sub(self.n_taken), hasher, budget)
+    pub(super) fn reserve_total(&mut self, n: usize, hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), hasher, memory)
     }
 
     /// Makes room for `n_more` keys.
-    fn reserve(&mut self, n_more: usize, hasher: KeyHasher, budget: &Budget) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(64);
-        budget.take(n_slots.saturating_mul(size_of::<Slot>()), TABLE)?;
-        let slots = filled(n_slots, (PretokenKey::EMPTY, 0), TABLE)?;
+        let slots = memory.zeros(n_slots, TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
         for &slot in old.iter().filter(|slot| slot.0 != PretokenKey::EMPTY) {
             *self.slot_of(slot.0, hasher.hash(slot.0)) = slot;
         }
-        let n_bytes = old.len() * size_of::<Slot>();
-        drop(old);
-        budget.give_freed(n_bytes);
+        memory.free(old);
         Ok(())
     }
 }

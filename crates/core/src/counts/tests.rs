@@ -328,6 +328,20 @@ fn counts_of_batches_add_up() {
 }
 
 #[test]
+fn counts_of_batches_that_grow_equal_the_definition() {
+    let options = options(gpt2_pattern(), &[]);
+    let mut counter = Counter::new(options.clone()).unwrap();
+    let texts: Vec<String> = (0..14)
+        .map(|batch| (0..3 << batch).map(|n| format!(" {} a longer pretoken{}", n % 5000, n % 700)).collect())
+        .collect();
+    for text in &texts {
+        counter.count_texts(&[text], &Silent).unwrap();
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(found(&counter.finish().unwrap()), define(&options, &texts));
+}
+
+#[test]
 fn counts_of_more_pretokens_than_a_local_table_holds_equal_the_definition() {
     let text: String = (0..200_000).map(|n| format!(" w{} {:032}", n % 150_000, n % 5000)).collect();
     let options = options(gpt2_pattern(), &[]);

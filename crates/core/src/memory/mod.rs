@@ -10,9 +10,11 @@
 
 mod allocator;
 mod room;
+mod zeros;
 
 pub use allocator::Allocator;
 pub use room::Room;
+pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};
 

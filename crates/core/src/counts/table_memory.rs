@@ -1,0 +1,46 @@
+//! Memory for the tables of all partitions.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::memory::{SharedPages, Zero, Zeros};
+
+/// Makes the slots of tables; they are booked with its budget.
+pub(super) struct TableMemory {
+    pub(super) budget: Budget,
+    pages: SharedPages,
+    n_bytes: AtomicUsize,
+}
+
+impl TableMemory {
+    /// Memory with nothing in use.
+    pub(super) fn new(max_memory: Option<u64>) -> Self {
+        let (budget, n_bytes) = (Budget::new(max_memory), AtomicUsize::new(0));
+        TableMemory { budget, pages: SharedPages::default(), n_bytes }
+    }
+
+    /// About how many bytes the slots take.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+
+    /// `n` zeros; `n` times their size is a power of two.
+    ///
+    /// Under a limit they come from the allocator: what shares a huge page takes memory as long as one of its slices is
+    /// used, and more than what is booked.
+    pub(super) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
+        let n_bytes = n.saturating_mul(size_of::<T>());
+        self.budget.take(n_bytes, what)?;
+        self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
+        if self.budget.is_limited() { Zeros::on_heap(n, what) } else { self.pages.zeros(n, what) }
+    }
+
+    /// Frees what a bigger slice has replaced.
+    pub(super) fn free<T: Zero>(&self, slice: Zeros<T>) {
+        let n_bytes = size_of_val(&*slice);
+        drop(slice);
+        self.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
+        self.budget.give_freed(n_bytes);
+    }
+}

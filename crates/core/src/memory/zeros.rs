@@ -1,0 +1,179 @@
+//! Slices of zeros for hash tables, which are in huge pages where they are large or many.
+//!
+//! A table that doubles touches new memory each time. In pages of 4 KiB the system is asked for each of them, which took a
+//! tenth of the time of counting, and more where the machine is a virtual one (docs/decisions/pretokens.md).
+
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::filled;
+use crate::error::{Error, Result};
+use crate::pages::{self, HUGE_BYTES, Pages};
+
+/// Types of which memory of zeros is a value, and the default one.
+///
+/// # Safety
+/// It is, and the type is aligned to 64 bytes at most.
+pub(crate) unsafe trait Zero: Copy + Default {}
+
+// SAFETY: it is the number 0.
+unsafe impl Zero for u8 {}
+
+/// A slice whose items were all zero at first.
+pub(crate) struct Zeros<T> {
+    start: NonNull<T>,
+    n: usize,
+    /// What is freed with the slice: no other slice refers to these items.
+    _memory: Memory<T>,
+}
+
+enum Memory<T> {
+    Heap { _items: Vec<T> },
+    Pages { _pages: Arc<Pages> },
+}
+
+// SAFETY: a slice has its items to itself.
+unsafe impl<T: Send> Send for Zeros<T> {}
+// SAFETY: as above; who shares the slice can only read.
+unsafe impl<T: Sync> Sync for Zeros<T> {}
+
+impl<T: Zero> Default for Zeros<T> {
+    fn default() -> Self {
+        Zeros::of(Vec::new())
+    }
+}
+
+impl<T: Zero> Zeros<T> {
+    /// `n` zeros, in huge pages of their own if they are many. `what` is named where memory is short.
+    pub(crate) fn new(n: usize, what: &'static str) -> Result<Self> {
+        if n.saturating_mul(size_of::<T>()) < HUGE_BYTES {
+            Zeros::on_heap(n, what)
+        } else {
+            Zeros::in_pages(n, what)
+        }
+    }
+
+    /// `n` zeros from the allocator. `what` is named where memory is short.
+    pub(crate) fn on_heap(n: usize, what: &'static str) -> Result<Self> {
+        filled(n, T::default(), what).map(Zeros::of)
+    }
+
+    /// `n` zeros in pages of their own, which take no memory before they are touched.
+    pub(crate) fn in_pages(n: usize, what: &'static str) -> Result<Self> {
+        let pages = pages::map(n.saturating_mul(size_of::<T>())).map_err(Error::out_of_memory(what))?;
+        // SAFETY: the pages were mapped for this slice.
+        Ok(unsafe { Zeros::within(Arc::new(pages), 0, n) })
+    }
+
+    fn of(mut items: Vec<T>) -> Self {
+        // A vector's items stay where they are when the vector is moved.
+        let start = NonNull::new(items.as_mut_ptr()).unwrap_or(NonNull::dangling());
+        Zeros { start, n: items.len(), _memory: Memory::Heap { _items: items } }
+    }
+
+    /// The `n` items from byte `offset` of `pages` on.
+    ///
+    /// # Safety
+    /// The offset is a multiple of 64, these items lie within the pages and are zero, and no other slice has them.
+    unsafe fn within(pages: Arc<Pages>, offset: usize, n: usize) -> Self {
+        debug_assert!(offset.is_multiple_of(64) && offset + n * size_of::<T>() <= pages.len().max(1));
+        let start = pages.as_mut_ptr().wrapping_add(offset).cast();
+        Zeros {
+            start: NonNull::new(start).unwrap_or(NonNull::dangling()),
+            n,
+            _memory: Memory::Pages { _pages: pages },
+        }
+    }
+}
+
+impl<T> Deref for Zeros<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `n` items are there, of zeros at first, which are a value; they live as long as the memory, which is
+        // freed with this slice; nobody else refers to them.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.n) }
+    }
+}
+
+impl<T> DerefMut for Zeros<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.n) }
+    }
+}
+
+/// Makes slices for many tables of about equal size, which grow by doubling at about the same time.
+///
+/// Slices of equal size share a huge page, which is freed with the last of them.
+pub(crate) struct SharedPages {
+    /// For each power of two of bytes, the pages of the last slice, and how many of their bytes are given away.
+    last: Mutex<[(Weak<Pages>, usize); usize::BITS as usize]>,
+}
+
+impl Default for SharedPages {
+    fn default() -> Self {
+        SharedPages { last: Mutex::new(std::array::from_fn(|_| (Weak::new(), 0))) }
+    }
+}
+
+impl SharedPages {
+    /// A slice of fewer bytes is left to the allocator.
+    const LEAST_BYTES: usize = 1 << 14;
+
+    /// `n` zeros; `n` times their size is a power of two.
+    pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
+        let n_bytes = n.saturating_mul(size_of::<T>());
+        if !(Self::LEAST_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
+            return Zeros::new(n, what);
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut last[n_bytes.ilog2() as usize];
+        let (pages, offset) = match last.0.upgrade() {
+            Some(pages) if last.1 < HUGE_BYTES => (pages, last.1),
+            _ => (Arc::new(pages::map(HUGE_BYTES).map_err(Error::out_of_memory(what))?), 0),
+        };
+        *last = (Arc::downgrade(&pages), offset + n_bytes);
+        // SAFETY: the slices of these pages have equal sizes, which divide the pages'; those before this one end at its
+        // offset.
+        Ok(unsafe { Zeros::within(pages, offset, n) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_zero_apart_and_outlive_the_pages_maker() {
+        let pages = SharedPages::default();
+        let mut slices = Vec::new();
+        for round in 0..3 {
+            for exponent in [0, 10, 14, 15, 17, 20, 21, 22] {
+                for _ in 0..5 {
+                    let mut slice = pages.zeros::<u8>(1 << exponent, "a test").unwrap();
+                    assert!(slice.iter().all(|&byte| byte == 0));
+                    slice.fill(slices.len() as u8 + 1);
+                    slices.push(slice);
+                }
+            }
+            // Freed pages are not given away again with what was written to them.
+            if round == 0 {
+                slices.drain(5..20);
+                for (number, slice) in slices.iter_mut().enumerate() {
+                    slice.fill(number as u8 + 1);
+                }
+            }
+        }
+        drop(pages);
+        for (number, slice) in slices.iter().enumerate() {
+            assert!(slice.iter().all(|&byte| byte == number as u8 + 1), "slice {number}");
+        }
+        assert!(Zeros::<u8>::default().is_empty());
+        assert!(Zeros::<u8>::in_pages(0, "a test").unwrap().is_empty());
+    }
+}
