@@ -25,6 +25,40 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     prefer_huge(items.spare_capacity_mut());
 }
 
+/// Lets the allocator serve what is allocated next from huge pages, if `n_bytes` are many: a block is allocated, put in huge
+/// pages and freed. Returns how many bytes are ready; the next block should be prepared before more are allocated. Where
+/// huge pages are not to be had, memory comes in small pages as usual.
+pub fn prepare(n_bytes: usize) -> usize {
+    let mut block = Vec::<u8>::new();
+    if n_bytes < MIN_BYTES || block.try_reserve_exact(n_bytes).is_err() {
+        return n_bytes;
+    }
+    let room = block.spare_capacity_mut();
+    prefer_huge(room);
+    let n_ready;
+    #[cfg(target_os = "linux")]
+    {
+        // glibc writes behind each block how much is left, and so has a small page there before anyone can ask for a huge
+        // one: what is around it would be 511 more page faults. So who allocates stops before the last huge page that is
+        // not wholly in the block; the next block begins there, and Linux 6.1 and later puts what is around its begin, with
+        // what is in it, in huge pages.
+        const MADV_COLLAPSE: libc::c_int = 25;
+        let (begin, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
+        let first = begin / HUGE_BYTES * HUGE_BYTES;
+        // SAFETY: neither advice changes a byte, whoever owns the memory; where none is mapped it is refused.
+        unsafe {
+            libc::madvise(first as *mut libc::c_void, 2 * HUGE_BYTES, libc::MADV_HUGEPAGE);
+            libc::madvise(first as *mut libc::c_void, 2 * HUGE_BYTES, MADV_COLLAPSE);
+        }
+        n_ready = end / HUGE_BYTES * HUGE_BYTES - begin;
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        n_ready = n_bytes;
+    }
+    n_ready
+}
+
 /// Maps `n_bytes` zeros, at least one. Pages take no memory before they are touched.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn map(n_bytes: usize) -> io::Result<Pages> {

@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arrays::array;
 use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
-use crate::lists::{CachedInts, RoomAhead, UntrackedLists};
+use crate::lists::{IdLists, RoomAhead, UntrackedLists};
 use crate::model::ModelColumns;
 use crate::monitor::{PyMonitor, SHORT};
 use crate::objects::{self, list_of};
@@ -34,7 +34,7 @@ pub struct Encoder {
     encoder: Arc<encoder::Encoder>,
     decoder: Arc<Decoder>,
     errors: DecodeErrors,
-    ints: CachedInts,
+    id_lists: IdLists,
 }
 
 impl Encoder {
@@ -76,7 +76,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let mut ids = Vec::<I>::new();
         self.append(py, text, policy, &mut ids)?;
-        self.ints.list(py, &ids)
+        self.id_lists.list(py, &ids)
     }
 
     /// A list of ids for each text.
@@ -92,11 +92,11 @@ impl Encoder {
         PyMonitor::run(py, None, |monitor| {
             self.encoder.encode_each::<I>(texts, policy, threads, monitor, |ids, counts| {
                 monitor.call(|py| {
-                    room.take(ids.len());
+                    room.take(counts.len(), ids.len());
                     let mut rest = ids;
                     for &n_ids in counts {
                         let (ids, after) = rest.split_at(n_ids);
-                        lists.push(self.ints.list(py, ids)?);
+                        lists.push(self.id_lists.list(py, ids)?);
                         rest = after;
                     }
                     Ok(())
@@ -158,8 +158,8 @@ impl Encoder {
             Ok((encoder, decoder))
         });
         let (encoder, decoder) = built.map_err(|error| exception(py, error))?;
-        let ints = CachedInts::new(encoder.n_ids());
-        Ok(Encoder { encoder, decoder, errors, ints })
+        let id_lists = IdLists::new(encoder.n_ids());
+        Ok(Encoder { encoder, decoder, errors, id_lists })
     }
 
     #[getter]
@@ -192,7 +192,7 @@ impl Encoder {
         PyMonitor::run(py, None, |monitor| {
             self.encoder.encode_with_dropout(text, policy(specials), &mut dropout, &mut ids, monitor)
         })?;
-        self.ints.list(py, &ids)
+        self.id_lists.list(py, &ids)
     }
 
     fn encode_ordinary<'py>(

@@ -1,5 +1,6 @@
-//! Python lists of ids. A table of int objects, made once for a process, saves an allocation for each id.
+//! Python lists of ids.
 
+use std::mem::MaybeUninit;
 use std::slice;
 
 use pairloom_core::ids::Id;
@@ -7,57 +8,53 @@ use pairloom_core::pages;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyInt, PyList};
+use pyo3::types::PyList;
 
+#[cfg(not(Py_GIL_DISABLED))]
+use crate::objects::no_memory;
 use crate::objects::{int, list, vec_for};
-
-/// Ids below this have a cached int object; a vocabulary may have larger ids.
-const MAX_CACHED: usize = 1 << 20;
+use crate::shared_ints::SharedInts;
 
 /// Bytes of memory for lists that are requested at once.
 const AHEAD_BYTES: usize = 16 << 20;
 
-/// The int objects of a tokenizer's ids, made for the first list. Tokenizers share them ([`shared_ints`]).
-pub struct CachedInts {
+/// The most that the allocator adds to the items of a list.
+const ALLOCATION_BYTES: usize = 32;
+
+/// Makes lists of the ids of a tokenizer.
+pub struct IdLists {
     n_ids: usize,
-    ints: PyOnceLock<Vec<Py<PyInt>>>,
+    /// Made for the first list.
+    ints: PyOnceLock<SharedInts>,
 }
 
-impl CachedInts {
-    /// An empty table for the ids below `n_ids`.
+impl IdLists {
+    /// For ids that are mostly below `n_ids`; the ints of larger ones are made anew each time.
     pub fn new(n_ids: usize) -> Self {
-        CachedInts { n_ids: n_ids.min(MAX_CACHED), ints: PyOnceLock::new() }
-    }
-
-    fn ints(&self, py: Python<'_>) -> PyResult<&[Py<PyInt>]> {
-        let ints = self.ints.get_or_try_init(py, || {
-            let mut ints = vec_for(self.n_ids)?;
-            shared_ints::fill(py, &mut ints, self.n_ids)?;
-            Ok::<_, PyErr>(ints)
-        })?;
-        Ok(ints)
+        IdLists { n_ids, ints: PyOnceLock::new() }
     }
 
     /// A list of `ids`; MemoryError if there is no memory.
     #[inline]
     pub fn list<'py, I: Id>(&self, py: Python<'py>, ids: &[I]) -> PyResult<Bound<'py, PyList>> {
-        let ints = self.ints(py)?;
-        // SAFETY: the interpreter is attached; a null result becomes the pending exception.
-        let list =
-            unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ids.len() as ffi::Py_ssize_t))? };
-        // SAFETY: `list` is a list object.
-        let items = unsafe { (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item };
-        if !items.is_null() {
-            // SAFETY: the new list has `ids.len()` items, all null, and no other reference to it exists.
-            let items = unsafe { slice::from_raw_parts_mut(items, ids.len()) };
-            pages::prefer_huge(items);
-            for (id, item) in ids.iter().zip(items) {
-                *item = match ints.get(id.to_u32() as usize) {
-                    Some(int) => shared_ints::reference(int),
-                    None => int(py, id.to_u32())?.into_ptr(),
+        let ints = *self.ints.get_or_try_init(py, || SharedInts::new(py, self.n_ids))?;
+        let list = new_list(py, ids.len(), |room| {
+            if ints.has_all(ids) {
+                for (id, item) in ids.iter().zip(&mut *room) {
+                    // SAFETY: all of them have one.
+                    item.write(unsafe { ints.get_unchecked(id.to_u32()) });
+                }
+                return (ids.len(), Ok(()));
+            }
+            for (n_written, (id, item)) in ids.iter().zip(&mut *room).enumerate() {
+                let id = id.to_u32();
+                match ints.get(id).map_or_else(|| int(py, id).map(Bound::into_ptr), Ok) {
+                    Ok(int) => item.write(int),
+                    Err(error) => return (n_written, Err(error)),
                 };
             }
-        }
+            (ids.len(), Ok(()))
+        })?;
         // Without the interpreter's lock all threads stand still while the garbage collector visits the items of all lists.
         // Ints are in no cycle, so there the collector is told nothing of them.
         #[cfg(Py_GIL_DISABLED)]
@@ -65,101 +62,71 @@ impl CachedInts {
         unsafe {
             ffi::PyObject_GC_UnTrack(list.as_ptr().cast())
         };
-        // SAFETY: PyList_New returned it.
-        Ok(unsafe { list.cast_into_unchecked() })
+        Ok(list)
     }
 }
 
-/// Int objects whose references are paid in advance.
+/// Where an item of a list is written: a reference that the list takes over.
+type Item = MaybeUninit<*mut ffi::PyObject>;
+
+/// A list of `n` items. `write` is given the room for them and returns how many it wrote, from the first on: all, or it
+/// fails.
 ///
-/// To count a reference is a write to a random place for each id, which took an eighth of the time of a list; where threads
-/// run without the interpreter's lock it is an atomic instruction, and eight threads that made lists of the same ints were
-/// slower than one. So the ints are made once for a process, never freed, and need no counting when a list refers to them:
-/// where Python has immortal objects they are immortal; older ones get more references than can ever be dropped.
-mod shared_ints {
-    use pyo3::ffi;
-    use pyo3::prelude::*;
-    use pyo3::sync::MutexExt;
-    use pyo3::types::PyInt;
-
-    use crate::objects::{int, push};
-
-    static INTS: std::sync::Mutex<Vec<Py<PyInt>>> = std::sync::Mutex::new(Vec::new());
-
-    /// Whether references are paid in advance. Counts of 32 bits have no room for that.
-    const PREPAID: bool = cfg!(any(Py_GIL_DISABLED, target_pointer_width = "64"));
-
-    /// Appends the ints below `n_ids`, at most [`MAX_CACHED`](super::MAX_CACHED), to `ints`, which has room for them.
-    pub(super) fn fill(py: Python<'_>, ints: &mut Vec<Py<PyInt>>, n_ids: usize) -> PyResult<()> {
-        let mut all = INTS.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
-        while all.len() < n_ids {
-            let new = int(py, all.len() as u32)?;
-            if PREPAID {
-                // SAFETY: the interpreter is attached; `new` is a new object that no other thread can reach, or one of
-                // CPython's small ints.
-                unsafe { prepay(new.as_ptr()) };
-            }
-            push(&mut all, new)?;
-        }
-        ints.extend(all[..n_ids].iter().map(|int| int.clone_ref(py)));
-        Ok(())
+/// `PyList_New` would fill its memory with null first, which for large lists is to write it twice.
+#[cfg(not(Py_GIL_DISABLED))]
+#[inline(always)]
+fn new_list<'py>(
+    py: Python<'py>,
+    n: usize,
+    write: impl FnOnce(&mut [Item]) -> (usize, PyResult<()>),
+) -> PyResult<Bound<'py, PyList>> {
+    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list.
+    let list =
+        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(0))?.cast_into_unchecked::<PyList>() };
+    if n == 0 {
+        return Ok(list);
     }
-
-    /// A new reference to one of these ints.
-    #[inline(always)]
-    pub(super) fn reference(int: &Py<PyInt>) -> *mut ffi::PyObject {
-        let int = int.as_ptr();
-        if !PREPAID {
-            // SAFETY: the table owns a reference, so the int is alive, and the interpreter is attached.
-            unsafe { ffi::Py_INCREF(int) };
+    let object = list.as_ptr().cast::<ffi::PyListObject>();
+    // SAFETY: the interpreter is attached. It allocates, grows and frees the memory of a list's items by these functions.
+    // No other reference to the list exists, and its length is 0 until the items are written.
+    unsafe {
+        let room = ffi::PyMem_Malloc(n * size_of::<Item>()).cast::<*mut ffi::PyObject>();
+        if room.is_null() {
+            return Err(no_memory());
         }
-        int
-    }
-
-    /// Makes an int immortal, with the values that CPython gives immortal objects: all bits of the local count, nothing in
-    /// the shared one. Its small ints are immortal already and are left alone.
-    ///
-    /// # Safety
-    /// The int is new and known to this thread alone, or immortal.
-    #[cfg(Py_GIL_DISABLED)]
-    unsafe fn prepay(int: *mut ffi::PyObject) {
-        use std::sync::atomic::Ordering;
-
-        // SAFETY: the caller's promise.
-        unsafe {
-            if (*int).ob_ref_local.load(Ordering::Relaxed) != u32::MAX {
-                (*int).ob_tid = 0;
-                (*int).ob_ref_local.store(u32::MAX, Ordering::Relaxed);
-                (*int).ob_ref_shared.store(0, Ordering::Relaxed);
-            }
+        if !(*object).ob_item.is_null() {
+            ffi::PyMem_Free((*object).ob_item.cast());
         }
+        (*object).ob_item = room;
+        (*object).allocated = n as ffi::Py_ssize_t;
+        let room = slice::from_raw_parts_mut(room.cast::<Item>(), n);
+        pages::prefer_huge(room);
+        let (n_written, done) = write(room);
+        // After an error the list drops what was written.
+        (*object).ob_base.ob_size = n_written as ffi::Py_ssize_t;
+        done.map(|()| list)
     }
+}
 
-    /// The same where the lock guards a count of 32 bits whose highest bit says that the object is immortal; the bits above
-    /// are kept, which hold flags from Python 3.14 on.
-    ///
-    /// # Safety
-    /// The interpreter is attached.
-    #[cfg(all(not(Py_GIL_DISABLED), Py_3_12))]
-    unsafe fn prepay(int: *mut ffi::PyObject) {
-        const IMMORTAL: u32 = if cfg!(Py_3_14) { 3 << 30 } else { u32::MAX };
-        // SAFETY: the interpreter's lock is held, and the first 64 bits of an object are its count and its flags.
-        unsafe {
-            let count = (&raw mut (*int).ob_refcnt).cast::<u64>();
-            if *count as u32 as i32 >= 0 {
-                *count = *count & !u64::from(u32::MAX) | u64::from(IMMORTAL);
-            }
+/// The same where a list's memory comes from elsewhere.
+#[cfg(Py_GIL_DISABLED)]
+#[inline(always)]
+fn new_list<'py>(
+    py: Python<'py>,
+    n: usize,
+    write: impl FnOnce(&mut [Item]) -> (usize, PyResult<()>),
+) -> PyResult<Bound<'py, PyList>> {
+    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list of `n` items, all null,
+    // to which no other reference exists. After an error the list drops what was written.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
+        let room = (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item;
+        if !room.is_null() {
+            let room = slice::from_raw_parts_mut(room.cast::<Item>(), n);
+            pages::prefer_huge(room);
+            write(room).1?;
         }
-    }
-
-    /// Adds references that the table owns and gives away with each list: more than can be dropped in a hundred years.
-    ///
-    /// # Safety
-    /// The interpreter is attached.
-    #[cfg(not(any(Py_GIL_DISABLED, Py_3_12)))]
-    unsafe fn prepay(int: *mut ffi::PyObject) {
-        // SAFETY: the interpreter's lock is held.
-        unsafe { (*int).ob_refcnt += isize::MAX / 2 };
+        Ok(list.cast_into_unchecked())
     }
 }
 
@@ -170,7 +137,7 @@ mod shared_ints {
 pub struct RoomAhead {
     /// About the bytes of the lists still to come.
     n_coming: usize,
-    /// Bytes of the last block that are not used yet.
+    /// Bytes that are ready in huge pages and not used yet.
     n_ready: usize,
 }
 
@@ -181,14 +148,13 @@ impl RoomAhead {
         RoomAhead { n_coming: n_text_bytes.saturating_mul(4), n_ready: 0 }
     }
 
-    /// Prepares memory for lists of `n_ids` ids in all.
-    pub fn take(&mut self, n_ids: usize) {
-        let n_bytes = n_ids * size_of::<*mut ffi::PyObject>();
+    /// Prepares memory for `n_lists` lists of `n_ids` ids in all.
+    pub fn take(&mut self, n_lists: usize, n_ids: usize) {
+        let n_bytes = n_ids * size_of::<*mut ffi::PyObject>() + n_lists * ALLOCATION_BYTES;
         if self.n_ready < n_bytes {
-            self.n_ready = n_bytes.max(AHEAD_BYTES.min(self.n_coming));
-            pages::reserve(&mut Vec::<u8>::new(), self.n_ready);
+            self.n_ready = pages::prepare(n_bytes.max(AHEAD_BYTES.min(self.n_coming)));
         }
-        self.n_ready -= n_bytes;
+        self.n_ready = self.n_ready.saturating_sub(n_bytes);
         self.n_coming = self.n_coming.saturating_sub(n_bytes);
     }
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyString};
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
 use crate::ids::{Location, id};
-use crate::lists::CachedInts;
+use crate::lists::IdLists;
 use crate::monitor::{PyMonitor, SHORT};
 use crate::objects;
 use crate::text::{text_argument, utf8};
@@ -20,13 +20,13 @@ use crate::text::{text_argument, utf8};
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct StreamEncoder {
     inner: Exclusive<encoder::StreamEncoder>,
-    ints: CachedInts,
+    id_lists: IdLists,
 }
 
 impl StreamEncoder {
     pub(crate) fn new(encoder: Arc<encoder::Encoder>, specials: Specials) -> Self {
         let stream = encoder::StreamEncoder::new(encoder, specials);
-        StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), ints: CachedInts::new(0) }
+        StreamEncoder { inner: Exclusive::new("StreamEncoder", stream), id_lists: IdLists::new(0) }
     }
 }
 
@@ -42,7 +42,7 @@ impl StreamEncoder {
         } else {
             PyMonitor::run(py, None, |monitor| inner.push(text, &mut ids, monitor))?;
         }
-        self.ints.list(py, &ids)
+        self.id_lists.list(py, &ids)
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -50,7 +50,7 @@ impl StreamEncoder {
         let inner = &mut *inner;
         let mut ids = Vec::<u32>::new();
         PyMonitor::run(py, None, |monitor| inner.finish(&mut ids, monitor))?;
-        self.ints.list(py, &ids)
+        self.id_lists.list(py, &ids)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::ids::Id;
 use crate::memory::{TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::pages;
+use crate::parallel;
 use crate::special::SpecialTokens;
 use crate::text::Text;
 
@@ -104,13 +105,24 @@ impl Encoder {
         offsets.push(0i64);
         let (mut all, mut end) = (Vec::new(), 0);
         // Hardly any text has more than an id for two bytes.
-        pages::reserve(&mut all, texts.iter().map(Text::n_bytes).sum::<usize>() / 2);
-        self.encode_each(texts, specials, threads, monitor, |ids, counts| {
-            all.try_extend(ids, "ids")?;
+        let n_ids = texts.iter().map(Text::n_bytes).sum::<usize>() / 2;
+        // One thread has one result, to which each group adds its ids: nothing has to be copied.
+        let is_alone = parallel::wanted(threads) == 1;
+        if !is_alone {
+            pages::reserve(&mut all, n_ids);
+        }
+        let n_first = if is_alone { n_ids } else { 0 };
+        self.encode_groups(texts, specials, threads, monitor, n_first, |ids, counts| {
             offsets.extend(counts.iter().map(|&n| {
                 end += n as i64;
                 end
             }));
+            if !is_alone {
+                all.try_extend(ids, "ids")?;
+                ids.clear();
+            } else if offsets.len() > texts.len() {
+                all = std::mem::take(ids);
+            }
             Ok(())
         })?;
         all.shrink_to_fit();
@@ -127,13 +139,34 @@ impl Encoder {
         monitor: &dyn Monitor,
         mut take: impl FnMut(&[I], &[usize]) -> Result<()>,
     ) -> Result<()> {
+        self.encode_groups(texts, specials, threads, monitor, 0, |ids, counts| {
+            take(ids, counts)?;
+            ids.clear();
+            Ok(())
+        })
+    }
+
+    /// The same; ids that `take` leaves remain before those of a later group that the same thread encodes. Each thread
+    /// reserves room for `n_first` ids.
+    fn encode_groups<I: Id>(
+        &self,
+        texts: &[impl Text],
+        specials: SpecialPolicy<'_>,
+        threads: usize,
+        monitor: &dyn Monitor,
+        n_first: usize,
+        mut take: impl FnMut(&mut Vec<I>, &[usize]) -> Result<()>,
+    ) -> Result<()> {
         self.check_width::<I>()?;
         let encode =
             |worker: &mut Worker, piece: Piece<'_>, result: &mut Room<'_, I>, on_progress: OnProgress<'_>| {
+                if result.ids.capacity() == 0 {
+                    pages::reserve(result.ids, n_first);
+                }
                 self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
             };
         self.for_all(texts, specials, threads, monitor, encode, |result: &mut GroupResult<I>| {
-            take(&result.ids, &result.counts)
+            take(&mut result.ids, &result.counts)
         })
     }
 
@@ -209,7 +242,6 @@ impl Encoder {
             let group = groups.get(number).cloned().unwrap_or_default();
             let first = group.start;
             let texts = texts.get(group).unwrap_or_default();
-            result.ids.clear();
             result.counts.clear();
             result.counts.grow(texts.len(), "counts")?;
             let mut unreported = 0;
