@@ -330,6 +330,30 @@ def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:
     assert sys.getrefcount(next(id for id in kept if id == far)) < 100
 
 
+def test_ints_of_lists_are_ints_like_any_other() -> None:
+    # They are not made by Python one by one.
+    tokenizer = trained()
+    ids = tokenizer.encode("".join(map(chr, range(128))) + SAMPLE)
+    assert min(ids) == 0
+    assert max(ids) > 256
+    for id in set(ids):
+        own = int(str(id))
+        assert type(id) is int
+        assert (id, hash(id), repr(id), id + 1, -id, id << 40) == (own, hash(own), repr(own), own + 1, -own, own << 40)
+        assert (id.bit_length(), id.__sizeof__(), {id: 1}[own]) == (own.bit_length(), own.__sizeof__(), 1)
+    assert pickle.loads(pickle.dumps(ids)) == ids
+    assert copy.deepcopy(ids) == ids
+    assert bytearray(id for id in ids if id < 256)
+    # The lists are Python's: they grow, shrink and are sorted.
+    ids.extend(range(1000))
+    del ids[:500]
+    ids.sort()
+    ids.insert(0, -1)
+    assert ids[0] == -1
+    assert sys.getsizeof(tokenizer.encode("ab")) >= sys.getsizeof([]) + 8
+    assert sys.getsizeof(tokenizer.encode("")) == sys.getsizeof([])
+
+
 def test_lists_of_megabytes_of_text_on_any_thread() -> None:
     tokenizer = trained()
     text = SAMPLE * 200
