@@ -139,3 +139,22 @@ pub fn prefer_huge<T>(room: &mut [T]) {
     #[cfg(not(target_os = "linux"))]
     let _ = room;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prepare_changes_no_memory_that_is_used() {
+        let mut used: Vec<Vec<u8>> = Vec::new();
+        for round in 0..6 {
+            assert_eq!(prepare(1000), 1000, "small blocks are left to the allocator");
+            let n_ready = prepare(MIN_BYTES + 4096 * round);
+            assert!((1..=MIN_BYTES + 4096 * round).contains(&n_ready));
+            used.extend((0..300).map(|n| vec![(n % 251) as u8; 9000]));
+        }
+        for (n, block) in used.iter().enumerate() {
+            assert!(block.iter().all(|&byte| byte == (n % 300 % 251) as u8), "block {n}");
+        }
+    }
+}

@@ -324,6 +324,35 @@ mod tests {
     }
 
     #[test]
+    fn chains_grow_with_the_tables_and_keep_what_is_taken() {
+        let budget = Budget::new(None);
+        let mut chains = Chains::<u8>::new(1 << 24);
+        // Tables of so many bytes: the memory that is there afterwards.
+        for (table_bytes, expected) in
+            [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (1 << 40, 1 << 24)]
+        {
+            let mut n_taken = 0;
+            for number in 0..20_000_usize {
+                if !chains.has_room(1) && !chains.grow(1, &budget).unwrap() {
+                    break;
+                }
+                chains.take(number % N_PARTITIONS, 700).fill((number % N_PARTITIONS) as u8);
+                n_taken += 1;
+            }
+            let mut n_found = 0;
+            for partition in 0..N_PARTITIONS {
+                for chunk in chains.of(partition) {
+                    assert!(chunk.iter().all(|&byte| byte == partition as u8));
+                    n_found += chunk.len() / 700;
+                }
+            }
+            assert_eq!(n_found, n_taken);
+            chains.clear(table_bytes);
+            assert_eq!(chains.items.len(), expected);
+        }
+    }
+
+    #[test]
     fn threads_share_the_memory_of_the_log() {
         assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
         assert!(most_bytes(None, 1000) * 1000 <= 1 << 28);
