@@ -1,34 +1,48 @@
 """Python threads that share one tokenizer: MB/s of one and of eight, and whether their ids are equal.
 
-    python benchmarks/python_threads.py FILE [--threads 8] [--turns 3]
+    python benchmarks/python_threads.py FILE [--threads 8] [--turns 5]
 
-Each thread calls `encode` for its documents, one after the other. Without the interpreter's lock (a free-threaded
-Python) they run side by side on all cores; with it the core gives it up only for texts that are long enough.
+Each thread encodes its documents one after the other. Without the interpreter's lock (a free-threaded Python) they run
+side by side on all cores; with it the core gives it up only for texts that are long enough.
+
+Lists count as new objects, of which every few thousand start the garbage collector, and it stops all threads while it
+visits every object of the process. So lists are measured also with the collector off (`gc.disable()`), and so are
+arrays, which it does not count.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pairloom import Tokenizer, cpu_tier
 
 DOCUMENT_CHARACTERS = 4000
 
+Ids = Sequence[int] | npt.NDArray[np.unsignedinteger[Any]]
+Encode = Callable[[str], Ids]
 
-def encode(tokenizer: Tokenizer, documents: list[str], n_threads: int) -> tuple[float, list[list[int]]]:
+
+def encode(call: Encode, documents: list[str], n_threads: int) -> tuple[float, list[Ids]]:
     """Seconds, and the ids of each document."""
-    found: list[list[int]] = [[] for _ in documents]
+    # Lists of their own: threads that write to one list wait for its lock.
+    shares = [documents[first::n_threads] for first in range(n_threads)]
+    found: list[list[Ids]] = [[] for _ in shares]
     start = threading.Barrier(n_threads + 1)
 
     def work(first: int) -> None:
         start.wait()
-        for index in range(first, len(documents), n_threads):
-            found[index] = tokenizer.encode(documents[index])
+        found[first] = [call(document) for document in shares[first]]
 
     threads = [threading.Thread(target=work, args=(first,)) for first in range(n_threads)]
     for thread in threads:
@@ -37,7 +51,8 @@ def encode(tokenizer: Tokenizer, documents: list[str], n_threads: int) -> tuple[
     began = time.perf_counter()
     for thread in threads:
         thread.join()
-    return time.perf_counter() - began, found
+    seconds = time.perf_counter() - began
+    return seconds, [found[index % n_threads][index // n_threads] for index in range(len(documents))]
 
 
 def main() -> int:
@@ -45,29 +60,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="threads of Python that share one tokenizer")
     parser.add_argument("file", type=Path)
     parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     text = options.file.read_bytes()[:80_000_000].decode(errors="ignore")
     documents = [text[at : at + DOCUMENT_CHARACTERS] for at in range(0, len(text), DOCUMENT_CHARACTERS)]
     tokenizer = Tokenizer.train(documents, 32_000)
     expected = tokenizer.encode_batch(documents)
     n_bytes = sum(len(document.encode()) for document in documents)
-    seconds: dict[int, list[float]] = {1: [], options.threads: []}
+    ways: list[tuple[str, Encode, bool]] = [
+        ("lists", tokenizer.encode, False),
+        ("lists, collector off", tokenizer.encode, True),
+        ("arrays", tokenizer.encode_to_numpy, False),
+    ]
+    seconds: dict[tuple[str, int], list[float]] = {}
     n_wrong = 0
     for _ in range(options.turns):
-        for n_threads, times in seconds.items():
-            taken, found = encode(tokenizer, documents, n_threads)
-            times.append(taken)
-            n_wrong += sum(ids != wanted for ids, wanted in zip(found, expected, strict=True))
+        for way, call, is_off in ways:
+            for n_threads in (1, options.threads):
+                if is_off:
+                    gc.disable()
+                taken, found = encode(call, documents, n_threads)
+                gc.enable()
+                seconds.setdefault((way, n_threads), []).append(taken)
+                n_wrong += sum(list(ids) != wanted for ids, wanted in zip(found, expected, strict=True))
     lock = "with" if getattr(sys, "_is_gil_enabled", lambda: True)() else "without"
     print(
         f"Python {sys.version.split()[0]} {lock} the interpreter's lock, tier {cpu_tier()}, {n_wrong} documents wrong"
     )
-    one, many = (statistics.median(times) for times in seconds.values())
-    print(
-        f"1 thread {n_bytes / 1e6 / one:.0f} MB/s, {options.threads} threads {n_bytes / 1e6 / many:.0f} MB/s:", end=" "
-    )
-    print(f"{one / many:.2f} times")
+    for way, _, _ in ways:
+        one, many = (statistics.median(seconds[way, n_threads]) for n_threads in (1, options.threads))
+        print(
+            f"{way}: 1 thread {n_bytes / 1e6 / one:.0f} MB/s, "
+            f"{options.threads} threads {n_bytes / 1e6 / many:.0f} MB/s: {one / many:.2f} times"
+        )
     return 1 if n_wrong else 0
 
 

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -457,6 +458,37 @@ print(tokenizer.encode("ab"))
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "interrupted\n" * 4 + "[256]\n", done.stderr
+
+
+@pytest.mark.parametrize("vocab_size", [300, 70_000])
+def test_ids_of_a_call_stay_as_they_are_after_later_calls(vocab_size: int) -> None:
+    # A thread uses one vector for the ids of call after call; that of a long text is not kept.
+    filler = [f"<|{number}|>" for number in range(vocab_size)] if vocab_size > 1 << 16 else []
+    tokenizer = AB.add_special_tokens(filler) if filler else AB
+    texts = ["ab" * n + "a" for n in (0, 1, 7, 5_000, 20_000, 33_000, 70_000, 200_000, 3, 0)]
+    expected = [[256] * (len(text) // 2) + [97] for text in texts]
+    arrays = [tokenizer.encode_to_numpy(text) for text in texts]
+    lists = [tokenizer.encode(text) for text in texts]
+    arrays[3][:] = 0
+    assert tokenizer.encode_to_numpy(texts[3]).tolist() == expected[3]
+    assert lists == expected
+    assert [array.tolist() for array in arrays[:3] + arrays[4:]] == expected[:3] + expected[4:]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that send signals are of POSIX")
+def test_a_signal_handler_may_encode_while_a_call_encodes() -> None:
+    within: list[list[int]] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: within.append(AB.encode("ab" * (len(within) % 9))))
+    text = "".join(f"{number} ab " for number in range(300_000))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        found = [AB.encode(text) for _ in range(4)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found == AB.encode_batch([text] * 4)
+    assert within == [[256] * (number % 9) for number in range(len(within))]
+    assert within
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 1, 1 << 12, 1 << 40])

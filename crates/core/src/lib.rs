@@ -20,6 +20,7 @@ pub mod pages;
 mod parallel;
 pub mod prefetch;
 pub mod pretokens;
+mod short_bytes;
 pub mod special;
 pub mod text;
 pub mod train;

@@ -8,6 +8,7 @@ use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
 use pairloom_core::ids::Id;
+use pairloom_core::memory::TryReserve;
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
@@ -15,18 +16,22 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arrays::array;
+use crate::arrays::{Item, array};
 use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
 use crate::lists::{IdLists, RoomAhead, UntrackedLists};
 use crate::model::ModelColumns;
 use crate::monitor::{PyMonitor, SHORT};
-use crate::objects::{self, list_of};
+use crate::objects::{self, list_of, no_memory};
 use crate::pretokens::{Pattern, steps_named};
+use crate::scratch::{Kept, with_ids};
 use crate::special_policies::{SpecialPolicy, policy, specials_named};
 use crate::streams::{DecodeStream, StreamEncoder};
 use crate::text::{str_of, text_argument, utf8};
 use crate::texts::Texts;
+
+/// The ids of texts of no more bytes are copied to an array that is allocated once.
+const COPIED: usize = 1 << 16;
 
 /// Encoder and decoder of one tokenizer.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -68,15 +73,38 @@ impl Encoder {
     }
 
     #[inline]
-    fn list_as<'py, I: Id>(
+    fn list_as<'py, I: Kept>(
         &self,
         py: Python<'py>,
         text: &str,
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let mut ids = Vec::<I>::new();
-        self.append(py, text, policy, &mut ids)?;
-        self.id_lists.list(py, &ids)
+        with_ids(|ids: &mut Vec<I>| {
+            self.append(py, text, policy, ids)?;
+            self.id_lists.list(py, ids)
+        })
+    }
+
+    fn array_as<'py, I: Kept + Item>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        policy: Policy<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ids = if text.len() <= COPIED {
+            with_ids(|ids: &mut Vec<I>| {
+                self.append(py, text, policy, ids)?;
+                let mut copy = Vec::with_room(ids.len(), "ids").map_err(|_| no_memory())?;
+                copy.extend_from_slice(ids);
+                PyResult::Ok(copy)
+            })?
+        } else {
+            let mut ids = Vec::new();
+            self.append(py, text, policy, &mut ids)?;
+            ids.shrink_to_fit();
+            ids
+        };
+        Ok(array(py, ids)?.into_any())
     }
 
     /// A list of ids for each text.
@@ -212,15 +240,9 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyAny>> {
         let text = &*utf8(text_argument(text)?)?;
         if self.is_narrow() {
-            let mut ids = Vec::<u16>::new();
-            self.append(py, text, policy(specials), &mut ids)?;
-            ids.shrink_to_fit();
-            Ok(array(py, ids)?.into_any())
+            self.array_as::<u16>(py, text, policy(specials))
         } else {
-            let mut ids = Vec::<u32>::new();
-            self.append(py, text, policy(specials), &mut ids)?;
-            ids.shrink_to_fit();
-            Ok(array(py, ids)?.into_any())
+            self.array_as::<u32>(py, text, policy(specials))
         }
     }
 

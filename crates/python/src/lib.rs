@@ -17,6 +17,7 @@ mod model_file;
 mod monitor;
 mod objects;
 mod pretokens;
+mod scratch;
 mod shared_ints;
 mod special_policies;
 mod streams;

@@ -14,6 +14,7 @@ use crate::ids::{Location, id};
 use crate::lists::IdLists;
 use crate::monitor::{PyMonitor, SHORT};
 use crate::objects;
+use crate::scratch::with_ids;
 use crate::text::{text_argument, utf8};
 
 /// Encodes the concatenation of the texts that are pushed.
@@ -36,13 +37,14 @@ impl StreamEncoder {
         let text = &*utf8(text_argument(text)?)?;
         let mut inner = self.inner.lock()?;
         let inner = &mut *inner;
-        let mut ids = Vec::<u32>::new();
-        if text.len() < SHORT {
-            inner.push(text, &mut ids, &Silent).map_err(|error| exception(py, error))?;
-        } else {
-            PyMonitor::run(py, None, |monitor| inner.push(text, &mut ids, monitor))?;
-        }
-        self.id_lists.list(py, &ids)
+        with_ids(|ids: &mut Vec<u32>| {
+            if text.len() < SHORT {
+                inner.push(text, ids, &Silent).map_err(|error| exception(py, error))?;
+            } else {
+                PyMonitor::run(py, None, |monitor| inner.push(text, ids, monitor))?;
+            }
+            self.id_lists.list(py, ids)
+        })
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -12,7 +12,7 @@
 //! a key. Tried: one pass took 0.9 ns more for each pretoken; four keys at once by AVX-512 took longer than one by one
 //! (docs/decisions).
 
-use super::local_table::LocalTable;
+use super::local_table::{Line, LocalTable};
 use super::partition_log::PartitionLog;
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
@@ -89,7 +89,7 @@ impl Batch {
 
     /// The same with hashes by `H`, whose instructions the caller has.
     #[inline(always)]
-    fn count_by<H: HashKey>(
+    fn count_by<H: Miss>(
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
@@ -100,10 +100,11 @@ impl Batch {
     ) {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
         let lines = table.lines();
-        for index in 0..n_keys {
-            if let Some((key, count)) = lines[self.lines[index] as usize].add(self.keys[index]) {
+        for (key, &line) in self.keys.iter().zip(&self.lines).take(n_keys) {
+            let line = &mut lines[line as usize];
+            if !line.add(key) {
                 // SAFETY: the callers have the instructions of `H`.
-                log.add_key(key, unsafe { H::hash(hasher, key) }, count);
+                unsafe { H::miss(hasher, line, key, log) };
             }
         }
     }
@@ -125,9 +126,9 @@ impl Batch {
         for (key, &line) in self.keys.iter().zip(&self.lines).take(n_keys) {
             // SAFETY: `load` masked it with the number of lines less one, a power of two less one.
             let line = unsafe { lines.get_unchecked_mut(line as usize) };
-            if let Some((key, count)) = line.add_avx2(key) {
-                // SAFETY: this function has AES.
-                log.add_key(key, unsafe { Aes::hash(hasher, key) }, count);
+            if !line.add_avx2(key) {
+                // SAFETY: this function has AES and AVX2.
+                unsafe { Aes::miss(hasher, line, key, log) };
             }
         }
     }
@@ -183,5 +184,57 @@ impl Batch {
             start = end;
         }
         n_keys
+    }
+}
+
+/// What happens to a key that its line does not hold.
+trait Miss: HashKey {
+    /// Puts the key in the line; the key that it replaces goes to the log. Out of the way of the loop.
+    ///
+    /// # Safety
+    /// As for [`HashKey::hash`].
+    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog);
+
+    /// The same, to be compiled into functions that have the instructions.
+    ///
+    /// # Safety
+    /// As for [`HashKey::hash`].
+    #[inline(always)]
+    unsafe fn replace(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
+        line.replace(key, |replaced, count| {
+            // SAFETY: the caller's promise is the same.
+            log.add_key(replaced, unsafe { Self::hash(hasher, replaced) }, count);
+        });
+    }
+}
+
+impl Miss for Folded {
+    #[cold]
+    #[inline(never)]
+    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
+        // SAFETY: every processor can multiply.
+        unsafe { Folded::replace(hasher, line, key, log) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Miss for Aes {
+    #[cold]
+    #[inline(never)]
+    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
+        // SAFETY: this function has AES.
+        unsafe { Aes::replace(hasher, line, key, log) };
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+impl Miss for ArmAes {
+    #[cold]
+    #[inline(never)]
+    #[target_feature(enable = "neon,aes")]
+    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
+        // SAFETY: this function has AES.
+        unsafe { ArmAes::replace(hasher, line, key, log) };
     }
 }

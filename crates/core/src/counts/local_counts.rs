@@ -72,7 +72,7 @@ impl LocalCounts {
     pub(super) fn flush(&mut self, table: &SharedTable) -> Result<()> {
         self.short_table.drain(|key, count| {
             self.log.make_room(table, 1)?;
-            self.log.add_key(key, table.hasher.hash(key), count);
+            self.log.add_key(&key, table.hasher.hash(key), count);
             Ok(())
         })?;
         self.log.flush(table)

@@ -71,15 +71,15 @@ impl LocalTable {
 }
 
 impl Line {
-    /// Adds 1 to the count of `key`; returns the key that was replaced, if one was, with its count.
+    /// Adds 1 to the count of `key`, if the line holds it.
     #[inline(always)]
-    pub(super) fn add(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
+    pub(super) fn add(&mut self, key: &PretokenKey) -> bool {
         let [first, second] = self.matches(key);
         if first | second == 0 {
-            return self.replace(key);
+            return false;
         }
         self.counts[3 * second] += 1;
-        None
+        true
     }
 
     /// For each key of the line, 1 if it is `key` and 0 if not.
@@ -87,13 +87,13 @@ impl Line {
     /// By numbers and not by `bool`, of which the compiler would make a branch for each key. Which of a line's two keys it is
     /// cannot be predicted.
     #[inline(always)]
-    fn matches(&self, key: PretokenKey) -> [usize; 2] {
+    fn matches(&self, key: &PretokenKey) -> [usize; 2] {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::*;
             // SAFETY: every x86-64 processor has SSE2; a PretokenKey is 16 bytes, aligned to 16.
             let equal = unsafe {
-                let key = _mm_set_epi64x(key.hi as i64, key.lo as i64);
+                let key = _mm_load_si128(std::ptr::from_ref(key).cast());
                 let [first, second] = self
                     .keys
                     .each_ref()
@@ -104,17 +104,17 @@ impl Line {
             [((equal & 0xff) + 1) >> 8, ((equal >> 8) + 1) >> 8]
         }
         #[cfg(not(target_arch = "x86_64"))]
-        self.keys.map(|held| usize::from(held.is(key)))
+        self.keys.map(|held| usize::from(held.is(*key)))
     }
 
-    /// The same by AVX2.
+    /// [`add`](Self::add) by AVX2.
     ///
     /// Both keys are compared at once, in halves: bits 0 and 1 of the mask say whether the halves of key 0 are equal,
     /// bits 2 and 3 those of key 1. Where both halves are equal the lower of the two bits is kept: 1 or 4.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn add_avx2(&mut self, key: &PretokenKey) -> Option<(PretokenKey, u64)> {
+    pub(super) fn add_avx2(&mut self, key: &PretokenKey) -> bool {
         use std::arch::x86_64::*;
         // SAFETY: a PretokenKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
         let halves = unsafe {
@@ -124,33 +124,32 @@ impl Line {
         };
         let matched = halves & halves >> 1 & 0b101;
         if matched == 0 {
-            return self.replace(*key);
+            return false;
         }
         // SAFETY: the two keys of a line differ, so `matched` is 1 or 4.
         unsafe { *self.counts.get_unchecked_mut(matched - 1) += 1 };
-        None
+        true
     }
 
-    /// Replaces the key that was seen less since the last miss.
-    #[cold]
-    #[inline(never)]
-    fn replace(&mut self, key: PretokenKey) -> Option<(PretokenKey, u64)> {
+    /// Replaces the key that was seen less since the last miss by `key`, which the line does not hold; the key that was
+    /// replaced, if one was, goes to `sink` with its count.
+    ///
+    /// Which of them it is cannot be predicted, so there is no branch. The sink reads the key where it is: written in halves
+    /// and read whole, it would wait for the stores.
+    #[inline(always)]
+    pub(super) fn replace(&mut self, key: &PretokenKey, sink: impl FnOnce(&PretokenKey, u64)) {
         let [count_0, before_0, before_1, count_1] = self.counts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
         // An empty line is filled from its first key on: where the first is empty, both are.
-        let takes_second =
-            self.keys[0] != PretokenKey::EMPTY && (self.keys[1] == PretokenKey::EMPTY || seen_1 <= seen_0);
-        let out;
-        if takes_second {
-            out = (self.keys[1], count_1);
-            self.keys[1] = key;
-            self.counts = [count_0, count_0, 0, 1];
-        } else {
-            out = (self.keys[0], count_0);
-            self.keys[0] = key;
-            self.counts = [1, 0, count_1, count_1];
+        let [holds_first, holds_second] = self.keys.each_ref().map(|held| !held.is(PretokenKey::EMPTY));
+        let out = usize::from(holds_first & (!holds_second | (seen_1 <= seen_0)));
+        if (holds_first & (out == 0)) | (holds_second & (out == 1)) {
+            sink(&self.keys[out], self.counts[3 * out]);
         }
-        (out.0 != PretokenKey::EMPTY).then_some(out)
+        self.keys[out] = *key;
+        self.counts[3 * out] = 1;
+        self.counts[1 + out] = 0;
+        self.counts[2 - out] = self.counts[3 * (1 - out)];
     }
 }
 
@@ -174,11 +173,18 @@ mod tests {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Few of the keys most of the time, so that lines hold what is sought.
             let index = (number >> 33) % if number >> 60 == 0 { 30 } else { 3 };
-            let out = lines[0].add(key(index));
+            let add = |line: &mut Line, add: fn(&mut Line, &PretokenKey) -> bool| {
+                let mut out = None;
+                if !add(line, &key(index)) {
+                    line.replace(&key(index), |replaced, count| out = Some((*replaced, count)));
+                }
+                out
+            };
+            let out = add(&mut lines[0], Line::add);
             #[cfg(target_arch = "x86_64")]
             if crate::cpu::CpuTier::available().any(|tier| tier.has_avx2()) {
                 // SAFETY: the processor has AVX2.
-                assert_eq!(unsafe { lines[1].add_avx2(&key(index)) }, out);
+                assert_eq!(add(&mut lines[1], |line, key| unsafe { line.add_avx2(key) }), out);
                 assert_eq!((lines[1].keys, lines[1].counts), (lines[0].keys, lines[0].counts));
             }
             added[index] += 1;

@@ -16,6 +16,7 @@ use super::table_memory::TableMemory;
 use crate::error::{Error, Result};
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
+use crate::short_bytes;
 
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
@@ -80,7 +81,8 @@ impl LongTable {
                 break;
             }
             if slot.hash == addend.hash
-                && self.arena[slot.start..slot.start + slot.n_bytes] == *addend.pretoken
+                && slot.n_bytes == addend.pretoken.len()
+                && short_bytes::are_equal(&self.arena[slot.start..slot.start + slot.n_bytes], addend.pretoken)
             {
                 slot.count += addend.count;
                 return Ok(());

@@ -179,7 +179,7 @@ impl SharedTable {
                 match padded.key(start, end) {
                     Some(key) => {
                         log.make_room(self, 1)?;
-                        log.add_key(key, self.hasher.hash(key), count);
+                        log.add_key(&key, self.hasher.hash(key), count);
                     }
                     None => log.add_long(self, &part.bytes[start..end], count)?,
                 }

@@ -18,6 +18,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{TryReserve, Zero, Zeros};
 use crate::pretokens::key::PretokenKey;
+use crate::short_bytes;
 
 /// Counts that are added to a table at once: all their slots are asked for before the first is looked at.
 const BATCH: usize = 32;
@@ -77,8 +78,8 @@ impl PartitionLog {
 
     /// Adds to the count of a key.
     #[inline(always)]
-    pub(super) fn add_key(&mut self, key: PretokenKey, hash: u64, count: u64) {
-        self.short.take(partition_of(hash), 1)[0] = Addend { key, hash, count };
+    pub(super) fn add_key(&mut self, key: &PretokenKey, hash: u64, count: u64) {
+        self.short.take(partition_of(hash), 1)[0] = Addend { key: *key, hash, count };
     }
 
     /// Adds to the count of a pretoken that has no key.
@@ -96,7 +97,7 @@ impl PartitionLog {
         for (number, value) in numbers.iter_mut().zip([hash, count, pretoken.len() as u64]) {
             *number = value.to_le_bytes();
         }
-        bytes.copy_from_slice(pretoken);
+        short_bytes::copy(pretoken, bytes);
         Ok(())
     }
 
@@ -277,7 +278,7 @@ mod tests {
                 let width = 16 + number as usize % 90;
                 let long = format!("{:0width$}", number % 3_000);
                 log.make_room(&table, 1).unwrap();
-                log.add_key(key, table.hasher.hash(key), count);
+                log.add_key(&key, table.hasher.hash(key), count);
                 log.add_long(&table, long.as_bytes(), count).unwrap();
                 *expected.entry(key.padded().to_vec()).or_insert(0) += count;
                 *expected.entry(long.into_bytes()).or_insert(0) += count;
@@ -309,7 +310,7 @@ mod tests {
         for number in 0..100_000_u64 {
             let key = PretokenKey { lo: 1 + number % 100, hi: 0 };
             log.make_room(&table, 1).unwrap();
-            log.add_key(key, table.hasher.hash(key), 1);
+            log.add_key(&key, table.hasher.hash(key), 1);
         }
         log.flush(&table).unwrap();
         log.give_back(&table);

@@ -118,12 +118,12 @@ impl KeyHasher {
         #[cfg(target_arch = "x86_64")]
         if self.tier.has_avx2() {
             // SAFETY: the tier has AES.
-            return unsafe { Aes::hash(self, key) };
+            return unsafe { Aes::hash(self, &key) };
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         if self.tier == CpuTier::Neon {
             // SAFETY: the tier has AES.
-            return unsafe { ArmAes::hash(self, key) };
+            return unsafe { ArmAes::hash(self, &key) };
         }
         self.folded(key)
     }
@@ -174,7 +174,7 @@ pub(crate) trait HashKey {
     ///
     /// # Safety
     /// The processor has the instructions, and the hasher's tier asks for them.
-    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64;
+    unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64;
 
     /// [`PretokenKey::load`] to `key`; returns its hash.
     ///
@@ -185,7 +185,7 @@ pub(crate) trait HashKey {
         // SAFETY: the caller's promise is the same.
         unsafe {
             *key = PretokenKey::load(start, n_padding);
-            Self::hash(hasher, *key)
+            Self::hash(hasher, key)
         }
     }
 }
@@ -195,8 +195,8 @@ pub(crate) struct Folded;
 
 impl HashKey for Folded {
     #[inline(always)]
-    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
-        hasher.folded(key)
+    unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
+        hasher.folded(*key)
     }
 }
 
@@ -208,10 +208,11 @@ pub(crate) struct Aes;
 impl HashKey for Aes {
     #[inline]
     #[target_feature(enable = "sse2,aes")]
-    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
+    unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
         use std::arch::x86_64::*;
         let (first, second) = hasher.aes_seeds();
-        let key = _mm_set_epi64x(key.hi as i64, key.lo as i64);
+        // SAFETY: a key is 16 bytes, aligned to 16.
+        let key = unsafe { _mm_load_si128(std::ptr::from_ref(key).cast()) };
         let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
         _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
     }
@@ -257,7 +258,7 @@ impl ArmAes {
 impl HashKey for ArmAes {
     #[inline]
     #[target_feature(enable = "neon,aes")]
-    unsafe fn hash(hasher: KeyHasher, key: PretokenKey) -> u64 {
+    unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
         use std::arch::aarch64::*;
         let key = vcombine_u64(vcreate_u64(key.lo), vcreate_u64(key.hi));
         ArmAes::mixed(hasher, vreinterpretq_u8_u64(key))

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::{Error, Result};
 use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
+use crate::short_bytes;
 
 /// Records in a bounded mapping.
 pub(in crate::encoder) struct Arena {
@@ -96,7 +97,7 @@ impl Arena {
     #[inline(always)]
     pub(in crate::encoder) unsafe fn is_of(&self, begin: u32, pretoken: &[u8]) -> bool {
         // SAFETY: By the contract.
-        is_same(unsafe { self.record(begin, pretoken.len()) }, pretoken)
+        short_bytes::are_equal(unsafe { self.record(begin, pretoken.len()) }, pretoken)
     }
 
     /// The `n_ids` ids that begin at `begin`.
@@ -168,17 +169,5 @@ impl Stored<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// Whether two slices of equal length are equal. Faster than a call of `memcmp` for the lengths of pretokens.
-#[inline(always)]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    match (a.last_chunk::<16>(), b.last_chunk::<16>()) {
-        (Some(a_last), Some(b_last)) => {
-            let mut chunks = a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0);
-            chunks.all(|(a, b)| a == b) && a_last == b_last
-        }
-        _ => a.is_empty() || a == b,
     }
 }

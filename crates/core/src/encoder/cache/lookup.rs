@@ -127,7 +127,7 @@ unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: us
         let key = PretokenKey::of_long(&query.text.text[begin..ends[index]], query.hasher);
         batch.keys[index] = key;
         // SAFETY: the caller vouches for the instructions.
-        batch.slots[index] = unsafe { H::hash(query.hasher, key) } as u32;
+        batch.slots[index] = unsafe { H::hash(query.hasher, &key) } as u32;
         prefetch(query.table.bucket(batch.slots[index]));
     }
 }

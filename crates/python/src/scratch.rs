@@ -1,0 +1,48 @@
+//! Vectors for the ids of one text, which a thread uses again.
+//!
+//! A new vector for each text is allocated several times while it grows, and one that is made for the most ids that a text
+//! may have leaves a hole in the memory behind each array.
+
+use std::cell::Cell;
+use std::thread::LocalKey;
+
+use pairloom_core::ids::Id;
+
+/// A vector with room for more ids is not kept.
+const MOST_KEPT: usize = 1 << 16;
+
+thread_local! {
+    static NARROW: Cell<Vec<u16>> = const { Cell::new(Vec::new()) };
+    static WIDE: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Ids of a type for which each thread keeps a vector.
+pub trait Kept: Id {
+    /// The vector of a thread; an empty one while it is in use.
+    fn vector() -> &'static LocalKey<Cell<Vec<Self>>>;
+}
+
+impl Kept for u16 {
+    fn vector() -> &'static LocalKey<Cell<Vec<u16>>> {
+        &NARROW
+    }
+}
+
+impl Kept for u32 {
+    fn vector() -> &'static LocalKey<Cell<Vec<u32>>> {
+        &WIDE
+    }
+}
+
+/// Calls `work` with an empty vector. Where `work` runs Python code that comes here again, that gets a vector of its own.
+#[inline]
+pub fn with_ids<I: Kept, T>(work: impl FnOnce(&mut Vec<I>) -> T) -> T {
+    // A thread that ends has none.
+    let mut ids = I::vector().try_with(Cell::take).unwrap_or_default();
+    ids.clear();
+    let done = work(&mut ids);
+    if ids.capacity() <= MOST_KEPT {
+        let _ = I::vector().try_with(|kept| kept.set(ids));
+    }
+    done
+}
