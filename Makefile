@@ -48,11 +48,14 @@ test-checked: $(VENV)/installed ## the Python tests on a build with debug assert
 		--ignore tests/soak --ignore tests/parity --ignore tests/reference --ignore tests/cli
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
-python-api: ## compile the Python module against the API of CPython 3.14
+python-api: ## compile the Python module against the API of CPython 3.14, with and without its lock
 	mkdir -p target/python-api
-	printf 'implementation=CPython\nversion=3.14\nshared=true\npointer_width=64\nsuppress_build_script_link_lines=true\n' \
-		> target/python-api/3.14.txt
-	PYO3_CONFIG_FILE=$(abspath target/python-api/3.14.txt) cargo check --quiet -p pairloom-python --target-dir target/python-api
+	for flags in "" Py_GIL_DISABLED; do \
+		printf 'implementation=CPython\nversion=3.14\nshared=true\npointer_width=64\nbuild_flags=%s\nsuppress_build_script_link_lines=true\n' \
+			$$flags > target/python-api/3.14.txt; \
+		PYO3_CONFIG_FILE=$(abspath target/python-api/3.14.txt) \
+			cargo check --quiet -p pairloom-python --target-dir target/python-api || exit 1; \
+	done
 
 test-slow: $(VENV)/installed ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored

@@ -10,9 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
-#[cfg(not(Py_GIL_DISABLED))]
-use crate::objects::no_memory;
-use crate::objects::{int, list, vec_for};
+use crate::objects::{int, list, no_memory, vec_for};
 use crate::shared_ints::SharedInts;
 
 /// Bytes of memory for lists that are requested at once.
@@ -71,63 +69,55 @@ type Item = MaybeUninit<*mut ffi::PyObject>;
 
 /// A list of `n` items. `write` is given the room for them and returns how many it wrote, from the first on: all, or it
 /// fails.
-///
-/// `PyList_New` would fill its memory with null first, which for large lists is to write it twice.
-#[cfg(not(Py_GIL_DISABLED))]
 #[inline(always)]
 fn new_list<'py>(
     py: Python<'py>,
     n: usize,
     write: impl FnOnce(&mut [Item]) -> (usize, PyResult<()>),
 ) -> PyResult<Bound<'py, PyList>> {
-    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list.
-    let list =
-        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyList_New(0))?.cast_into_unchecked::<PyList>() };
-    if n == 0 {
-        return Ok(list);
+    let n_first = if HAS_ROOM { n } else { 0 };
+    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list, to which no other
+    // reference exists, with room for `n` items once `give_room` has run. After an error it drops what was written.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n_first as ffi::Py_ssize_t))?;
+        if n > 0 {
+            let object = list.as_ptr().cast::<ffi::PyListObject>();
+            if !HAS_ROOM {
+                give_room(object, n)?;
+            }
+            let room = slice::from_raw_parts_mut((*object).ob_item.cast::<Item>(), n);
+            pages::prefer_huge(room);
+            let (n_written, done) = write(room);
+            (*object).ob_base.ob_size = n_written as ffi::Py_ssize_t;
+            done?;
+        }
+        Ok(list.cast_into_unchecked())
     }
-    let object = list.as_ptr().cast::<ffi::PyListObject>();
-    // SAFETY: the interpreter is attached. It allocates, grows and frees the memory of a list's items by these functions.
-    // No other reference to the list exists, and its length is 0 until the items are written.
+}
+
+/// Whether a list is made with its room, because that is not memory of Python's usual functions.
+const HAS_ROOM: bool = cfg!(Py_GIL_DISABLED);
+
+/// Gives an empty list room for `n` items. `PyList_New` would fill it with null first, which for large lists is to write it
+/// twice.
+///
+/// # Safety
+/// The interpreter is attached, and no other reference to the list exists. `n` is not 0. The interpreter allocates, grows and
+/// frees the items of a list by the functions of `PyMem`: not so where it has no lock.
+unsafe fn give_room(list: *mut ffi::PyListObject, n: usize) -> PyResult<()> {
+    // SAFETY: the caller's promise.
     unsafe {
         let room = ffi::PyMem_Malloc(n * size_of::<Item>()).cast::<*mut ffi::PyObject>();
         if room.is_null() {
             return Err(no_memory());
         }
-        if !(*object).ob_item.is_null() {
-            ffi::PyMem_Free((*object).ob_item.cast());
+        if !(*list).ob_item.is_null() {
+            ffi::PyMem_Free((*list).ob_item.cast());
         }
-        (*object).ob_item = room;
-        (*object).allocated = n as ffi::Py_ssize_t;
-        let room = slice::from_raw_parts_mut(room.cast::<Item>(), n);
-        pages::prefer_huge(room);
-        let (n_written, done) = write(room);
-        // After an error the list drops what was written.
-        (*object).ob_base.ob_size = n_written as ffi::Py_ssize_t;
-        done.map(|()| list)
+        (*list).ob_item = room;
+        (*list).allocated = n as ffi::Py_ssize_t;
     }
-}
-
-/// The same where a list's memory comes from elsewhere.
-#[cfg(Py_GIL_DISABLED)]
-#[inline(always)]
-fn new_list<'py>(
-    py: Python<'py>,
-    n: usize,
-    write: impl FnOnce(&mut [Item]) -> (usize, PyResult<()>),
-) -> PyResult<Bound<'py, PyList>> {
-    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list of `n` items, all null,
-    // to which no other reference exists. After an error the list drops what was written.
-    unsafe {
-        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
-        let room = (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item;
-        if !room.is_null() {
-            let room = slice::from_raw_parts_mut(room.cast::<Item>(), n);
-            pages::prefer_huge(room);
-            write(room).1?;
-        }
-        Ok(list.cast_into_unchecked())
-    }
+    Ok(())
 }
 
 /// Makes the allocator place many small lists in huge pages.
