@@ -168,11 +168,11 @@ mod tests {
     fn line_counts_each_key_once_and_alike_on_all_tiers() {
         let mut lines = [Line::default(); 2];
         let (mut added, mut given) = ([0u64; 30], [0u64; 30]);
-        let mut number = 7usize;
+        let mut number = 7u64;
         for _ in 0..20_000 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Few of the keys most of the time, so that lines hold what is sought.
-            let index = (number >> 33) % if number >> 60 == 0 { 30 } else { 3 };
+            let index = ((number >> 33) % if number >> 60 == 0 { 30 } else { 3 }) as usize;
             let add = |line: &mut Line, add: fn(&mut Line, &PretokenKey) -> bool| {
                 let mut out = None;
                 if !add(line, &key(index)) {

@@ -330,7 +330,7 @@ mod tests {
         let mut chains = Chains::<u8>::new(1 << 24);
         // Tables of so many bytes: the memory that is there afterwards.
         for (table_bytes, expected) in
-            [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (1 << 40, 1 << 24)]
+            [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (usize::MAX, 1 << 24)]
         {
             let mut n_taken = 0;
             for number in 0..20_000_usize {
