@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import resource
@@ -10,17 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["Outcome", "peak_growth", "reset_peak", "run_cases"]
 
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
-_MAPS = Path("/proc/self/maps")
-_MADV_POPULATE_READ = 22
-_LIBC = ctypes.CDLL(None)
 # glibc's; other allocators have none.
-_TRIM = getattr(_LIBC, "malloc_trim", None)
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Outcome:
 
     result: what the case returned, None if its process died. death: how the process died ("signal 6", "no answer after
     60 s"), None if it did not. seconds: processor time of the case. n_bytes: by how much its peak memory was above the
-    memory in use before, 0 where the system does not say.
+    memory in use before, without pages of files, 0 where the system does not say.
     """
 
     result: Any
@@ -73,7 +71,6 @@ def run_cases(case: Callable[[int], Any], count: int, *, timeout: float = 60.0) 
 
 
 def _child(case: Callable[[int], Any], first: int, count: int, sender: Connection) -> None:
-    _map_libraries()
     for number in range(first, count):
         before = reset_peak()
         started = time.process_time()
@@ -83,45 +80,39 @@ def _child(case: Callable[[int], Any], first: int, count: int, sender: Connectio
     sender.close()
 
 
-def _map_libraries() -> None:
-    """Maps what is loaded of libraries into this process, where the system can: Linux since 5.14.
+class Memory(NamedTuple):
+    """Bytes in memory: the most since the peak was reset, and pages of files now."""
 
-    A forked process has none of these pages, and the case that comes first would seem to take what it touches of them:
-    seven megabytes for a run that writes shards.
-    """
-    try:
-        lines = _MAPS.read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        range_, permissions, _, _, _, *path = line.split(maxsplit=5)
-        if permissions.startswith("r") and ".so" in "".join(path):
-            start, end = (int(address, 16) for address in range_.split("-"))
-            _LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_POPULATE_READ)
+    peak: int
+    files: int
 
 
-def reset_peak() -> int:
-    """Makes the peak of this process's memory what is in use now, and returns that in bytes.
+def reset_peak() -> Memory:
+    """Makes the peak of this process's memory what is in use now, and returns that.
 
     What the allocator keeps of memory that was freed is given back first: else a case could use it unseen.
     """
     if _TRIM is not None:
         _TRIM(0)
-    try:
+    with contextlib.suppress(OSError):
         _CLEAR_REFS.write_text("5")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return _peak()
+    return _memory()
 
 
-def peak_growth(before: int) -> int:
-    """By how many bytes the peak has risen since `reset_peak` returned `before`."""
-    return max(0, _peak() - before)
+def peak_growth(before: Memory) -> int:
+    """By how many bytes the peak has risen since `reset_peak` returned `before`, without pages of files.
+
+    Such pages are those of libraries above all. A forked process has none of them at first, and the system takes them
+    back when it likes, so a case would seem to take what it touches of them: seven megabytes for a run that writes
+    shards.
+    """
+    now = _memory()
+    return max(0, now.peak - before.peak - max(0, now.files - before.files))
 
 
-def _peak() -> int:
+def _memory() -> Memory:
     try:
         status = _STATUS.read_text()
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+        return Memory(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, 0)
+    return Memory(*(int(status.partition(name)[2].split()[0]) * 1024 for name in ("VmHWM:", "RssFile:")))
