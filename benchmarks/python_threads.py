@@ -6,8 +6,8 @@ Each thread encodes its documents one after the other. Without the interpreter's
 side by side on all cores; with it the core gives it up only for texts that are long enough.
 
 Lists count as new objects, of which every few thousand start the garbage collector, and it stops all threads while it
-visits every object of the process. So lists are measured also with the collector off (`gc.disable()`), and so are
-arrays, which it does not count.
+visits every object of the process. So lists are measured a second time with the collector off (`gc.disable()`). Arrays
+are measured too: it does not count them.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ impl Batch {
             // SAFETY: `load` masked it with the number of lines less one, a power of two less one.
             let line = unsafe { lines.get_unchecked_mut(line as usize) };
             if !line.add_avx2(key) {
-                // SAFETY: this function has AES and AVX2.
+                // SAFETY: this function has the same instructions.
                 unsafe { Aes::miss(hasher, line, key, log) };
             }
         }
