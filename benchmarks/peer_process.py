@@ -73,7 +73,8 @@ def own_calls(setup: Setup, job: Mapping[str, Any]) -> dict[str, Call]:
 def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
     """One job in a process of its own; RuntimeError with the end of its stderr when it fails."""
     python = {"pairloom": sys.executable, OLDER: older}.get(peer) or str(ENVIRONMENT / "bin/python")
-    environment = dict(os.environ)
+    # NumPy's OpenBLAS starts threads that spin for some 40 ms: the first call would share a processor with them.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     if job.get("threads"):
         environment["RAYON_NUM_THREADS"] = str(job["threads"])
     if job.get("tier"):

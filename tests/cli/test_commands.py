@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -228,3 +229,17 @@ def test_version_and_help() -> None:
     assert run("--version").stdout.startswith(b"pairloom ")
     for command in ("train", "encode", "decode"):
         assert run(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own", "expected"), [("", None, "1"), ("", "3", "3"), ("sys.argv[1:]", None, None)]
+)
+def test_only_a_process_of_its_own_keeps_openblas_from_starting_threads(
+    model: Path, arguments: str, own: str | None, expected: str | None
+) -> None:
+    name = "OPENBLAS_NUM_THREADS"
+    code = f"import os, sys; from pairloom.cli import main; main({arguments}); print(os.environ.get({name!r}))"
+    command = [sys.executable, "-c", code, "encode", "--model", str(model), "--text", "ab"]
+    environment = {key: value for key, value in os.environ.items() if key != name} | ({name: own} if own else {})
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.stdout.splitlines() == ["[256]", str(expected)], done.stderr

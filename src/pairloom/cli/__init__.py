@@ -23,7 +23,14 @@ _SIGNALS = (_signal.SIGINT, _signal.SIGTERM, *([_signal.SIGHUP] if hasattr(_sign
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit."""
+    """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit.
+
+    `argv` is what follows the program's name, that of the process if it is None.
+    """
+    if argv is None:
+        # The process is ours. NumPy's OpenBLAS would start a thread for each processor, and they spin for some 40 ms
+        # while the command could use the processors; no command multiplies matrices.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     before = _handled_at_once()
     from pairloom.cli.signals import handled
 
