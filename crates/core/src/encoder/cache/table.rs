@@ -177,11 +177,11 @@ impl Table {
         self.number
     }
 
-    /// Whether it should be replaced by a larger one: half an entry a bucket was written or refused, or there is no
-    /// room in the arena.
+    /// Whether it should be replaced by a larger one: five entries for eight buckets were written or refused, or there is
+    /// no room in the arena.
     pub(in crate::encoder) fn should_grow(&self) -> bool {
         let n_written = self.n_written.load(Ordering::Relaxed);
-        n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets / 2 || self.arena.is_full()
+        n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets * 5 / 8 || self.arena.is_full()
     }
 
     /// Whether it should be replaced although none may be larger: as many were refused as there are entries, so that
