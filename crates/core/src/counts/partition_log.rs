@@ -17,6 +17,7 @@ use super::short_key_table::Addend;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{TryReserve, Zero, Zeros};
+use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 use crate::short_bytes;
 
@@ -25,6 +26,9 @@ const BATCH: usize = 32;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 4096;
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// What precedes the bytes of a long pretoken: its hash, its count, and how many bytes it has.
 const HEADER_BYTES: usize = 3 * size_of::<u64>();
@@ -220,6 +224,9 @@ impl<T: Zero> Chains<T> {
     }
 
     /// The next `n` items of a partition; all of them are in one chunk.
+    ///
+    /// The line behind them is asked for: the stores of a thread finish in order, so one that waits for memory holds up all
+    /// that come after it.
     #[inline(always)]
     fn take(&mut self, partition: usize, n: usize) -> &mut [T] {
         if self.last[partition].n as usize + n > Self::SIZE {
@@ -228,6 +235,7 @@ impl<T: Zero> Chains<T> {
         let last = &mut self.last[partition];
         let start = last.chunk as usize * Self::SIZE + last.n as usize;
         last.n += n as u32;
+        prefetch(self.items.as_ptr().wrapping_add(start + n).cast::<u8>().wrapping_add(LINE_BYTES));
         &mut self.items[start..start + n]
     }
 
