@@ -21,6 +21,9 @@ use crate::short_bytes;
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
 
+/// About how many bytes a long pretoken takes in a log.
+const LOGGED_BYTES: usize = 64;
+
 /// A count on its way to a long pretoken, and the pretoken's hash.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LongAddend<'a> {
@@ -109,6 +112,16 @@ impl LongTable {
             hash: slot.hash,
             count: slot.count,
         })
+    }
+
+    /// Makes room for the first pretokens, if there are none yet, by the `n_bytes` that they take in a log with their hashes
+    /// and counts. About half of them are new, and each time that the table doubles costs as much as adding them does.
+    pub(super) fn reserve_first(&mut self, n_bytes: usize, memory: &TableMemory) -> Result<()> {
+        // Near a limit there may be no room for more than is needed.
+        if self.n_taken > 0 || memory.budget.is_limited() {
+            return Ok(());
+        }
+        self.reserve_total(n_bytes / (2 * LOGGED_BYTES), n_bytes / 4, memory)
     }
 
     /// Makes room for `n` pretokens of `n_bytes` in all.

@@ -114,9 +114,9 @@ impl PartitionLog {
     fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
         table.for_each_partition(|index, partition| {
             let n_waiting = self.short.of(index).map(<[_]>::len).sum();
-            partition.short.reserve_first(n_waiting, table.hasher, &table.memory)?;
+            partition.short.reserve_first(n_waiting, &table.memory)?;
             let mut batches = self.short.of(index).flat_map(|chunk| chunk.chunks(BATCH));
-            batches.try_for_each(|batch| partition.short.add(batch, table.hasher, &table.memory))
+            batches.try_for_each(|batch| partition.short.add(batch, &table.memory))
         })?;
         self.short.clear(table.memory.n_bytes());
         Ok(())
@@ -126,6 +126,7 @@ impl PartitionLog {
         table.for_each_partition(|index, partition| {
             let mut batch = [LongAddend::default(); BATCH];
             let mut n_taken = 0;
+            partition.long.reserve_first(self.long.of(index).map(<[_]>::len).sum(), &table.memory)?;
             for addend in self.long.of(index).flat_map(addends) {
                 batch[n_taken] = addend;
                 n_taken += 1;
@@ -299,7 +300,8 @@ mod tests {
             let mut found = BTreeMap::new();
             table
                 .for_each_partition(|_, partition| {
-                    let short = partition.short.iter().map(|(key, count)| (key.padded().to_vec(), count));
+                    let short =
+                        partition.short.iter().map(|short| (short.key.padded().to_vec(), short.count));
                     let long = partition.long.iter().map(|long| (long.pretoken.to_vec(), long.count));
                     for (pretoken, count) in short.chain(long) {
                         assert!(found.insert(pretoken, count).is_none(), "each pretoken is in one partition");
@@ -325,7 +327,7 @@ mod tests {
         let mut n = 0;
         table
             .for_each_partition(|_, partition| {
-                n += partition.short.iter().map(|(_, count)| count).sum::<u64>();
+                n += partition.short.iter().map(|short| short.count).sum::<u64>();
                 Ok(())
             })
             .unwrap();

@@ -196,7 +196,22 @@ impl<'c> Columns<'c> {
             slot.write(byte);
         }
         self.bytes = rest;
-        self.end += pretoken.len() as u64;
+        self.finish_row(pretoken.len(), count);
+    }
+
+    /// Writes the next pretoken, which is the first `n_bytes` of these bytes: all of them at once, where the next ones
+    /// will be written over what is too much.
+    pub(super) fn push_first<const N: usize>(&mut self, padded: &[u8; N], n_bytes: usize, count: u64) {
+        let Some(room) = self.bytes.first_chunk_mut::<N>().filter(|_| n_bytes <= N) else {
+            return self.push(&padded[..n_bytes], count);
+        };
+        *room = padded.map(MaybeUninit::new);
+        self.bytes = &mut std::mem::take(&mut self.bytes)[n_bytes..];
+        self.finish_row(n_bytes, count);
+    }
+
+    fn finish_row(&mut self, n_bytes: usize, count: u64) {
+        self.end += n_bytes as u64;
         write_next(&mut self.ends, self.end);
         write_next(&mut self.counts, count);
     }

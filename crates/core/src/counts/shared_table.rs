@@ -65,7 +65,7 @@ impl SharedTable {
         let share = |n: usize| n / N_PARTITIONS / 16 * 15;
         for part_of_table in 0..N_PARTITIONS {
             let Partition { short, long } = &mut *self.lock(part_of_table);
-            short.reserve_total(share(part.ends.len() - n_long), self.hasher, &self.memory)?;
+            short.reserve_total(share(part.ends.len() - n_long), &self.memory)?;
             long.reserve_total(share(n_long), share(n_long_bytes), &self.memory)?;
         }
         Ok(())
@@ -98,8 +98,8 @@ impl SharedTable {
         let n_bytes: usize = sizes.iter().map(|size| size.0 * 2 * size_of::<u64>() + size.1).sum();
         self.memory.budget.take(n_bytes, "the columns of the counts")?;
         PretokenCounts::assemble(&sizes, parts, threads, |part, columns| {
-            for (key, count) in part.short.iter() {
-                columns.push(&key.padded()[..key.n_bytes()], count);
+            for short in part.short.iter() {
+                columns.push_first(&short.key.padded(), short.key.n_bytes(), short.count);
             }
             for long in part.long.iter() {
                 columns.push(long.pretoken, long.count);

@@ -8,15 +8,11 @@ use super::table_memory::TableMemory;
 use crate::error::Result;
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
-use crate::pretokens::key::{KeyHasher, PretokenKey};
+use crate::pretokens::key::PretokenKey;
 
-/// A key and its count; the key is [`PretokenKey::EMPTY`] where no pretoken is.
-type Slot = (PretokenKey, u64);
-
-// SAFETY: an empty key and the number 0.
-unsafe impl Zero for Slot {}
-
-/// A count on its way to a key, and the key's hash.
+/// A key, its hash, and its count or what is added to it. In a table the key is [`PretokenKey::EMPTY`] where no pretoken is.
+///
+/// The hash takes the place of padding, and need not be found again when a table grows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Addend {
     pub(super) key: PretokenKey,
@@ -30,7 +26,7 @@ unsafe impl Zero for Addend {}
 /// An open-addressing table of short keys.
 #[derive(Default)]
 pub(super) struct ShortKeyTable {
-    slots: Zeros<Slot>,
+    slots: Zeros<Addend>,
     n_taken: usize,
     /// Bytes of the pretokens.
     n_bytes: usize,
@@ -40,20 +36,20 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
     /// Adds counts to keys.
-    pub(super) fn add(&mut self, batch: &[Addend], hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[Addend], memory: &TableMemory) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.reserve(batch.len(), hasher, memory)?;
+        self.reserve(batch.len(), memory)?;
         let mask = self.slots.len() - 1;
         for addend in batch {
             prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
         }
         for addend in batch {
             let slot = self.slot_of(addend.key, addend.hash);
-            let is_new = slot.0.is(PretokenKey::EMPTY);
-            slot.0 = addend.key;
-            slot.1 += addend.count;
+            let is_new = slot.key.is(PretokenKey::EMPTY);
+            let count = slot.count + addend.count;
+            *slot = Addend { count, ..*addend };
             self.n_taken += usize::from(is_new);
             self.n_bytes += if is_new { addend.key.n_bytes() } else { 0 };
         }
@@ -65,44 +61,39 @@ impl ShortKeyTable {
         (self.n_taken, self.n_bytes)
     }
 
-    /// The keys and their counts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.slots.iter().copied().filter(|slot| slot.0 != PretokenKey::EMPTY)
+    /// The keys, their hashes and counts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Addend> + '_ {
+        self.slots.iter().copied().filter(|slot| !slot.key.is(PretokenKey::EMPTY))
     }
 
     /// The slot of a key, or the one where it belongs. There is an empty slot.
     #[inline]
-    fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut Slot {
+    fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut Addend {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
-        while !(self.slots[index].0.is(key) | self.slots[index].0.is(PretokenKey::EMPTY)) {
+        while !(self.slots[index].key.is(key) | self.slots[index].key.is(PretokenKey::EMPTY)) {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]
     }
 
-    /// Makes room for half of `n_addends` keys if there are none yet: about so many of the first ones are new, and each time
-    /// that the table doubles costs as much as adding them does.
-    pub(super) fn reserve_first(
-        &mut self,
-        n_addends: usize,
-        hasher: KeyHasher,
-        memory: &TableMemory,
-    ) -> Result<()> {
+    /// Makes room for `n_addends` keys if there are none yet: most of the first ones are new, and each time that the table
+    /// doubles costs as much as adding them does.
+    pub(super) fn reserve_first(&mut self, n_addends: usize, memory: &TableMemory) -> Result<()> {
         // Near a limit there may be no room for more than is needed.
         if self.n_taken > 0 || memory.budget.is_limited() {
             return Ok(());
         }
-        self.reserve(n_addends / 2, hasher, memory)
+        self.reserve(n_addends, memory)
     }
 
     /// Makes room for `n` keys in all.
-    pub(super) fn reserve_total(&mut self, n: usize, hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
-        self.reserve(n.saturating_sub(self.n_taken), hasher, memory)
+    pub(super) fn reserve_total(&mut self, n: usize, memory: &TableMemory) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), memory)
     }
 
     /// Makes room for `n_more` keys.
-    fn reserve(&mut self, n_more: usize, hasher: KeyHasher, memory: &TableMemory) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
@@ -110,10 +101,11 @@ impl ShortKeyTable {
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(64);
         let slots = memory.zeros(n_slots, TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
-        for &slot in old.iter().filter(|slot| slot.0 != PretokenKey::EMPTY) {
-            *self.slot_of(slot.0, hasher.hash(slot.0)) = slot;
+        let old = ShortKeyTable { slots: old, ..Self::default() };
+        for held in old.iter() {
+            *self.slot_of(held.key, held.hash) = held;
         }
-        memory.free(old);
+        memory.free(old.slots);
         Ok(())
     }
 }
