@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 import json
 import random
 import re
@@ -37,6 +38,22 @@ def test_small_pieces_change_nothing(paths: dict[str, Path], monkeypatch: pytest
         monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
         for name, path in paths.items():
             assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, (name, size)
+
+
+def test_where_memory_is_limited_decoders_give_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, most = b"one two three " * 300_000, []
+    decompress = compression._Gzip.decompress
+
+    def noted(self: compression._Gzip, data: bytes, max_length: int, /) -> bytes:
+        most.append(max_length)
+        return decompress(self, data, max_length)
+
+    monkeypatch.setattr(compression._Gzip, "decompress", noted)
+    for memory, expected in ((None, 1 << 20), (60_000_000, 64 << 10)):
+        most.clear()
+        file = io.BytesIO(gzip.compress(text))
+        assert b"".join(compression.pieces_of(file, "gzip", "name", memory=memory)) == text
+        assert set(most) == {expected}
 
 
 def test_every_kind_of_file_gives_the_same_counts_and_model(paths: dict[str, Path], tmp_path: Path) -> None:
