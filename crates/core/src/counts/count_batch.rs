@@ -69,6 +69,20 @@ impl Batch {
             // SAFETY: the tier has these instructions.
             return unsafe { self.count_neon(hasher, table, log, text, start, ends) };
         }
+        self.count_portable(hasher, table, log, text, start, ends);
+    }
+
+    /// The same, for every processor. In its caller there would not be registers enough for it.
+    #[inline(never)]
+    fn count_portable(
+        &mut self,
+        hasher: KeyHasher,
+        table: &mut LocalTable,
+        log: &mut PartitionLog,
+        text: &PaddedText<'_>,
+        start: usize,
+        ends: &[usize],
+    ) {
         self.count_by::<Folded>(hasher, table, log, text, start, ends);
     }
 
