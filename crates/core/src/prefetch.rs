@@ -1,5 +1,8 @@
 //! Software prefetch, for random accesses that the program can foresee and the processor cannot.
 
+/// Bytes of a cache line, as most processors have it; elsewhere only speed depends on it.
+pub(crate) const LINE_BYTES: usize = 64;
+
 /// Starts loading the cache line at `address` into all cache levels. A hint: any address is allowed.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {

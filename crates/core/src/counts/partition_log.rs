@@ -13,11 +13,11 @@
 
 use super::long_table::LongAddend;
 use super::shared_table::{N_PARTITIONS, SharedTable, partition_of};
-use super::short_key_table::Addend;
+use super::short_key_table::KeyCount;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{TryReserve, Zero, Zeros};
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::pretokens::key::PretokenKey;
 use crate::short_bytes;
 
@@ -26,9 +26,6 @@ const BATCH: usize = 32;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 4096;
-
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 
 /// What precedes the bytes of a long pretoken: its hash, its count, and how many bytes it has.
 const HEADER_BYTES: usize = 3 * size_of::<u64>();
@@ -46,7 +43,7 @@ const WHAT: &str = "the counts of a thread";
 
 /// Counts that wait, of one thread.
 pub(super) struct PartitionLog {
-    short: Chains<Addend>,
+    short: Chains<KeyCount>,
     long: Chains<u8>,
 }
 
@@ -83,7 +80,7 @@ impl PartitionLog {
     /// Adds to the count of a key.
     #[inline(always)]
     pub(super) fn add_key(&mut self, key: &PretokenKey, hash: u64, count: u64) {
-        self.short.take(partition_of(hash), 1)[0] = Addend { key: *key, hash, count };
+        self.short.take(partition_of(hash), 1)[0] = KeyCount { key: *key, hash, count };
     }
 
     /// Adds to the count of a pretoken that has no key.

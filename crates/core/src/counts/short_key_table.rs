@@ -10,23 +10,23 @@ use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
-/// A key, its hash, and its count or what is added to it. In a table the key is [`PretokenKey::EMPTY`] where no pretoken is.
+/// A key, its hash, and its count or what is added to that. In a table the key is [`PretokenKey::EMPTY`] where no pretoken is.
 ///
 /// The hash takes the place of padding, and need not be found again when a table grows.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Addend {
+pub(super) struct KeyCount {
     pub(super) key: PretokenKey,
     pub(super) hash: u64,
     pub(super) count: u64,
 }
 
 // SAFETY: an empty key, and numbers 0.
-unsafe impl Zero for Addend {}
+unsafe impl Zero for KeyCount {}
 
 /// An open-addressing table of short keys.
 #[derive(Default)]
 pub(super) struct ShortKeyTable {
-    slots: Zeros<Addend>,
+    slots: Zeros<KeyCount>,
     n_taken: usize,
     /// Bytes of the pretokens.
     n_bytes: usize,
@@ -36,7 +36,7 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
     /// Adds counts to keys.
-    pub(super) fn add(&mut self, batch: &[Addend], memory: &TableMemory) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[KeyCount], memory: &TableMemory) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl ShortKeyTable {
             let slot = self.slot_of(addend.key, addend.hash);
             let is_new = slot.key.is(PretokenKey::EMPTY);
             let count = slot.count + addend.count;
-            *slot = Addend { count, ..*addend };
+            *slot = KeyCount { count, ..*addend };
             self.n_taken += usize::from(is_new);
             self.n_bytes += if is_new { addend.key.n_bytes() } else { 0 };
         }
@@ -62,13 +62,13 @@ impl ShortKeyTable {
     }
 
     /// The keys, their hashes and counts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Addend> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = KeyCount> + '_ {
         self.slots.iter().copied().filter(|slot| !slot.key.is(PretokenKey::EMPTY))
     }
 
     /// The slot of a key, or the one where it belongs. There is an empty slot.
     #[inline]
-    fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut Addend {
+    fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut KeyCount {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
         while !(self.slots[index].key.is(key) | self.slots[index].key.is(PretokenKey::EMPTY)) {

@@ -8,7 +8,7 @@ use super::cache::packed::{INLINE_IDS, Packed};
 use crate::error::Result;
 use crate::ids::Id;
 use crate::memory::TryReserve;
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch};
 
 /// How far behind the ids at hand memory is asked for: a few batches of ids.
 const AHEAD_BYTES: usize = 768;
@@ -18,9 +18,6 @@ const AHEAD_LINES: usize = 4;
 
 /// No memory is asked for ahead of the ids of so many entries.
 const FEW_ENTRIES: usize = 32;
-
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 
 /// Receives the ids of a text in order.
 ///

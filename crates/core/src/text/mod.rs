@@ -23,7 +23,7 @@ use to_utf8::to_utf8;
 use units::AHEAD_BYTES;
 
 use crate::error::Result;
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch};
 
 /// A text that can be read as UTF-8.
 pub trait Text: Sync {
@@ -100,7 +100,6 @@ impl Text for Characters<'_> {
 
 /// Prefetches the first `n_bytes` of `units`. The processor prefetches the rest, but cannot foresee where texts begin.
 pub(crate) fn prefetch_first<U>(units: &[U], n_bytes: usize) {
-    const LINE_BYTES: usize = 64;
     let n_units = units.len().min(n_bytes / size_of::<U>());
     for unit in units[..n_units].iter().step_by(LINE_BYTES / size_of::<U>()) {
         prefetch(unit);
