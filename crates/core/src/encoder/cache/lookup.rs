@@ -4,14 +4,16 @@
 //! look_up:     for each pretoken: key, hash, bucket; ask for the bucket's cache line
 //! ...          the caller writes the ids of the batch before, while the lines are on their way
 //! confirm:     for each long pretoken: compare its bytes; where they are equal the entry's key replaces its own
-//! find:        for each pretoken: compare both keys of its bucket at once; the ids lie beside the key
+//! find:        for each pretoken: compare the key of its own half of the bucket, then of the other; the ids lie beside the key
 //! ```
 //!
-//! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares both keys of a
-//! bucket by vector instructions; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
+//! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares
+//! the sixteen bytes of a key at once; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
 use super::packed::Packed;
-use super::table::{Table, View};
+#[cfg(target_arch = "x86_64")]
+use super::table::AtOnce;
+use super::table::{ByHalves, CompareKeys, Table, View};
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
@@ -98,11 +100,18 @@ pub(in crate::encoder) trait Lookup {
     /// text.
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]);
 
+    /// How keys are compared.
+    type Keys: CompareKeys;
+
     /// [`View::find`].
     ///
     /// # Safety
     /// The processor has the instructions.
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed>;
+    #[inline(always)]
+    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { view.find::<Self::Keys>(key, slot) }
+    }
 }
 
 /// [`Lookup::look_up`] one key after the other, hashed by `H`.
@@ -128,7 +137,7 @@ unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: us
         batch.keys[index] = key;
         // SAFETY: the caller vouches for the instructions.
         batch.slots[index] = unsafe { H::hash(query.hasher, &key) } as u32;
-        prefetch(query.table.bucket(batch.slots[index]));
+        prefetch(query.table.entry(batch.slots[index]));
     }
 }
 
@@ -152,7 +161,7 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
         long = long + long + u64::from(start.wrapping_sub(end) < MAX_BYTES.wrapping_neg());
         // SAFETY: the caller vouches for the instructions and for the text.
         *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32;
-        prefetch(table.bucket(*slot));
+        prefetch(table.entry(*slot));
         start = end;
     }
     long.reverse_bits().checked_shr((BATCH - ends.len()) as u32).unwrap_or(0)
@@ -162,34 +171,28 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
 pub(in crate::encoder) struct Portable;
 
 impl Lookup for Portable {
+    type Keys = ByHalves;
+
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<Folded>(batch, query, start, ends) };
     }
-
-    #[inline(always)]
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        view.find(*key, slot)
-    }
 }
 
-/// NEON with AES. Both keys of a bucket are not compared at once: a load of sixteen bytes is none by itself there, and what
-/// other threads write may be seen in another order.
+/// NEON with AES. A key is compared in halves: a load of sixteen bytes is none by itself there, and what other threads write
+/// may be seen in another order.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(in crate::encoder) struct Neon;
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 impl Lookup for Neon {
+    type Keys = ByHalves;
+
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<ArmAes>(batch, query, start, ends) };
-    }
-
-    #[inline(always)]
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        view.find(*key, slot)
     }
 }
 
@@ -199,37 +202,12 @@ pub(in crate::encoder) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Lookup for Avx2 {
+    type Keys = AtOnce;
+
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<Aes>(batch, query, start, ends) };
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        use std::arch::x86_64::*;
-        let bucket = std::ptr::from_ref(view.bucket(slot));
-        // SAFETY: the caller vouches for the processor. A bucket is four times sixteen bytes: key, ids, key, ids. Other
-        // threads may be writing to it meanwhile, which assembly may meet. The makers of processors with AVX promise
-        // that this instruction loads sixteen aligned bytes at once, and stores and loads are not reordered among
-        // themselves: where `hi` is found, which is stored last, `lo` is what was stored before it, and the ids, read
-        // after it, are those of this key and do not change any more.
-        unsafe {
-            let key = _mm_load_si128(std::ptr::from_ref(key).cast());
-            let (first, second): (__m128i, __m128i);
-            std::arch::asm!(
-                "vmovdqa {first}, [{bucket}]",
-                "vmovdqa {second}, [{bucket} + 32]",
-                first = out(xmm_reg) first, second = lateout(xmm_reg) second, bucket = in(reg) bucket,
-                options(nostack, preserves_flags),
-            );
-            let equal = _mm_packs_epi32(_mm_cmpeq_epi64(first, key), _mm_cmpeq_epi64(second, key));
-            let equal = _mm_movemask_ps(_mm_castsi128_ps(equal));
-            // Both halves of the first key, both halves of the second.
-            let both = equal & equal >> 1 & 0b0101;
-            (both != 0).then(|| &*bucket.byte_add(16 + 8 * (both & 4) as usize).cast::<Packed>())
-        }
     }
 }
 
@@ -265,6 +243,8 @@ pub(in crate::encoder) struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Lookup for Avx512 {
+    type Keys = AtOnce;
+
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
         use std::arch::x86_64::*;
@@ -304,16 +284,9 @@ impl Lookup for Avx512 {
                 let slots = _mm_and_si128(slots, mask);
                 _mm_store_si128(batch.slots.as_mut_ptr().add(four).cast(), slots);
                 for slot in batch.slots.get_unchecked(four..four + 4) {
-                    prefetch(table.bucket(*slot));
+                    prefetch(table.entry(*slot));
                 }
             }
         }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Avx2::find(view, key, slot) }
     }
 }

@@ -3,8 +3,8 @@
 //! All threads read and write one [`Table`] without locks. It is replaced as it fills:
 //! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of
 //!   four times the size as long as the bound allows.
-//! - At its largest size, once many entries found no room, it is replaced by one of an eighth of the size. An
-//!   entry survives one such copy at most, see [`Table::copy_to`].
+//! - At its largest size, once many entries found no room, it is replaced by one of an eighth of the size, which takes one
+//!   entry in sixteen. An entry survives one such copy at most, see [`Table::copy_to`].
 //!
 //! The thread that finds a replacement due publishes the new table and then copies the old one to it. Meanwhile the
 //! others use the new table, and look up in the old one what they miss.
@@ -165,11 +165,12 @@ impl Cache {
     fn replace(&self, handle: &mut TableHandle) -> bool {
         let n_buckets = handle.table.n_buckets();
         let is_largest = n_buckets == self.bounds.max_buckets;
-        let Ok(replacement) =
+        let Ok(mut replacement) =
             self.bounds.table(if is_largest { (n_buckets / 8).max(1) } else { n_buckets * 4 })
         else {
             return false;
         };
+        replacement.succeed(&handle.table);
         // Nobody replaces the new table before the old one is copied to it.
         replacement.begin_copy();
         let old = std::mem::replace(&mut handle.table, Arc::new(replacement));

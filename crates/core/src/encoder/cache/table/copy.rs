@@ -1,0 +1,165 @@
+//! Copies a table to the one that takes its place.
+//!
+//! Both are in use meanwhile. What lies in its own half of its own bucket does so in a larger table, too: keys of one entry
+//! there are of one entry here, so only what was written since may be in the way.
+
+use std::sync::atomic::Ordering;
+
+use super::{Bucket, COUNTED, Table, is_counted, own_half, spilled};
+use crate::encoder::cache::packed::Packed;
+use crate::pretokens::key::{KeyHasher, PretokenKey};
+
+/// A smaller table takes one entry in so many: another set of keys each time, chosen by bits of their slots that say nothing
+/// about buckets.
+const FORGETTING: u32 = 16;
+
+/// How near an entry is to where its key is looked for first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nearness {
+    OwnHalf,
+    OwnBucket,
+    Neighbour,
+}
+
+/// An entry that is to be copied.
+#[derive(Clone, Copy)]
+struct Found {
+    nearness: Nearness,
+    key: PretokenKey,
+    slot: u32,
+    ids: Packed,
+}
+
+impl Table {
+    /// Prepares an empty table to take the place of `before`.
+    pub(in crate::encoder) fn succeed(&mut self, before: &Table) {
+        self.n_shrinks = before.n_shrinks + u32::from(self.n_buckets <= before.n_buckets);
+    }
+
+    /// Copies to `replacement`, which [succeeds](Self::succeed) this table, what is known: all of it if `replacement` is larger;
+    /// otherwise one entry in [`FORGETTING`], the rest is forgotten. What is not learnt again is forgotten the second time.
+    /// Neighbours take what finds no room here too.
+    pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
+        let is_larger = replacement.n_shrinks == self.n_shrinks;
+        for pair in (0..self.n_buckets).step_by(2) {
+            let mut entries = [None; 4];
+            let buckets =
+                (pair..self.n_buckets.min(pair + 2)).map(|index| (index * size_of::<Bucket>()) as u32);
+            for (at, place) in buckets.zip(entries.chunks_exact_mut(2)) {
+                place.copy_from_slice(&self.entries_at(at, hasher));
+            }
+            // What is found by one comparison is to be so again. What lies in the neighbour of its own bucket comes last: it was
+            // learnt later than the two that filled the bucket, so it is likely to be rarer.
+            for nearness in [Nearness::OwnHalf, Nearness::OwnBucket, Nearness::Neighbour] {
+                for found in entries.iter().flatten().filter(|found| found.nearness == nearness) {
+                    if is_larger || found.slot % FORGETTING == replacement.n_shrinks % FORGETTING {
+                        self.copy_entry(found, replacement);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The published entries of the bucket at `at`.
+    fn entries_at(&self, at: u32, hasher: KeyHasher) -> [Option<Found>; 2] {
+        let bucket = self.view().bucket(at);
+        [0, 1].map(|half| {
+            let (key, ids) = bucket.0[half].get()?;
+            let slot = hasher.hash(key.sought()) as u32;
+            let nearness = match std::ptr::eq(self.view().bucket(slot), bucket) {
+                true if own_half(slot) == half => Nearness::OwnHalf,
+                true => Nearness::OwnBucket,
+                false => Nearness::Neighbour,
+            };
+            Some(Found { nearness, key, slot, ids })
+        })
+    }
+
+    fn copy_entry(&self, found: &Found, replacement: &Table) {
+        let &Found { key, slot, ids, .. } = found;
+        let sought = key.sought();
+        let is_written = replacement.write(slot, sought, || {
+            let ids_begin = ids.is_spilled(self.is_narrow).then(|| ids.begin());
+            let Some(begin) = key.place().or(ids_begin) else { return Some((key, ids)) };
+            let (n_own, n_ids) = (sought.n_own(), ids_begin.map_or(0, |_| ids.len()));
+            // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
+            // a cache have ids of one width.
+            let begin = unsafe { replacement.arena.copy(&self.arena, begin, n_own, n_ids)? };
+            Some((sought.placed(begin), if n_ids > 0 { spilled(begin, n_own, n_ids)? } else { ids }))
+        });
+        if is_counted(slot) && is_written {
+            replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{example, find_here};
+    use super::super::{Entry, neighbour};
+    use super::*;
+    use crate::cpu::CpuTier;
+
+    #[test]
+    fn what_lies_in_its_own_bucket_or_half_does_so_in_a_larger_table() {
+        // Every hasher has its own seed: in one table alone nearly all of them may lie on one side.
+        let mut n_away = [0, 0];
+        for n_larger in [128, 256].repeat(4) {
+            let hasher = KeyHasher::new(CpuTier::Portable);
+            let (old, new) =
+                (Table::new(64, 10_000, true).unwrap(), Table::new(n_larger, 20_000, true).unwrap());
+            for (pretoken, ids) in (0..690).map(example) {
+                let key = PretokenKey::of_any(&pretoken, hasher);
+                old.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
+            }
+            old.copy_to(&new, hasher);
+            let buckets = (0..64).map(|index| old.view().bucket(index * size_of::<Bucket>() as u32));
+            for (index, bucket) in buckets.enumerate() {
+                for (key, _) in bucket.0.iter().filter_map(Entry::get) {
+                    let slot = hasher.hash(key.sought()) as u32;
+                    let known = |slot| {
+                        key.is_long() && new.long_entry(key.sought(), slot).is_some()
+                            || find_here(&new, key, slot).is_some()
+                    };
+                    let is_in_its_own = known(slot);
+                    if std::ptr::eq(old.view().bucket(slot), bucket) {
+                        assert!(is_in_its_own);
+                        let held =
+                            |table: &Table| table.view().entry(slot).get().map(|(key, _)| key.sought());
+                        assert!(held(&old) != Some(key.sought()) || held(&new) == held(&old));
+                    } else {
+                        n_away[index % 2] += 1;
+                        assert!(is_in_its_own || known(neighbour(slot)));
+                    }
+                }
+            }
+        }
+        // Neither comes first of its pair in all cases.
+        assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
+    }
+
+    #[test]
+    fn what_was_not_learnt_again_is_forgotten_by_the_second_smaller_table() {
+        let hasher = KeyHasher::new(CpuTier::Portable);
+        let table = |n_buckets| Table::new(n_buckets, 20_000, true).unwrap();
+        let entries = |table: &Table| {
+            let buckets = (0..table.n_buckets).map(|index| (index * size_of::<Bucket>()) as u32);
+            buckets.flat_map(|at| table.entries_at(at, hasher)).flatten().count()
+        };
+        let mut current = table(64);
+        for (pretoken, ids) in (0..690).map(example) {
+            let key = PretokenKey::of_any(&pretoken, hasher);
+            current.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
+        }
+        let n_learnt = entries(&current);
+        let n_left = [8, 32, 64, 8].map(|n_buckets| {
+            let mut next = table(n_buckets);
+            next.succeed(&current);
+            current.copy_to(&next, hasher);
+            current = next;
+            entries(&current)
+        });
+        assert!(n_learnt > 100 && n_left[2] > 0, "{n_learnt}, {n_left:?}");
+        assert_eq!(n_left[3], 0);
+    }
+}
