@@ -12,10 +12,9 @@
 //!     fill in the ids that are in the arena: their cache lines have been on their way since their entries were found
 //! ```
 //!
-//! Invariants: a batch was looked up in the table that `handle` has; where `encode_new` changed the handle, the slot is
-//! computed anew, and the keys of entries are taken back: where bytes are is told by the table they are of. `ends` ascend
-//! and lie within the text. The output has room for the inline ids of a whole batch before any is written
-//! ([`Output::open`]).
+//! Invariants: both batches were looked up in the table that `handle` has; where `encode_new` changed the handle, they are moved
+//! to its table, and the keys of entries are taken back: where bytes are is told by the table they are of. `ends` ascend and
+//! lie within the text. The output has room for the inline ids of a whole batch before any is written ([`Output::open`]).
 //!
 //! A new pretoken is first cut wherever no token reaches across, since no merge ever will: in writing without spaces that
 //! leaves single characters or bytes of them. Parts of up to three bytes are merged at once, longer ones are looked up in the
@@ -264,7 +263,8 @@ impl PretokenEncoder {
                     let table = self.handle.table.number();
                     self.encode_new(shared, pretoken, key, output, on_progress)?;
                     if self.handle.table.number() != table {
-                        self.batches[current].unconfirm();
+                        let table = self.handle.table.view();
+                        self.batches.iter_mut().for_each(|batch| batch.move_to(table, hasher));
                     }
                 }
                 n_done += 1;
@@ -298,7 +298,7 @@ impl PretokenEncoder {
         // the rest of it in writing whose words have many ids.
         let mut gaps = [const { MaybeUninit::<(S::Cursor, &Packed)>::uninit() }; BATCH];
         for (key, &slot) in keys.iter().zip(slots) {
-            // SAFETY: The processor has the instructions.
+            // SAFETY: The processor has the instructions. The batch was looked up in this table, or moved to it.
             let Some(entry) = (unsafe { L::find(table, key, slot) }) else { break };
             if S::HAS_IDS && entry.is_spilled(NARROW) {
                 self.handle.table.prefetch_ids(entry);

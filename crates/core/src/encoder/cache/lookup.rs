@@ -14,7 +14,6 @@ use super::packed::Packed;
 #[cfg(target_arch = "x86_64")]
 use super::table::AtOnce;
 use super::table::{ByHalves, CompareKeys, Table, View};
-use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -28,7 +27,7 @@ pub(in crate::encoder) const BATCH: usize = 64;
 #[repr(C, align(64))]
 pub(in crate::encoder) struct Batch {
     pub(in crate::encoder) keys: [PretokenKey; BATCH],
-    /// Where in the cache each key belongs.
+    /// The offset of the entry where each key is looked for first: its slot, masked for the table.
     pub(in crate::encoder) slots: [u32; BATCH],
     /// Bit i: pretoken i is longer than [`MAX_BYTES`].
     long: u64,
@@ -71,13 +70,12 @@ impl Batch {
         }
     }
 
-    /// Takes back what [`confirm`](Self::confirm) did, for another table.
+    /// Looks up in another table, where nothing is confirmed.
     #[cold]
-    pub(in crate::encoder) fn unconfirm(&mut self) {
-        for index in self.long() {
-            if self.keys[index].place().is_some() {
-                self.keys[index] = self.keys[index].sought();
-            }
+    pub(in crate::encoder) fn move_to(&mut self, table: View<'_>, hasher: KeyHasher) {
+        for (key, slot) in self.keys.iter_mut().zip(&mut self.slots) {
+            *key = key.sought();
+            *slot = hasher.hash(*key) as u32 & table.mask();
         }
     }
 }
@@ -103,14 +101,14 @@ pub(in crate::encoder) trait Lookup {
     /// How keys are compared.
     type Keys: CompareKeys;
 
-    /// [`View::find`].
+    /// The content of the entry with a key, if there is one in its bucket.
     ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the instructions, and `slot` is that of a batch that was looked up in this table.
     #[inline(always)]
-    unsafe fn find<'a>(view: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+    unsafe fn find<'a>(table: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         // SAFETY: the caller's promise is the same.
-        unsafe { view.find::<Self::Keys>(key, slot) }
+        unsafe { table.find_at::<Self::Keys>(key, slot) }
     }
 }
 
@@ -136,8 +134,8 @@ unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: us
         let key = PretokenKey::of_long(&query.text.text[begin..ends[index]], query.hasher);
         batch.keys[index] = key;
         // SAFETY: the caller vouches for the instructions.
-        batch.slots[index] = unsafe { H::hash(query.hasher, &key) } as u32;
-        prefetch(query.table.entry(batch.slots[index]));
+        batch.slots[index] = unsafe { H::hash(query.hasher, &key) } as u32 & query.table.mask();
+        query.table.prefetch(batch.slots[index]);
     }
 }
 
@@ -160,8 +158,8 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
         // The first one gets the highest bit of those that are used: so it is an addition with carry.
         long = long + long + u64::from(start.wrapping_sub(end) < MAX_BYTES.wrapping_neg());
         // SAFETY: the caller vouches for the instructions and for the text.
-        *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32;
-        prefetch(table.entry(*slot));
+        *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32 & table.mask();
+        table.prefetch(*slot);
         start = end;
     }
     long.reverse_bits().checked_shr((BATCH - ends.len()) as u32).unwrap_or(0)
@@ -284,7 +282,7 @@ impl Lookup for Avx512 {
                 let slots = _mm_and_si128(slots, mask);
                 _mm_store_si128(batch.slots.as_mut_ptr().add(four).cast(), slots);
                 for slot in batch.slots.get_unchecked(four..four + 4) {
-                    prefetch(table.entry(*slot));
+                    table.prefetch(*slot);
                 }
             }
         }

@@ -25,6 +25,7 @@ use super::packed::Packed;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
 use crate::pages::{self, Pages};
+use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
 /// So many that the offset of a bucket fits 32 bits.
@@ -328,8 +329,7 @@ impl Table {
         if !self.view().bucket(slot).is_full() {
             return None;
         }
-        // SAFETY: Every processor has these instructions.
-        unsafe { self.view().find::<ByHalves>(&key, neighbour(slot)) }
+        self.view().find(&key, neighbour(slot))
     }
 
     /// Appends the ids of `pretoken`, whose key and slot these are, to `ids`, if they are known.
@@ -347,8 +347,7 @@ impl Table {
     /// The same, if they are in the bucket of `slot`.
     fn append_ids_at(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         let sought = if key.is_long() { self.confirmed(key, slot, pretoken).unwrap_or(key) } else { key };
-        // SAFETY: Every processor has these instructions.
-        let Some(packed) = (unsafe { self.view().find::<ByHalves>(&sought, slot) }) else { return false };
+        let Some(packed) = self.view().find(&sought, slot) else { return false };
         if packed.is_spilled(self.is_narrow) {
             // SAFETY: The entry was found in this table.
             let stored = unsafe { self.spilled_ids(packed) };
@@ -416,7 +415,6 @@ pub(in crate::encoder) struct View<'a> {
 
 impl<'a> View<'a> {
     /// The bits of a slot that are the offset of its entry.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(in crate::encoder) fn mask(self) -> u32 {
         self.mask
@@ -437,23 +435,39 @@ impl<'a> View<'a> {
         unsafe { &*std::ptr::from_ref(first).cast::<Bucket>() }
     }
 
+    /// Starts loading an entry.
+    #[inline(always)]
+    pub(in crate::encoder) fn prefetch(self, offset: u32) {
+        prefetch(self.buckets.wrapping_byte_add(offset as usize));
+    }
+
     /// The content of the entry with a key, if there is one in the bucket of `slot`.
+    #[inline(always)]
+    pub(in crate::encoder) fn find(self, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        // SAFETY: Every processor has these instructions, and a masked slot is the offset of an entry.
+        unsafe { self.find_at::<ByHalves>(key, slot & self.mask) }
+    }
+
+    /// The same, for a slot of which [`mask`](Self::mask) has left the offset of its entry.
     ///
     /// # Safety
-    /// The processor has the instructions of `C`.
+    /// It is one of this table, and the processor has the instructions of `C`.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn find<C: CompareKeys>(
+    pub(in crate::encoder) unsafe fn find_at<C: CompareKeys>(
         self,
         key: &PretokenKey,
-        slot: u32,
+        offset: u32,
     ) -> Option<&'a Packed> {
-        // SAFETY: The caller vouches for the processor; ids are read of an entry whose key was found.
+        debug_assert_eq!(offset & !self.mask, 0);
+        // SAFETY: The caller vouches for the offset and the processor; the other entry of a bucket is beside the own one; ids
+        // are read of an entry whose key was found.
         unsafe {
-            let own = self.entry(slot);
+            let at = |offset: u32| &*self.buckets.byte_add(offset as usize).cast::<Entry>();
+            let own = at(offset);
             if C::is_of(own, key) {
                 return Some(own.published());
             }
-            let other = self.entry(slot ^ size_of::<Entry>() as u32);
+            let other = at(offset ^ size_of::<Entry>() as u32);
             C::is_of(other, key).then(|| other.published())
         }
     }
@@ -469,12 +483,11 @@ mod tests {
 
     /// The content of the entry with a key in the bucket of `slot`, found by the instructions of every tier.
     pub(super) fn find_here(table: &Table, key: PretokenKey, slot: u32) -> Option<&Packed> {
-        // SAFETY: Every processor has these instructions.
-        let found = unsafe { table.view().find::<ByHalves>(&key, slot) };
+        let found = table.view().find(&key, slot);
         #[cfg(target_arch = "x86_64")]
         if CpuTier::best().has_avx2() {
-            // SAFETY: The processor has AVX2.
-            let at_once = unsafe { table.view().find::<AtOnce>(&key, slot) };
+            // SAFETY: The processor has AVX2, and the slot is masked.
+            let at_once = unsafe { table.view().find_at::<AtOnce>(&key, slot & table.view().mask) };
             assert_eq!(found.map(std::ptr::from_ref), at_once.map(std::ptr::from_ref));
         }
         found
