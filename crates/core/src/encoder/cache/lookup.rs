@@ -13,7 +13,7 @@
 use super::packed::Packed;
 #[cfg(target_arch = "x86_64")]
 use super::table::AtOnce;
-use super::table::{ByHalves, CompareKeys, Table, View};
+use super::table::{ByWords, CompareKeys, Table, View};
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -169,7 +169,7 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
 pub(in crate::encoder) struct Portable;
 
 impl Lookup for Portable {
-    type Keys = ByHalves;
+    type Keys = ByWords;
 
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
@@ -178,14 +178,14 @@ impl Lookup for Portable {
     }
 }
 
-/// NEON with AES. A key is compared in halves: a load of sixteen bytes is none by itself there, and what other threads write
+/// NEON with AES. A key is compared by words: a load of sixteen bytes is none by itself there, and what other threads write
 /// may be seen in another order.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(in crate::encoder) struct Neon;
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 impl Lookup for Neon {
-    type Keys = ByHalves;
+    type Keys = ByWords;
 
     #[inline(always)]
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {

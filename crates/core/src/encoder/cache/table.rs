@@ -2,8 +2,9 @@
 //!
 //! A bucket is a cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one
 //! line. Each key has a half of its bucket where it is written if that is empty, and looked for first: nearly always it is
-//! there, so which of the two it is is foretold, and a usual hit is one comparison. More ids than that, and the bytes of pretokens too long to be their own key, lie in an [`Arena`]. Who has compared
-//! those bytes knows the key of the entry ([`Table::confirmed`]), and finds the ids by it as if the pretoken were short.
+//! there, so which of the two it is is foretold, and a usual hit is one comparison. More ids than an entry holds, and the
+//! bytes of pretokens too long to be their own key, lie in an [`Arena`]. Who has compared those bytes knows the key of the
+//! entry ([`Table::confirmed`]), and finds the ids by it as if the pretoken were short.
 //!
 //! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
 //! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
@@ -128,10 +129,10 @@ pub(in crate::encoder) trait CompareKeys {
     unsafe fn is_of(entry: &Entry, key: &PretokenKey) -> bool;
 }
 
-/// One half after the other, on every processor.
-pub(in crate::encoder) struct ByHalves;
+/// One word of eight bytes after the other, on every processor.
+pub(in crate::encoder) struct ByWords;
 
-impl CompareKeys for ByHalves {
+impl CompareKeys for ByWords {
     #[inline(always)]
     unsafe fn is_of(entry: &Entry, key: &PretokenKey) -> bool {
         // First what is stored last.
@@ -139,7 +140,7 @@ impl CompareKeys for ByHalves {
     }
 }
 
-/// Both halves at once, by AVX.
+/// All sixteen bytes at once, by AVX.
 #[cfg(target_arch = "x86_64")]
 pub(in crate::encoder) struct AtOnce;
 
@@ -301,7 +302,7 @@ impl Table {
         let Bucket([first, second]) = self.view().bucket(slot);
         let differences = [first.long_difference(key), second.long_difference(key)];
         let entry = select_unpredictable(differences[1] == 0, second, first);
-        // Published, so that neither half of its key changes any more.
+        // Published, so that no word of its key changes any more.
         let held = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
         (differences[0].min(differences[1]) == 0).then_some(held)
     }
@@ -420,7 +421,7 @@ impl<'a> View<'a> {
         self.mask
     }
 
-    /// The half of its bucket where the key of `slot` is looked for first.
+    /// The entry where the key of `slot` is looked for first.
     #[inline(always)]
     pub(super) fn entry(self, slot: u32) -> &'a Entry {
         // SAFETY: The mask keeps the offset of an entry within the mapping. That is aligned to a page, began as
@@ -445,7 +446,7 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(in crate::encoder) fn find(self, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         // SAFETY: Every processor has these instructions, and a masked slot is the offset of an entry.
-        unsafe { self.find_at::<ByHalves>(key, slot & self.mask) }
+        unsafe { self.find_at::<ByWords>(key, slot & self.mask) }
     }
 
     /// The same, for a slot of which [`mask`](Self::mask) has left the offset of its entry.

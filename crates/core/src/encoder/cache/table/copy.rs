@@ -1,7 +1,7 @@
 //! Copies a table to the one that takes its place.
 //!
-//! Both are in use meanwhile. What lies in its own half of its own bucket does so in a larger table, too: keys of one entry
-//! there are of one entry here, so only what was written since may be in the way.
+//! Both are in use meanwhile. What lies in its own half of its own bucket does so in a larger table, too: two keys that are looked
+//! for at one entry there are looked for at one entry here, so only what was written since may be in the way.
 
 use std::sync::atomic::Ordering;
 
