@@ -33,7 +33,8 @@ struct Found {
 impl Table {
     /// Prepares an empty table to take the place of `before`.
     pub(in crate::encoder) fn succeed(&mut self, before: &Table) {
-        self.n_shrinks = before.n_shrinks + u32::from(self.n_buckets <= before.n_buckets);
+        let is_smaller = self.n_buckets <= before.n_buckets;
+        self.n_shrinks = before.n_shrinks.wrapping_add(u32::from(is_smaller));
     }
 
     /// Copies to `replacement`, which [succeeds](Self::succeed) this table, what is known: all of it if `replacement` is larger;
