@@ -391,6 +391,38 @@ def test_many_threads_at_once() -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_memory_of_freed_arrays_serves_others(wide: bool, tmp_path: Path) -> None:
+    tokenizer = trained()
+    if wide:
+        tokenizer = Tokenizer(tokenizer.vocab, tokenizer.merges, {"<|far|>": 100_000})
+    assert tokenizer.id_dtype == (np.uint32 if wide else np.uint16)
+    source = random.Random(7)
+    texts = [source.choice(["ab ", "the end ", "12345 ", "wörld "]) * n for n in (900_000, 1_500_000, 3_000_000)]
+    expected = [np.array(tokenizer.encode(text), tokenizer.id_dtype) for text in texts]
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.txt").write_text(text)
+    roads: list[Callable[[int], Any]] = [
+        lambda number: tokenizer.encode_to_numpy(texts[number]),
+        lambda number: tokenizer.encode_file(tmp_path / f"{number}.txt", threads=1),
+        lambda number: tokenizer.encode_file(tmp_path / f"{number}.txt", threads=2),
+        lambda number: tokenizer.encode_batch_to_numpy([texts[number]], threads=1)[0],
+        lambda number: tokenizer.encode_batch_to_numpy([texts[number]], threads=2)[0],
+    ]
+    alive: list[tuple[int, Any]] = []
+    for _ in range(30):
+        number = source.randrange(len(texts))
+        alive.append((number, source.choice(roads)(number)))
+        if len(alive) > source.randrange(4):
+            number, array = alive.pop(source.randrange(len(alive)))
+            assert np.array_equal(array, expected[number])
+            # Whoever has an array may write to it; no other array sees that.
+            array[:] = 0
+            del array
+    for number, array in alive:
+        assert np.array_equal(array, expected[number])
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_after_fork() -> None:
     tokenizer = trained()

@@ -1,5 +1,7 @@
 //! The integer types of ids: what the encoder writes and what the decoder reads.
 
+use std::sync::Mutex;
+
 /// A type that ids are written as: `u16` for small vocabularies, else `u32`.
 pub trait Id: Copy + Default + Send + Sync + 'static {
     /// The largest id that fits.
@@ -10,6 +12,9 @@ pub trait Id: Copy + Default + Send + Sync + 'static {
 
     /// The id.
     fn to_u32(self) -> u32;
+
+    /// Memory of a large result that was dropped ([`ResultIds`](crate::memory::ResultIds)).
+    fn kept() -> &'static Mutex<Vec<Self>>;
 }
 
 impl Id for u16 {
@@ -24,6 +29,11 @@ impl Id for u16 {
     fn to_u32(self) -> u32 {
         self.into()
     }
+
+    fn kept() -> &'static Mutex<Vec<Self>> {
+        static KEPT: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+        &KEPT
+    }
 }
 
 impl Id for u32 {
@@ -37,6 +47,11 @@ impl Id for u32 {
     #[inline(always)]
     fn to_u32(self) -> u32 {
         self
+    }
+
+    fn kept() -> &'static Mutex<Vec<Self>> {
+        static KEPT: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+        &KEPT
     }
 }
 

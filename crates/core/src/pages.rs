@@ -4,6 +4,7 @@
 
 #[cfg(not(target_family = "wasm"))]
 use std::io;
+use std::mem::MaybeUninit;
 
 #[cfg(target_family = "wasm")]
 pub(crate) use heap::Pages;
@@ -19,10 +20,15 @@ pub(crate) const HUGE_BYTES: usize = 2 << 20;
 /// Reserves room for `n` items in huge pages if they are many; the caller should `shrink_to_fit` in the end. Where it
 /// fails, the vector is unchanged and grows as usual.
 pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
-    if n.saturating_mul(size_of::<T>()) < MIN_BYTES || items.try_reserve_exact(n).is_err() {
+    if !is_large::<T>(n) || items.try_reserve_exact(n).is_err() {
         return;
     }
     prefer_huge(items.spare_capacity_mut());
+}
+
+/// Whether `n` items are many.
+pub(crate) fn is_large<T>(n: usize) -> bool {
+    n.saturating_mul(size_of::<T>()) >= MIN_BYTES
 }
 
 /// Lets the allocator serve what is allocated next from huge pages, if `n_bytes` are many: a block is allocated, put in huge
@@ -128,16 +134,49 @@ mod heap {
 pub fn prefer_huge<T>(room: &mut [T]) {
     #[cfg(target_os = "linux")]
     if size_of_val(room) >= MIN_BYTES {
-        let begin = room.as_mut_ptr() as usize;
-        let end = begin + size_of_val(room);
-        let (first, last) = (begin.next_multiple_of(HUGE_BYTES), end / HUGE_BYTES * HUGE_BYTES);
-        if first < last {
-            // SAFETY: `first..last` lies within `room`, which is borrowed mutably, and this advice changes no byte.
-            unsafe { libc::madvise(first as *mut libc::c_void, last - first, libc::MADV_HUGEPAGE) };
-        }
+        // SAFETY: this advice changes no byte.
+        unsafe { advise(room, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
     let _ = room;
+}
+
+/// Gives the pages of `room` back to the system, but for parts of huge pages at its ends. If it is written to again, it has
+/// other pages.
+pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: what `room` holds counts as uninitialised.
+    unsafe {
+        advise(room, libc::MADV_DONTNEED);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = room;
+}
+
+/// Lets the system take the pages of `room` when it wants memory, until it is written to again; but for parts of huge
+/// pages at its ends. Whether it agreed.
+pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: what `room` holds counts as uninitialised.
+    return unsafe { advise(room, libc::MADV_FREE) };
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = room;
+        false
+    }
+}
+
+/// Gives the system advice on the whole huge pages of `room`. Whether it took it.
+///
+/// # Safety
+/// `room` may lose its content, if the advice says so.
+#[cfg(target_os = "linux")]
+unsafe fn advise<T>(room: &mut [T], advice: libc::c_int) -> bool {
+    let begin = room.as_mut_ptr() as usize;
+    let end = begin + size_of_val(room);
+    let (first, last) = (begin.next_multiple_of(HUGE_BYTES), end / HUGE_BYTES * HUGE_BYTES);
+    // SAFETY: `first..last` lies within `room`, which is borrowed mutably; the caller vouches for its content.
+    first >= last || unsafe { libc::madvise(first as *mut libc::c_void, last - first, advice) } == 0
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! NumPy arrays that own the memory of a Rust vector, without a copy.
 
 use std::any::Any;
+use std::ops::DerefMut;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::npyffi::{self, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, npy_intp};
 use numpy::{Element, PyArray1, PyArray2, PyArrayDescrMethods};
-use pairloom_core::corpus::Buffer;
 use pairloom_core::ids::Id;
 use pyo3::prelude::*;
 
@@ -71,11 +71,14 @@ pub fn rows<T: Item>(
     }
 }
 
-/// An array [n] of the ids in a buffer, which returns to its pool when the array is freed.
-pub fn lent<I: Id + Item>(py: Python<'_>, mut ids: Buffer<Vec<I>>) -> PyResult<Bound<'_, PyArray1<I>>> {
+/// An array [n] of ids whose memory is used again when the array is freed: a buffer of a pool, or a result.
+pub fn lent<I: Id + Item>(
+    py: Python<'_>,
+    mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
+) -> PyResult<Bound<'_, PyArray1<I>>> {
     let (data, n) = (ids.as_mut_ptr(), ids.len());
     let memory = Memory::Other(Box::new(ids));
-    // SAFETY: as in `array`; the buffer owns the vector and does not touch it before it is dropped.
+    // SAFETY: as in `array`; what owns the vector does not touch it before it is dropped.
     unsafe {
         Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory, NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
     }

@@ -8,7 +8,7 @@ use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
 use pairloom_core::ids::Id;
-use pairloom_core::memory::TryReserve;
+use pairloom_core::memory::{ResultIds, TryReserve};
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arrays::{Item, array};
+use crate::arrays::{Item, array, lent};
 use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
 use crate::lists::{IdLists, RoomAhead, UntrackedLists};
@@ -91,20 +91,19 @@ impl Encoder {
         text: &str,
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let ids = if text.len() <= COPIED {
-            with_ids(|ids: &mut Vec<I>| {
+        if text.len() <= COPIED {
+            let ids = with_ids(|ids: &mut Vec<I>| {
                 self.append(py, text, policy, ids)?;
                 let mut copy = Vec::with_room(ids.len(), "ids").map_err(|_| no_memory())?;
                 copy.extend_from_slice(ids);
                 PyResult::Ok(copy)
-            })?
-        } else {
-            let mut ids = Vec::new();
-            self.append(py, text, policy, &mut ids)?;
-            ids.shrink_to_fit();
-            ids
-        };
-        Ok(array(py, ids)?.into_any())
+            })?;
+            return Ok(array(py, ids)?.into_any());
+        }
+        // Hardly any text has more than an id for two bytes.
+        let mut ids = ResultIds::<I>::room(text.len() / 2);
+        self.append(py, text, policy, &mut ids)?;
+        Ok(lent(py, ResultIds::from(ids))?.into_any())
     }
 
     /// A list of ids for each text.
@@ -277,13 +276,13 @@ impl Encoder {
                 self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
             })
             .map_err(locate)?;
-            Ok((array(py, ids)?.into_any(), array(py, offsets)?))
+            Ok((lent(py, ids)?.into_any(), array(py, offsets)?))
         } else {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
             })
             .map_err(locate)?;
-            Ok((array(py, ids)?.into_any(), array(py, offsets)?))
+            Ok((lent(py, ids)?.into_any(), array(py, offsets)?))
         }
     }
 
@@ -299,11 +298,11 @@ impl Encoder {
         if self.is_narrow() {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, specials, threads, monitor);
-            Ok(array(py, PyMonitor::run(py, report, work)?)?.into_any())
+            Ok(lent(py, PyMonitor::run(py, report, work)?)?.into_any())
         } else {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, specials, threads, monitor);
-            Ok(array(py, PyMonitor::run(py, report, work)?)?.into_any())
+            Ok(lent(py, PyMonitor::run(py, report, work)?)?.into_any())
         }
     }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::error::Result;
-use crate::memory::TryReserve;
+use crate::ids::Id;
+use crate::memory::{ResultIds, TryReserve};
 
 /// Which rows are not null. No bits are kept until the first null.
 #[derive(Default)]
@@ -68,6 +69,12 @@ impl Buffer {
 impl<T: Send + Sync + 'static> From<Vec<T>> for Buffer {
     fn from(items: Vec<T>) -> Self {
         Buffer { address: items.as_ptr().cast(), _memory: Box::new(items) }
+    }
+}
+
+impl<I: Id> From<ResultIds<I>> for Buffer {
+    fn from(ids: ResultIds<I>) -> Self {
+        Buffer { address: ids.as_ptr().cast(), _memory: Box::new(ids) }
     }
 }
 

@@ -13,9 +13,8 @@ use super::output::{Counter, Ids, Output};
 use super::{Encoder, SpecialPolicy, Worker, encode_jobs};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::memory::{TryReserve, try_push_str};
+use crate::memory::{ResultIds, TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
-use crate::pages;
 use crate::parallel;
 use crate::special::SpecialTokens;
 use crate::text::Text;
@@ -100,17 +99,14 @@ impl Encoder {
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
-    ) -> Result<(Vec<I>, Vec<i64>)> {
+    ) -> Result<(ResultIds<I>, Vec<i64>)> {
         let mut offsets = Vec::with_room(texts.len() + 1, "offsets")?;
         offsets.push(0i64);
-        let (mut all, mut end) = (Vec::new(), 0);
         // Hardly any text has more than an id for two bytes.
         let n_ids = texts.iter().map(Text::n_bytes).sum::<usize>() / 2;
         // One thread has one result, to which each group adds its ids: nothing has to be copied.
         let is_alone = parallel::wanted(threads) == 1;
-        if !is_alone {
-            pages::reserve(&mut all, n_ids);
-        }
+        let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::room(n_ids) }, 0);
         let n_first = if is_alone { n_ids } else { 0 };
         self.encode_groups(texts, specials, threads, monitor, n_first, |ids, counts| {
             offsets.extend(counts.iter().map(|&n| {
@@ -125,8 +121,7 @@ impl Encoder {
             }
             Ok(())
         })?;
-        all.shrink_to_fit();
-        Ok((all, offsets))
+        Ok((all.into(), offsets))
     }
 
     /// Gives the ids of all texts to `take`, a group of texts at a time: their ids, one after the other, and how many
@@ -161,7 +156,7 @@ impl Encoder {
         let encode =
             |worker: &mut Worker, piece: Piece<'_>, result: &mut Room<'_, I>, on_progress: OnProgress<'_>| {
                 if result.ids.capacity() == 0 {
-                    pages::reserve(result.ids, n_first);
+                    *result.ids = ResultIds::room(n_first);
                 }
                 self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
             };

@@ -18,9 +18,8 @@ use crate::corpus::InputErrors;
 use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::memory::TryReserve;
+use crate::memory::{ResultIds, TryReserve};
 use crate::monitor::{Monitor, OnProgress};
-use crate::pages;
 use crate::pretokens::safe_cuts::part_at;
 
 /// Bytes of a part of a file.
@@ -54,7 +53,7 @@ impl Encoder {
         specials: Specials,
         threads: usize,
         monitor: &dyn Monitor,
-    ) -> Result<Vec<I>> {
+    ) -> Result<ResultIds<I>> {
         let is_memoryless = self.shared.pretokenizer.is_memoryless() && !self.shared.specials.has_rules();
         let division = Division { part_bytes: PART_BYTES, is_memoryless };
         self.encode_parts(path, specials, threads, division, monitor)
@@ -68,7 +67,7 @@ impl Encoder {
         threads: usize,
         Division { part_bytes, is_memoryless }: Division,
         monitor: &dyn Monitor,
-    ) -> Result<Vec<I>> {
+    ) -> Result<ResultIds<I>> {
         self.check_width::<I>()?;
         let file = File::open(path).map_err(Error::io(path))?;
         let metadata = file.metadata().map_err(Error::io(path))?;
@@ -94,15 +93,12 @@ impl Encoder {
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let job = |number: usize, part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
             if n_parts == 1 {
-                pages::reserve(&mut part.ids, n_ids);
+                part.ids = ResultIds::room(n_ids);
             }
             let done = scan.encode_part(number as u64, part, on_progress);
             done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
-        let mut all = Vec::new();
-        if n_parts > 1 {
-            pages::reserve(&mut all, n_ids);
-        }
+        let mut all = if n_parts > 1 { ResultIds::room(n_ids) } else { Vec::new() };
         let collect = |part: &mut FilePart<I>, _: OnProgress<'_>| {
             if n_parts == 1 {
                 std::mem::swap(&mut all, &mut part.ids);
@@ -111,8 +107,7 @@ impl Encoder {
             all.try_extend(&part.ids, "ids")
         };
         encode_jobs(n_parts, threads, size.unwrap_or(0), monitor, job, collect)?;
-        all.shrink_to_fit();
-        Ok(all)
+        Ok(all.into())
     }
 }
 

@@ -143,7 +143,7 @@ fn encode_batch_gives_the_same_ids_for_any_number_of_threads() {
         }
         for threads in [0, 1, 2, 3, 7] {
             let batch = encoder.encode_batch::<u32>(&texts, SpecialPolicy::All, threads, &Silent).unwrap();
-            assert_eq!(batch, (ids.clone(), offsets.clone()));
+            assert_eq!((&*batch.0, &batch.1), (&ids, &offsets));
             let counted = encoder.count_batch(&texts, SpecialPolicy::All, threads, &Silent).unwrap();
             assert_eq!(counted, counts);
         }
@@ -248,7 +248,8 @@ fn encode_batch_counts_literals_or_rejects_them() {
             let counted = encoder
                 .encode_batch::<u32>(&texts, SpecialPolicy::Counted(&counts), threads, &Silent)
                 .unwrap();
-            assert_eq!((counted, counts.into_sorted()), (plain.clone(), expected.clone()));
+            assert_eq!(counted, plain);
+            assert_eq!(counts.into_sorted(), expected);
             let counts = LiteralCounts::new(encoder.specials(), true);
             let refused =
                 encoder.encode_batch::<u32>(&texts, SpecialPolicy::Counted(&counts), threads, &Silent);
@@ -396,7 +397,7 @@ fn encode_file_cut_anywhere_equals_encode() {
                     let how = Division { part_bytes, is_memoryless };
                     for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
                         let ids = encoder.encode_parts::<u32>(&file.0, specials, threads, how, &Silent);
-                        check_specials(&encoder, &text, specials, ids, &expected);
+                        check_specials(&encoder, &text, specials, ids.map(|ids| ids.to_vec()), &expected);
                     }
                 }
             }
@@ -421,7 +422,7 @@ fn encode_file_of_many_parts_equals_encode() {
             for part_bytes in [2_000, 10_000] {
                 let how = Division { part_bytes, is_memoryless: true };
                 let ids = encoder.encode_parts::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
-                assert!(ids.unwrap() == expected);
+                assert!(*ids.unwrap() == expected);
             }
         }
     }

@@ -9,10 +9,12 @@
 //!   has none.
 
 mod allocator;
+mod results;
 mod room;
 mod zeros;
 
 pub use allocator::Allocator;
+pub use results::ResultIds;
 pub use room::Room;
 pub(crate) use zeros::{SharedPages, Zero, Zeros};
 

@@ -3,7 +3,7 @@
 //! Needed only where the process's address space is limited (`RLIMIT_AS`): elsewhere nothing is held.
 
 pub use system::Room;
-pub(super) use system::release;
+pub(super) use system::{is_limited, release};
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -62,7 +62,7 @@ mod system {
     }
 
     /// Whether the process's address space is limited.
-    fn is_limited() -> bool {
+    pub(in crate::memory) fn is_limited() -> bool {
         let mut limit = MaybeUninit::<libc::rlimit>::uninit();
         // SAFETY: `getrlimit` gets a valid pointer to an rlimit, and has written it when it returns 0.
         unsafe {
@@ -104,6 +104,10 @@ mod system {
     }
 
     pub(in crate::memory) fn release() -> bool {
+        false
+    }
+
+    pub(in crate::memory) fn is_limited() -> bool {
         false
     }
 }
