@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use crate::memory::Kept;
+
 /// A type that ids are written as: `u16` for small vocabularies, else `u32`.
 pub trait Id: Copy + Default + Send + Sync + 'static {
     /// The largest id that fits.
@@ -14,7 +16,7 @@ pub trait Id: Copy + Default + Send + Sync + 'static {
     fn to_u32(self) -> u32;
 
     /// Memory of a large result that was dropped ([`ResultIds`](crate::memory::ResultIds)).
-    fn kept() -> &'static Mutex<Vec<Self>>;
+    fn kept() -> &'static Mutex<Kept<Self>>;
 }
 
 impl Id for u16 {
@@ -30,8 +32,8 @@ impl Id for u16 {
         self.into()
     }
 
-    fn kept() -> &'static Mutex<Vec<Self>> {
-        static KEPT: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    fn kept() -> &'static Mutex<Kept<Self>> {
+        static KEPT: Mutex<Kept<u16>> = Mutex::new(Kept::nothing());
         &KEPT
     }
 }
@@ -49,8 +51,8 @@ impl Id for u32 {
         self
     }
 
-    fn kept() -> &'static Mutex<Vec<Self>> {
-        static KEPT: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+    fn kept() -> &'static Mutex<Kept<Self>> {
+        static KEPT: Mutex<Kept<u32>> = Mutex::new(Kept::nothing());
         &KEPT
     }
 }

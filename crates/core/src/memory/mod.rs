@@ -14,7 +14,7 @@ mod room;
 mod zeros;
 
 pub use allocator::Allocator;
-pub use results::ResultIds;
+pub use results::{Kept, ResultIds};
 pub use room::Room;
 pub(crate) use zeros::{SharedPages, Zero, Zeros};
 

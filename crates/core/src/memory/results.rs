@@ -7,6 +7,7 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::process;
 
 use super::room::is_limited;
 use crate::ids::Id;
@@ -15,21 +16,50 @@ use crate::pages;
 /// The most bytes that are kept for a type of ids.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
+/// Whether anything is kept on this platform.
+const KEEPS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
+
 /// The ids of a call.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct ResultIds<I: Id>(Vec<I>);
+#[derive(Debug)]
+pub struct ResultIds<I: Id> {
+    ids: Vec<I>,
+    process: u32,
+}
+
+/// Memory of a result that was dropped, or nothing.
+#[derive(Debug)]
+pub struct Kept<I> {
+    ids: Vec<I>,
+    process: u32,
+}
+
+impl<I> Kept<I> {
+    /// No memory.
+    pub const fn nothing() -> Self {
+        Kept { ids: Vec::new(), process: 0 }
+    }
+
+    /// Room for `n` ids, if it is kept.
+    fn take(&mut self, n: usize) -> Option<Vec<I>> {
+        if self.process != this_process() {
+            // Where a process is forked, writing to its pages would copy them, one small page at a time.
+            self.ids = Vec::new();
+        }
+        (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
+    }
+}
 
 impl<I: Id> ResultIds<I> {
     /// An empty vector; if `n` ids are many, with room for so many, in memory of a result that was dropped or in huge
     /// pages. Where that fails, it grows as usual.
     pub fn room(n: usize) -> Vec<I> {
-        let mut ids = Vec::new();
         if pages::is_large::<I>(n)
             && let Ok(mut kept) = I::kept().try_lock()
-            && kept.capacity() >= n
+            && let Some(ids) = kept.take(n)
         {
-            ids = mem::take(&mut *kept);
+            return ids;
         }
+        let mut ids = Vec::new();
         pages::reserve(&mut ids, n);
         ids
     }
@@ -43,13 +73,18 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
         } else {
             ids.shrink_to_fit();
         }
-        ResultIds(ids)
+        ResultIds { ids, process: this_process() }
     }
+}
+
+/// The number of this process, where it matters; WebAssembly has none.
+fn this_process() -> u32 {
+    if KEEPS { process::id() } else { 0 }
 }
 
 /// Whether memory of this size is kept.
 fn is_kept<I>(ids: &Vec<I>) -> bool {
-    cfg!(all(target_os = "linux", target_pointer_width = "64"))
+    KEEPS
         && pages::is_large::<I>(ids.capacity())
         && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
         && !is_limited()
@@ -57,8 +92,8 @@ fn is_kept<I>(ids: &Vec<I>) -> bool {
 
 impl<I: Id> Drop for ResultIds<I> {
     fn drop(&mut self) {
-        let mut ids = mem::take(&mut self.0);
-        if !is_kept(&ids) {
+        let (mut ids, process) = (mem::take(&mut self.ids), self.process);
+        if !is_kept(&ids) || process != this_process() {
             return;
         }
         ids.clear();
@@ -66,10 +101,18 @@ impl<I: Id> Drop for ResultIds<I> {
         // then keeps nothing.
         if pages::lend(ids.spare_capacity_mut())
             && let Ok(mut kept) = I::kept().try_lock()
-            && kept.capacity() < ids.capacity()
+            && (kept.ids.capacity() < ids.capacity() || kept.process != process)
         {
-            mem::swap(&mut *kept, &mut ids);
+            // What was kept is freed without the lock.
+            mem::swap(&mut kept.ids, &mut ids);
+            kept.process = process;
         }
+    }
+}
+
+impl<I: Id + PartialEq> PartialEq for ResultIds<I> {
+    fn eq(&self, other: &Self) -> bool {
+        self.ids == other.ids
     }
 }
 
@@ -77,13 +120,13 @@ impl<I: Id> Deref for ResultIds<I> {
     type Target = Vec<I>;
 
     fn deref(&self) -> &Vec<I> {
-        &self.0
+        &self.ids
     }
 }
 
 impl<I: Id> DerefMut for ResultIds<I> {
     fn deref_mut(&mut self) -> &mut Vec<I> {
-        &mut self.0
+        &mut self.ids
     }
 }
 
@@ -108,8 +151,8 @@ mod tests {
             self.0 as u32
         }
 
-        fn kept() -> &'static Mutex<Vec<Self>> {
-            static KEPT: Mutex<Vec<TestId>> = Mutex::new(Vec::new());
+        fn kept() -> &'static Mutex<Kept<Self>> {
+            static KEPT: Mutex<Kept<TestId>> = Mutex::new(Kept::nothing());
             &KEPT
         }
     }
@@ -138,6 +181,14 @@ mod tests {
         let larger = ids(1, N + 1);
         assert!(larger.as_ptr() != address && larger.capacity() > N);
         drop(ids(3, MOST + 1));
-        assert!(TestId::kept().lock().unwrap().capacity() <= MOST, "a very large one is not");
+        assert!(TestId::kept().lock().unwrap().ids.capacity() <= MOST, "a very large one is not");
+        let mut kept = ids(4, N);
+        kept.process += 1;
+        TestId::kept().lock().unwrap().ids = Vec::new();
+        drop(kept);
+        assert_eq!(TestId::kept().lock().unwrap().ids.capacity(), 0, "nor one of the process before a fork");
+        drop(ids(5, N));
+        TestId::kept().lock().unwrap().process += 1;
+        assert!(TestId::kept().lock().unwrap().take(1).is_none());
     }
 }
