@@ -271,6 +271,7 @@ impl PretokenEncoder {
                 documents.pass(n_passed + n_done, output.n());
             }
             n_passed += n_done;
+            self.handle.n_looked_up += n_done;
             match next {
                 Some(next) if !output.is_full() => (start, ends) = (end, next),
                 _ => return Ok(()),
@@ -333,6 +334,7 @@ impl PretokenEncoder {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         debug_assert!(key.place().is_none());
+        self.handle.n_new += 1;
         let vocabulary = &shared.vocabulary;
         self.refresh(&shared.cache);
         // The table may be another one than that for which the batch was looked up.
@@ -404,7 +406,7 @@ impl PretokenEncoder {
     }
 
     /// Appends the ids of a part of a pretoken to `ids`.
-    #[inline]
+    #[inline(always)]
     fn encode_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
         // Merging so few bytes takes less time than looking them up.
         if few::merge(&shared.vocabulary, part, &mut self.ids)? {
@@ -414,6 +416,7 @@ impl PretokenEncoder {
     }
 
     /// The same for a part that is worth looking up.
+    #[inline(never)]
     fn encode_long_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
         let mut key = PretokenKey::of_any(part, shared.cache.hasher);
         if shared.vocabulary.ignores_merges() {

@@ -14,6 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
+use crate::prefetch::prefetch;
 
 /// Stands for no id or no rank.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -108,6 +109,14 @@ impl MergeTable {
             }
             bucket += 1;
         }
+    }
+
+    /// Starts loading the bucket of a pair.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, left: u32, right: u32) {
+        prefetch(
+            &raw const self.buckets[self.first_bucket(self.key(left, right)) & (self.buckets.len() - 1)],
+        );
     }
 
     /// The rank of a pair of bytes, or [`NONE`].

@@ -347,6 +347,12 @@ impl Vocabulary {
         self.merge_table.rank(left, right)
     }
 
+    /// Starts loading what [`Self::pair_rank`] needs.
+    #[inline(always)]
+    pub(crate) fn prefetch_pair(&self, left: u32, right: u32) {
+        self.merge_table.prefetch(left, right);
+    }
+
     /// An id of no token, which stands beside the ends of a pretoken: [`Self::pair_rank`] of it and any token is [`NONE`].
     #[inline]
     pub(crate) fn edge_id(&self) -> u32 {

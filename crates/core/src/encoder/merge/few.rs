@@ -7,7 +7,11 @@ use crate::vocabulary::{NONE, Vocabulary};
 /// Appends the ids of `part` to `out`, if it has at most three bytes; gives whether it has.
 #[inline]
 pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<bool> {
-    let own = |byte| vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte });
+    let own = |byte| match vocabulary.id_of_byte(byte) {
+        Some(id) => Ok(id),
+        // Not made to be dropped for each character, as by `ok_or`.
+        None => Err(Error::MissingByte { byte }),
+    };
     out.grow(part.len(), "ids")?;
     match *part {
         [] => {}

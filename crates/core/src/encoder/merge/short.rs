@@ -154,6 +154,14 @@ fn merge_pairs<P: Pairs + ?Sized>(
         // The least of the other pairs is found while the new ones are looked up.
         pairs.clear([before, offset, right]);
         let others = pairs.least();
+        if others != NONE {
+            // Often it is merged next; what will be looked up then is seldom in the nearest cache.
+            let offset = (others & ((1 << POSITION_BITS) - 1)) as usize;
+            let merged_id = vocabulary.merged_id(others >> POSITION_BITS);
+            let right = next(starts, offset);
+            vocabulary.prefetch_pair(ids[previous(starts, offset)], merged_id);
+            vocabulary.prefetch_pair(merged_id, ids[next(starts, right)]);
+        }
         let new = [(ids[before], merged_id, before), (merged_id, ids[after], offset)]
             .map(|(left, right, offset)| at_offset(vocabulary.pair_rank(left, right), offset));
         least = others.min(new[0]).min(new[1]);
