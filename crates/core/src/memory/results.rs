@@ -41,8 +41,8 @@ impl<I> Kept<I> {
 
     /// Room for `n` ids, if it is kept.
     fn take(&mut self, n: usize) -> Option<Vec<I>> {
-        if self.process != this_process() {
-            // Where a process is forked, writing to its pages would copy them, one small page at a time.
+        // In a process that was forked, writing to these pages would copy them, one small page at a time.
+        if self.process != this_process() || is_limited() {
             self.ids = Vec::new();
         }
         (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
