@@ -130,7 +130,7 @@ impl<I: Id> DerefMut for ResultIds<I> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use std::sync::Mutex;
 
@@ -157,7 +157,6 @@ mod tests {
         }
     }
 
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     #[test]
     fn memory_of_a_large_result_serves_the_next() {
         const N: usize = 4 << 20;

@@ -266,7 +266,9 @@ mod tests {
         let n_bytes = 1 + i * 7 % 60;
         let mut pretoken = i.to_le_bytes().repeat(8);
         pretoken.truncate(n_bytes.max(4));
-        let ids = (0..1 + i % n_bytes.min(9)).map(|k| ((i * 31 + k) * 4099 % n_ids) as u32).collect();
+        let ids = (0..1 + i % n_bytes.min(9))
+            .map(|k| ((i as u64 * 31 + k as u64) * 4099 % n_ids as u64) as u32)
+            .collect();
         (pretoken, ids)
     }
 
