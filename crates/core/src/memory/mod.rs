@@ -20,6 +20,11 @@ pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};
 
+/// The number of this process: another one after a fork. WebAssembly has none, and asking for it is a panic.
+pub(crate) fn this_process() -> u32 {
+    if cfg!(target_family = "wasm") { 1 } else { std::process::id() }
+}
+
 /// Fallible growth. On refusal the error is [`Error::OutOfMemory`] with `what`.
 pub trait TryReserve: Sized {
     /// The type of an item.

@@ -7,9 +7,9 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::process;
 
 use super::room::is_limited;
+use super::this_process;
 use crate::ids::Id;
 use crate::pages;
 
@@ -75,11 +75,6 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
         }
         ResultIds { ids, process: this_process() }
     }
-}
-
-/// The number of this process, where it matters; WebAssembly has none.
-fn this_process() -> u32 {
-    if KEEPS { process::id() } else { 0 }
 }
 
 /// Whether memory of this size is kept.

@@ -17,7 +17,6 @@ mod copy;
 use std::cell::UnsafeCell;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
-use std::process;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::arena::{Arena, Stored};
@@ -25,6 +24,7 @@ use super::key::CLAIMED;
 use super::packed::Packed;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
+use crate::memory::this_process;
 use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
@@ -255,9 +255,7 @@ impl Table {
     /// Whether the caller is the one to copy this table.
     pub(in crate::encoder) fn begin_copy(&self) -> bool {
         // In a process that was forked meanwhile nobody goes on with what its parent had begun.
-        // In WebAssembly there are no processes, and asking for one is a panic.
-        let own_id = if cfg!(target_family = "wasm") { 1 } else { process::id() };
-        let (me, holder) = (own_id, self.claimed_by.load(Ordering::Relaxed));
+        let (me, holder) = (this_process(), self.claimed_by.load(Ordering::Relaxed));
         let exchange = || self.claimed_by.compare_exchange(holder, me, Ordering::Relaxed, Ordering::Relaxed);
         holder != me && exchange().is_ok()
     }
@@ -598,7 +596,7 @@ mod tests {
         assert!(!table.begin_copy());
         table.end_copy();
         assert!(table.begin_copy());
-        table.claimed_by.store(process::id() + 1, Ordering::Relaxed);
+        table.claimed_by.store(this_process() + 1, Ordering::Relaxed);
         assert!(table.begin_copy());
         assert!(!table.begin_copy());
     }
