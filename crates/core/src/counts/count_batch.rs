@@ -17,7 +17,7 @@ use super::partition_log::PartitionLog;
 use crate::prefetch::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::pretokens::key::Aes;
-use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, PretokenKey};
+use crate::pretokens::key::{Folded, HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey};
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use crate::{cpu::CpuTier, pretokens::key::ArmAes};
 
@@ -26,18 +26,22 @@ pub(super) const BATCH_SIZE: usize = 64;
 
 /// The keys of a batch and their lines between the two passes, and what the caller gets.
 pub(super) struct Batch {
-    keys: [PretokenKey; BATCH_SIZE],
-    /// The line of each key.
-    lines: [u32; BATCH_SIZE],
+    keys: [KeyAndLine; BATCH_SIZE],
     long: [(usize, usize); BATCH_SIZE],
     n_long: usize,
+}
+
+/// A key, and the offset of its line.
+#[derive(Clone, Copy)]
+struct KeyAndLine {
+    key: PretokenKey,
+    line: u32,
 }
 
 impl Batch {
     pub(super) fn new() -> Self {
         Batch {
-            keys: [PretokenKey::EMPTY; BATCH_SIZE],
-            lines: [0; BATCH_SIZE],
+            keys: [KeyAndLine { key: PretokenKey::EMPTY, line: 0 }; BATCH_SIZE],
             long: [(0, 0); BATCH_SIZE],
             n_long: 0,
         }
@@ -103,7 +107,7 @@ impl Batch {
 
     /// The same with hashes by `H`, whose instructions the caller has.
     #[inline(always)]
-    fn count_by<H: Miss>(
+    fn count_by<H: CountKey>(
         &mut self,
         hasher: KeyHasher,
         table: &mut LocalTable,
@@ -113,12 +117,15 @@ impl Batch {
         ends: &[usize],
     ) {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
-        let lines = table.lines();
-        for (key, &line) in self.keys.iter().zip(&self.lines).take(n_keys) {
-            let line = &mut lines[line as usize];
-            if !line.add(key) {
-                // SAFETY: the callers have the instructions of `H`.
-                unsafe { H::miss(hasher, line, key, log) };
+        let first = table.first_line();
+        for KeyAndLine { key, line } in &self.keys[..n_keys] {
+            // SAFETY: `load` masked it to be the offset of a line. The table is borrowed, and no other line is. The callers
+            // have the instructions of `H`.
+            unsafe {
+                let line = &mut *first.byte_add(*line as usize);
+                if !H::add(line, key) {
+                    H::miss(hasher, line, key, log);
+                }
             }
         }
     }
@@ -135,16 +142,7 @@ impl Batch {
         start: usize,
         ends: &[usize],
     ) {
-        let n_keys = self.load::<Aes>(hasher, table, text, start, ends);
-        let lines = table.lines();
-        for (key, &line) in self.keys.iter().zip(&self.lines).take(n_keys) {
-            // SAFETY: `load` masked it with the number of lines less one, a power of two less one.
-            let line = unsafe { lines.get_unchecked_mut(line as usize) };
-            if !line.add_avx2(key) {
-                // SAFETY: this function has the same instructions.
-                unsafe { Aes::miss(hasher, line, key, log) };
-            }
-        }
+        self.count_by::<Aes>(hasher, table, log, text, start, ends);
     }
 
     /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and prefetches their lines.
@@ -175,34 +173,48 @@ impl Batch {
         mut start: usize,
         ends: &[usize],
     ) -> usize {
-        let mask = table.mask() as u32;
-        let lines = table.lines().as_ptr();
+        let mask = table.offset_mask();
+        let first = table.first_line();
         let ends = &ends[..ends.len().min(BATCH_SIZE)];
-        let mut n_keys = 0;
+        let keys = self.keys.as_mut_ptr();
+        let mut next = keys;
         self.n_long = 0;
         for &end in ends {
-            if end - start <= MAX_BYTES {
-                // SAFETY: there are at most BATCH_SIZE pretokens, and each takes one place of one of these arrays. Both
-                // callers have the instructions of `H`.
+            // The pretoken's length, negative: so it needs one addition to find its padding.
+            let minus_length = start.wrapping_sub(end);
+            if minus_length >= MAX_BYTES.wrapping_neg() {
+                let n_padding = LOAD_BYTES.wrapping_add(minus_length);
+                // SAFETY: there are at most BATCH_SIZE pretokens, and each takes one of as many keys. Both callers have the
+                // instructions of `H`; the padding is at least one byte and at most LOAD_BYTES.
                 unsafe {
-                    let key = self.keys.get_unchecked_mut(n_keys);
-                    let line = text.load::<H, INSIDE>(hasher, start, end, key) as u32 & mask;
-                    prefetch(lines.wrapping_add(line as usize));
-                    *self.lines.get_unchecked_mut(n_keys) = line;
+                    let line =
+                        text.load::<H, INSIDE>(hasher, start, n_padding, &mut (*next).key) as u32 & mask;
+                    prefetch(first.wrapping_byte_add(line as usize));
+                    (*next).line = line;
+                    next = next.add(1);
                 }
-                n_keys += 1;
             } else {
                 self.long[self.n_long] = (start, end);
                 self.n_long += 1;
             }
             start = end;
         }
-        n_keys
+        // SAFETY: both are within `keys`, or at its end.
+        unsafe { next.offset_from_unsigned(keys) }
     }
 }
 
-/// What happens to a key that its line does not hold.
-trait Miss: HashKey {
+/// What happens to a key.
+trait CountKey: HashKey {
+    /// Adds 1 to the count of the key, if the line holds it.
+    ///
+    /// # Safety
+    /// As for [`HashKey::hash`].
+    #[inline(always)]
+    unsafe fn add(line: &mut Line, key: &PretokenKey) -> bool {
+        line.add(key)
+    }
+
     /// Puts the key in the line; the key that it replaces goes to the log. Out of the way of the loop.
     ///
     /// # Safety
@@ -222,7 +234,7 @@ trait Miss: HashKey {
     }
 }
 
-impl Miss for Folded {
+impl CountKey for Folded {
     #[cold]
     #[inline(never)]
     unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
@@ -232,7 +244,13 @@ impl Miss for Folded {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Miss for Aes {
+impl CountKey for Aes {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn add(line: &mut Line, key: &PretokenKey) -> bool {
+        line.add_avx2(key)
+    }
+
     #[cold]
     #[inline(never)]
     #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
@@ -243,7 +261,7 @@ impl Miss for Aes {
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-impl Miss for ArmAes {
+impl CountKey for ArmAes {
     #[cold]
     #[inline(never)]
     #[target_feature(enable = "neon,aes")]

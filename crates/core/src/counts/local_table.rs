@@ -12,7 +12,7 @@ use crate::memory::{Zero, Zeros};
 use crate::pretokens::key::PretokenKey;
 
 /// Two keys and their counts, in this order: the count of key 0, the counts of keys 0 and 1 at the last miss, the count of
-/// key 1. So the count of key `k` is at index `3 * k`, and at index `matched - 1` where `matched` is 1 or 4 (`add_avx2`).
+/// key 1. So the count of key `k` is at index `3 * k`.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Line {
@@ -42,16 +42,16 @@ impl LocalTable {
         size_of_val(&*self.lines)
     }
 
-    /// What a hash is masked with to be the index of a line.
+    /// What a hash is masked with to be the offset of a line, in bytes from the first line on.
     #[inline(always)]
-    pub(super) fn mask(&self) -> usize {
-        self.lines.len() - 1
+    pub(super) fn offset_mask(&self) -> u32 {
+        ((self.lines.len() - 1) * size_of::<Line>()) as u32
     }
 
-    /// The lines.
+    /// The first line.
     #[inline(always)]
-    pub(super) fn lines(&mut self) -> &mut [Line] {
-        &mut self.lines
+    pub(super) fn first_line(&mut self) -> *mut Line {
+        self.lines.as_mut_ptr()
     }
 
     /// Empties the table, handing every key and its count to `sink`.
@@ -74,54 +74,56 @@ impl Line {
     /// Adds 1 to the count of `key`, if the line holds it.
     #[inline(always)]
     pub(super) fn add(&mut self, key: &PretokenKey) -> bool {
-        let [first, second] = self.matches(key);
-        if first | second == 0 {
-            return false;
-        }
-        self.counts[3 * second] += 1;
-        true
+        let halves = self.equal_halves(key);
+        self.add_where(halves)
     }
 
-    /// For each key of the line, 1 if it is `key` and 0 if not.
-    ///
-    /// By numbers and not by `bool`, of which the compiler would make a branch for each key. Which of a line's two keys it is
-    /// cannot be predicted.
-    #[inline(always)]
-    fn matches(&self, key: &PretokenKey) -> [usize; 2] {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::*;
-            // SAFETY: every x86-64 processor has SSE2; a PretokenKey is 16 bytes, aligned to 16.
-            let equal = unsafe {
-                let key = _mm_load_si128(std::ptr::from_ref(key).cast());
-                let [first, second] = self
-                    .keys
-                    .each_ref()
-                    .map(|held| _mm_cmpeq_epi32(key, _mm_load_si128(std::ptr::from_ref(held).cast())));
-                _mm_movemask_epi8(_mm_packs_epi32(first, second)) as usize
-            };
-            // Eight bits for each key, all set if it is equal: then 1 more carries into the next bit.
-            [((equal & 0xff) + 1) >> 8, ((equal >> 8) + 1) >> 8]
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        self.keys.map(|held| usize::from(held.is(*key)))
-    }
-
-    /// [`add`](Self::add) by AVX2.
-    ///
-    /// Both keys are compared at once, in halves: bits 0 and 1 of the mask say whether the halves of key 0 are equal,
-    /// bits 2 and 3 those of key 1. Where both halves are equal the lower of the two bits is kept: 1 or 4.
+    /// The same by AVX2.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn add_avx2(&mut self, key: &PretokenKey) -> bool {
         use std::arch::x86_64::*;
-        // SAFETY: a PretokenKey is 16 bytes; `keys` are 32, at the begin of a line aligned to 64.
+        // SAFETY: a PretokenKey is 16 bytes, aligned to 16; `keys` are 32, at the begin of a line aligned to 64.
         let halves = unsafe {
-            let key = _mm256_broadcastsi128_si256(_mm_loadu_si128(std::ptr::from_ref(key).cast()));
+            let key = _mm256_broadcastsi128_si256(_mm_load_si128(std::ptr::from_ref(key).cast()));
             let held = _mm256_load_si256(self.keys.as_ptr().cast());
             _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(key, held))) as usize
         };
+        self.add_where(halves)
+    }
+
+    /// Which halves are equal: bits 0 and 1 speak of key 0, bits 2 and 3 of key 1.
+    ///
+    /// By a mask and not by `bool`, of which the compiler would make a branch for each key. Which of a line's two keys it is
+    /// cannot be predicted.
+    #[inline(always)]
+    fn equal_halves(&self, key: &PretokenKey) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::*;
+            // SAFETY: every x86-64 processor has SSE2; a PretokenKey is 16 bytes, aligned to 16.
+            unsafe {
+                let key = _mm_load_si128(std::ptr::from_ref(key).cast());
+                let [first, second] = self.keys.each_ref().map(|held| {
+                    _mm_castsi128_ps(_mm_cmpeq_epi32(key, _mm_load_si128(std::ptr::from_ref(held).cast())))
+                });
+                // Quarters 0 and 1 of either key, and quarters 2 and 3: such pairs stand for halves.
+                let (low, high) = (_mm_movelh_ps(first, second), _mm_movehl_ps(second, first));
+                _mm_movemask_ps(_mm_and_ps(low, high)) as usize
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let [first, second] = self.keys.map(|held| usize::from(held.is(*key)));
+            3 * first | 12 * second
+        }
+    }
+
+    /// Adds 1 to the count of the key of which both `halves` are equal, if there is one.
+    #[inline(always)]
+    fn add_where(&mut self, halves: usize) -> bool {
+        // Of a key's two bits the lower one is kept: 1 or 4.
         let matched = halves & halves >> 1 & 0b101;
         if matched == 0 {
             return false;

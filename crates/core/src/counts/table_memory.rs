@@ -39,7 +39,7 @@ impl TableMemory {
     /// Frees what a bigger slice has replaced.
     pub(super) fn free<T: Zero>(&self, slice: Zeros<T>) {
         let n_bytes = size_of_val(&*slice);
-        drop(slice);
+        self.pages.free(slice);
         self.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
         self.budget.give_freed(n_bytes);
     }

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::filled;
+use super::{TryReserve, filled};
 use crate::error::{Error, Result};
 use crate::pages::{self, HUGE_BYTES, Pages};
 
@@ -26,12 +26,12 @@ pub(crate) struct Zeros<T> {
     start: NonNull<T>,
     n: usize,
     /// What is freed with the slice: no other slice refers to these items.
-    _memory: Memory<T>,
+    memory: Memory<T>,
 }
 
 enum Memory<T> {
     Heap { _items: Vec<T> },
-    Pages { _pages: Arc<Pages> },
+    Pages { pages: Arc<Pages> },
 }
 
 // SAFETY: a slice has its items to itself.
@@ -70,7 +70,7 @@ impl<T: Zero> Zeros<T> {
     fn of(mut items: Vec<T>) -> Self {
         // A vector's items stay where they are when the vector is moved.
         let start = NonNull::new(items.as_mut_ptr()).unwrap_or(NonNull::dangling());
-        Zeros { start, n: items.len(), _memory: Memory::Heap { _items: items } }
+        Zeros { start, n: items.len(), memory: Memory::Heap { _items: items } }
     }
 
     /// The `n` items from byte `offset` of `pages` on.
@@ -83,7 +83,7 @@ impl<T: Zero> Zeros<T> {
         Zeros {
             start: NonNull::new(start).unwrap_or(NonNull::dangling()),
             n,
-            _memory: Memory::Pages { _pages: pages },
+            memory: Memory::Pages { pages },
         }
     }
 }
@@ -109,15 +109,30 @@ impl<T> DerefMut for Zeros<T> {
 
 /// Makes slices for many tables of about equal size, which grow by doubling at about the same time.
 ///
-/// Slices of equal size share a huge page, which is freed with the last of them.
-pub(crate) struct SharedPages {
-    /// For each power of two of bytes, the pages of the last slice, and how many of their bytes are given away.
-    last: Mutex<[(Weak<Pages>, usize); usize::BITS as usize]>,
+/// Slices of equal size share a huge page. Once all of them are [freed](SharedPages::free) it serves other slices: a page
+/// that was never touched costs many times what it costs to clear one that was (docs/decisions/pretokens.md).
+pub(crate) struct SharedPages(Mutex<State>);
+
+struct State {
+    /// For each power of two of bytes, the page of the last slice.
+    last: [LastPage; usize::BITS as usize],
+    /// Pages of [`HUGE_BYTES`] that nobody uses; they hold what was written to them.
+    freed: Vec<Pages>,
+}
+
+#[derive(Default)]
+struct LastPage {
+    page: Weak<Pages>,
+    /// How many of its bytes are given away.
+    n_given: usize,
+    /// Whether it was used before.
+    is_dirty: bool,
 }
 
 impl Default for SharedPages {
     fn default() -> Self {
-        SharedPages { last: Mutex::new(std::array::from_fn(|_| (Weak::new(), 0))) }
+        let last = std::array::from_fn(|_| LastPage::default());
+        SharedPages(Mutex::new(State { last, freed: Vec::new() }))
     }
 }
 
@@ -131,16 +146,48 @@ impl SharedPages {
         if !(Self::LEAST_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = &mut last[n_bytes.ilog2() as usize];
-        let (pages, offset) = match last.0.upgrade() {
-            Some(pages) if last.1 < HUGE_BYTES => (pages, last.1),
-            _ => (Arc::new(pages::map(HUGE_BYTES).map_err(Error::out_of_memory(what))?), 0),
-        };
-        *last = (Arc::downgrade(&pages), offset + n_bytes);
+        let (pages, offset, is_dirty) = self.give(n_bytes, what)?;
         // SAFETY: the slices of these pages have equal sizes, which divide the pages'; those before this one end at its
-        // offset.
-        Ok(unsafe { Zeros::within(pages, offset, n) })
+        // offset. What was used before is cleared, and nobody else has these bytes.
+        Ok(unsafe {
+            if is_dirty {
+                pages.as_mut_ptr().wrapping_add(offset).write_bytes(0, n_bytes);
+            }
+            Zeros::within(pages, offset, n)
+        })
+    }
+
+    /// The page and the offset of a slice of `n_bytes`, and whether the page was used before.
+    fn give(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { last, freed } = &mut *state;
+        let last = &mut last[n_bytes.ilog2() as usize];
+        let (pages, offset) = match last.page.upgrade() {
+            Some(pages) if last.n_given < HUGE_BYTES => (pages, last.n_given),
+            _ => {
+                let used = freed.pop();
+                last.is_dirty = used.is_some();
+                let pages = match used {
+                    Some(pages) => pages,
+                    None => pages::map(HUGE_BYTES).map_err(Error::out_of_memory(what))?,
+                };
+                (Arc::new(pages), 0)
+            }
+        };
+        (last.page, last.n_given) = (Arc::downgrade(&pages), offset + n_bytes);
+        Ok((pages, offset, last.is_dirty))
+    }
+
+    /// Takes a slice back.
+    pub(crate) fn free<T: Zero>(&self, slice: Zeros<T>) {
+        if let Memory::Pages { pages } = slice.memory
+            && let Some(pages) = Arc::into_inner(pages)
+            && pages.len() == HUGE_BYTES
+        {
+            // Where there is no memory for a longer list, the system gets the page back.
+            let freed = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).freed;
+            let _ = freed.try_push(pages, "the list of free pages");
+        }
     }
 }
 
@@ -163,7 +210,7 @@ mod tests {
             }
             // Freed pages are not given away again with what was written to them.
             if round == 0 {
-                slices.drain(5..20);
+                slices.drain(5..20).for_each(|slice| pages.free(slice));
                 for (number, slice) in slices.iter_mut().enumerate() {
                     slice.fill(number as u8 + 1);
                 }

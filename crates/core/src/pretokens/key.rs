@@ -62,6 +62,30 @@ impl PretokenKey {
         PretokenKey { lo: lo | padding_lo, hi: hi | padding_hi }
     }
 
+    /// [`load`](Self::load) to `key`, which stays in a register: written in halves and read whole it would wait for the
+    /// stores.
+    ///
+    /// # Safety
+    /// As for `load`.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn load_vector(
+        start: *const u8,
+        n_padding: usize,
+        key: &mut PretokenKey,
+    ) -> std::arch::x86_64::__m128i {
+        use std::arch::x86_64::*;
+        debug_assert!(n_padding <= LOAD_BYTES);
+        // SAFETY: every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from
+        // 0..=16 on; a key is 16 bytes.
+        unsafe {
+            let padding = _mm_loadu_si128(PADDINGS.as_ptr().wrapping_add(n_padding).cast());
+            let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
+            _mm_store_si128(std::ptr::from_mut(key).cast(), bytes);
+            bytes
+        }
+    }
+
     /// The key of a pretoken, if it is short enough. Bytes from elsewhere that end in 0xff have none.
     pub(crate) fn of(pretoken: &[u8]) -> Option<PretokenKey> {
         let n_bytes = pretoken.len();
@@ -149,10 +173,10 @@ impl KeyHasher {
         hash
     }
 
-    /// What a key is mixed with before the rounds of AES, and in each of them.
+    /// The seeds: what a key is mixed with before a multiplication or the rounds of AES, and in each round.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(crate) fn aes_seeds(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+    pub(crate) fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128};
 
         let seeds = self.seeds.as_ptr().cast::<__m128i>();
@@ -198,6 +222,20 @@ impl HashKey for Folded {
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
         hasher.folded(*key)
     }
+
+    /// Both halves are mixed with the seeds at once.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
+        use std::arch::x86_64::*;
+        let (seeds, _) = hasher.seed_vectors();
+        // SAFETY: every x86-64 processor has SSE2; the rest is the caller's promise.
+        unsafe {
+            let mixed = _mm_xor_si128(PretokenKey::load_vector(start, n_padding, key), seeds);
+            let high = _mm_unpackhi_epi64(mixed, mixed);
+            fold(_mm_cvtsi128_si64(mixed) as u64, _mm_cvtsi128_si64(high) as u64)
+        }
+    }
 }
 
 /// Two rounds of AES.
@@ -210,27 +248,20 @@ impl HashKey for Aes {
     #[target_feature(enable = "sse2,aes")]
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
         use std::arch::x86_64::*;
-        let (first, second) = hasher.aes_seeds();
+        let (first, second) = hasher.seed_vectors();
         // SAFETY: a key is 16 bytes, aligned to 16.
         let key = unsafe { _mm_load_si128(std::ptr::from_ref(key).cast()) };
         let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
         _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
     }
 
-    /// The key stays in a register: written in halves and read whole it would wait for the stores.
     #[inline]
     #[target_feature(enable = "sse2,aes")]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::x86_64::*;
-        debug_assert!(n_padding <= LOAD_BYTES);
-        let (first, second) = hasher.aes_seeds();
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on; a key is 16 bytes.
-        let bytes = unsafe {
-            let padding = _mm_loadu_si128(PADDINGS.as_ptr().add(n_padding).cast());
-            let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
-            _mm_store_si128(std::ptr::from_mut(key).cast(), bytes);
-            bytes
-        };
+        let (first, second) = hasher.seed_vectors();
+        // SAFETY: the caller's promise is the same.
+        let bytes = unsafe { PretokenKey::load_vector(start, n_padding, key) };
         let once = _mm_aesenc_si128(_mm_xor_si128(bytes, first), second);
         _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
     }
@@ -322,27 +353,28 @@ impl<'a> PaddedText<'a> {
         Some(unsafe { PretokenKey::load(pretoken.as_ptr(), LOAD_BYTES - pretoken.len()) })
     }
 
-    /// Loads the key of the short pretoken from `start` to `end`; returns its hash. For a longer one both mean nothing.
+    /// Loads the key of the pretoken at `start` that takes all but `n_padding` bytes of a key; returns its hash.
     ///
     /// # Safety
     /// As for [`HashKey::hash`]. `start` is within the text, and with `INSIDE` inside as [`is_inside`](Self::is_inside) says.
+    /// `n_padding` is at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load<H: HashKey, const INSIDE: bool>(
         &self,
         hasher: KeyHasher,
         start: usize,
-        end: usize,
+        n_padding: usize,
         key: &mut PretokenKey,
     ) -> u64 {
-        debug_assert!(start <= end && end <= self.text.len() && (!INSIDE || self.is_inside(start)));
+        debug_assert!(start <= self.text.len() && (!INSIDE || self.is_inside(start)));
         let bytes = if INSIDE || self.is_inside(start) {
             self.text.as_ptr().wrapping_add(start)
         } else {
             self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
         };
         // SAFETY: before `whole_end`, 16 bytes of the text follow; from there on `start` is at most 16 bytes behind
-        // `tail_begin`, and 16 bytes of `tail` follow. The padding is cut to 15. The rest is the caller's promise.
-        unsafe { H::load(hasher, bytes, start.wrapping_sub(end) % LOAD_BYTES, key) }
+        // `tail_begin`, and 16 bytes of `tail` follow. The rest is the caller's promise.
+        unsafe { H::load(hasher, bytes, n_padding, key) }
     }
 }
 
@@ -359,7 +391,9 @@ mod tests {
                 let mut key = PretokenKey::EMPTY;
                 let hasher = KeyHasher::new(CpuTier::Portable);
                 // SAFETY: every processor can multiply.
-                let hash = unsafe { padded.load::<Folded, false>(hasher, start, end, &mut key) };
+                let hash = unsafe {
+                    padded.load::<Folded, false>(hasher, start, LOAD_BYTES - (end - start), &mut key)
+                };
                 assert_eq!(hash, hasher.hash(key));
                 assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
                 assert_eq!(Some(key), padded.key(start, end));

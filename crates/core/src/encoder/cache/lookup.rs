@@ -18,7 +18,7 @@ use super::table::{ByWords, CompareKeys, Table, View};
 use crate::pretokens::key::Aes;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use crate::pretokens::key::ArmAes;
-use crate::pretokens::key::{Folded, HashKey, KeyHasher, MAX_BYTES, PaddedText, PretokenKey};
+use crate::pretokens::key::{Folded, HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey};
 
 /// Most pretokens between asking for their buckets and reading them.
 pub(in crate::encoder) const BATCH: usize = 64;
@@ -157,8 +157,10 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
     for (&end, (key, slot)) in ends.iter().zip(room) {
         // The first one gets the highest bit of those that are used: so it is an addition with carry.
         long = long + long + u64::from(start.wrapping_sub(end) < MAX_BYTES.wrapping_neg());
+        // Of a long pretoken it says nothing, but it is less than LOAD_BYTES.
+        let n_padding = start.wrapping_sub(end) % LOAD_BYTES;
         // SAFETY: the caller vouches for the instructions and for the text.
-        *slot = unsafe { text.load::<H, INSIDE>(hasher, start, end, key) } as u32 & table.mask();
+        *slot = unsafe { text.load::<H, INSIDE>(hasher, start, n_padding, key) } as u32 & table.mask();
         table.prefetch(*slot);
         start = end;
     }
@@ -270,7 +272,7 @@ impl Lookup for Avx512 {
                 let pretoken = text.text.get_unchecked(begin..*ends.get_unchecked(index));
                 *batch.keys.get_unchecked_mut(index) = PretokenKey::of_long(pretoken, hasher);
             }
-            let (first, second) = hasher.aes_seeds();
+            let (first, second) = hasher.seed_vectors();
             let mask = _mm_set1_epi32(table.mask() as i32);
             let lowest = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
             for four in (0..ends.len()).step_by(4) {
