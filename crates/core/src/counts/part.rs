@@ -33,7 +33,7 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { part_bytes: 2 << 20, block_bytes: 128 << 10 }
+        Plan { part_bytes: 1 << 19, block_bytes: 128 << 10 }
     }
 }
 

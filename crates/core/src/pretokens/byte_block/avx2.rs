@@ -43,11 +43,11 @@ impl Avx2 {
 
 #[inline(always)]
 fn within(half: __m256i, first: u8, last: u8) -> __m256i {
+    // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
     // SAFETY: see the module.
     unsafe {
-        let from_first = _mm256_sub_epi8(half, _mm256_set1_epi8(first as i8));
-        let clamped = _mm256_min_epu8(from_first, _mm256_set1_epi8((last - first) as i8));
-        _mm256_cmpeq_epi8(from_first, clamped)
+        let shifted = _mm256_add_epi8(half, _mm256_set1_epi8((0x7f - last) as i8));
+        _mm256_cmpgt_epi8(shifted, _mm256_set1_epi8((0x7e - (last - first)) as i8))
     }
 }
 

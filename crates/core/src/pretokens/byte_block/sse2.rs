@@ -45,11 +45,10 @@ impl Block for Sse2 {
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
+        // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
+        let (shift, below) = (all(0x7f - last), all(0x7e - (last - first)));
         // SAFETY: as above.
-        Self::to_mask(self.0.map(|quarter| unsafe {
-            let from_first = _mm_sub_epi8(quarter, all(first));
-            _mm_cmpeq_epi8(from_first, _mm_min_epu8(from_first, all(last - first)))
-        }))
+        Self::to_mask(self.0.map(|quarter| unsafe { _mm_cmpgt_epi8(_mm_add_epi8(quarter, shift), below) }))
     }
 
     #[inline(always)]
