@@ -7,7 +7,7 @@
 //!     compare the bytes of long pretokens  those that are equal get the keys of their entries
 //!     for each pretoken of this batch:
 //!         an entry in its bucket?          copy as many ids as an entry holds, advance by as many as there are
-//!         beside a full bucket?            the same
+//!         beside full buckets?             the same
 //!         otherwise                        merge, and remember the ids
 //!     fill in the ids that are in the arena: their cache lines have been on their way since their entries were found
 //! ```
@@ -247,7 +247,7 @@ impl PretokenEncoder {
                 // The ids of this pretoken are beside its bucket, or not known.
                 let pretoken = &text[begin..end];
                 let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
-                if let Some(entry) = self.handle.table.find_beside(key, slot) {
+                if let Some(entry) = self.handle.table.find_beside(key, slot, pretoken) {
                     if entry.is_spilled(NARROW) {
                         // SAFETY: The entry was found in this table.
                         output.put_stored(unsafe { self.handle.table.spilled_ids(entry) })?;

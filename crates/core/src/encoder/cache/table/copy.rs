@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Bucket, COUNTED, Table, is_counted, own_half, spilled};
+use super::{Bucket, COUNTED, GROUP, Table, is_counted, own_half, spilled};
 use crate::encoder::cache::packed::Packed;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
@@ -18,7 +18,7 @@ const FORGETTING: u32 = 16;
 enum Nearness {
     OwnHalf,
     OwnBucket,
-    Neighbour,
+    Group,
 }
 
 /// An entry that is to be copied.
@@ -39,19 +39,19 @@ impl Table {
 
     /// Copies to `replacement`, which [succeeds](Self::succeed) this table, what is known: all of it if `replacement` is larger;
     /// otherwise one entry in [`FORGETTING`], the rest is forgotten. What is not learnt again is forgotten the second time.
-    /// Neighbours take what finds no room here too.
+    /// What finds no room goes to another bucket here too.
     pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
         let is_larger = replacement.n_shrinks == self.n_shrinks;
-        for pair in (0..self.n_buckets).step_by(2) {
-            let mut entries = [None; 4];
+        for group in (0..self.n_buckets).step_by(GROUP) {
+            let mut entries = [None; 2 * GROUP];
             let buckets =
-                (pair..self.n_buckets.min(pair + 2)).map(|index| (index * size_of::<Bucket>()) as u32);
+                (group..self.n_buckets.min(group + GROUP)).map(|index| (index * size_of::<Bucket>()) as u32);
             for (at, place) in buckets.zip(entries.chunks_exact_mut(2)) {
                 place.copy_from_slice(&self.entries_at(at, hasher));
             }
-            // What is found by one comparison is to be so again. What lies in the neighbour of its own bucket comes last: it was
-            // learnt later than the two that filled the bucket, so it is likely to be rarer.
-            for nearness in [Nearness::OwnHalf, Nearness::OwnBucket, Nearness::Neighbour] {
+            // What is found by one comparison is to be so again. What lies beside its own bucket comes last: it was learnt later
+            // than the two that filled the bucket, so it is likely to be rarer.
+            for nearness in [Nearness::OwnHalf, Nearness::OwnBucket, Nearness::Group] {
                 for found in entries.iter().flatten().filter(|found| found.nearness == nearness) {
                     if is_larger || found.slot % FORGETTING == replacement.n_shrinks % FORGETTING {
                         self.copy_entry(found, replacement);
@@ -70,7 +70,7 @@ impl Table {
             let nearness = match std::ptr::eq(self.view().bucket(slot), bucket) {
                 true if own_half(slot) == half => Nearness::OwnHalf,
                 true => Nearness::OwnBucket,
-                false => Nearness::Neighbour,
+                false => Nearness::Group,
             };
             Some(Found { nearness, key, slot, ids })
         })
@@ -97,14 +97,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{example, find_here};
-    use super::super::{Entry, neighbour};
+    use super::super::{Entry, beside};
     use super::*;
     use crate::cpu::CpuTier;
 
     #[test]
     fn what_lies_in_its_own_bucket_or_half_does_so_in_a_larger_table() {
         // Every hasher has its own seed: in one table alone nearly all of them may lie on one side.
-        let mut n_away = [0, 0];
+        let mut n_away = [0; GROUP];
         for n_larger in [128, 256].repeat(4) {
             let hasher = KeyHasher::new(CpuTier::Portable);
             let (old, new) =
@@ -129,13 +129,13 @@ mod tests {
                             |table: &Table| table.view().entry(slot).get().map(|(key, _)| key.sought());
                         assert!(held(&old) != Some(key.sought()) || held(&new) == held(&old));
                     } else {
-                        n_away[index % 2] += 1;
-                        assert!(is_in_its_own || known(neighbour(slot)));
+                        n_away[index % GROUP] += 1;
+                        assert!(is_in_its_own || (1..GROUP).any(|number| known(beside(slot, number))));
                     }
                 }
             }
         }
-        // Neither comes first of its pair in all cases.
+        // None comes first of its group in all cases.
         assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 
