@@ -34,7 +34,7 @@ use crate::texts::Texts;
 const COPIED: usize = 1 << 16;
 
 /// Encoder and decoder of one tokenizer.
-#[pyclass(frozen, module = "pairloom._core")]
+#[pyclass(frozen, weakref, module = "pairloom._core")]
 pub struct Encoder {
     encoder: Arc<encoder::Encoder>,
     decoder: Arc<Decoder>,

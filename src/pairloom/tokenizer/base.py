@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
@@ -59,6 +60,9 @@ class TokenizerBase:
             special_rules=list(model.special_rules),
             cache_bytes=cache_bytes,
         )
+        # Without the interpreter's lock a thread takes an object that another one made from a slot under the lock of the
+        # slot's owner, at every call, and threads wait for it; not so once the object has had a weak reference.
+        weakref.ref(self._core)
 
     @classmethod
     def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Self:
