@@ -60,8 +60,8 @@ class TokenizerBase:
             special_rules=list(model.special_rules),
             cache_bytes=cache_bytes,
         )
-        # Without the interpreter's lock a thread takes an object that another one made from a slot under the lock of the
-        # slot's owner, at every call, and threads wait for it; not so once the object has had a weak reference.
+        # Without the interpreter's lock a thread takes an object that another one made from a slot under a lock of the
+        # tokenizer, at every call, and threads wait for it; not so once the object has had a weak reference.
         weakref.ref(self._core)
 
     @classmethod
