@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,20 @@ def json_lines() -> tuple[str, Callable[[], object], Callable[[], object]]:
     reader = _core.JsonLines("file", field=["text"], replace=False, skip=False)
     data = b'{"text": "ab ab ab"}\n' * 1_000_000
     return "JsonLines", lambda: reader.push(data), lambda: reader.messages
+
+
+def test_a_tokenizer_made_without_the_lock_gives_its_core_a_weak_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    referred: list[object] = []
+
+    def ref(of: object, make: Callable[[object], object] = weakref.ref) -> object:
+        referred.append(of)
+        return make(of)
+
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    monkeypatch.setattr(weakref, "ref", ref)
+    tokenizer = Tokenizer.from_model(TOKENIZER.model)
+    assert any(of is tokenizer._core for of in referred)
+    assert tokenizer.encode("ab ab") == TOKENIZER.encode("ab ab")
 
 
 @pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, plain_text, json_lines])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import weakref
+import sys
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
@@ -14,6 +14,7 @@ from pairloom.special_policies import SpecialPolicies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import weakref
     from typing import Any, Self, TypeVar
 
     import numpy as np
@@ -28,6 +29,7 @@ else:
     from pairloom._internal.lazy import numpy as np
 
     token_offsets = LazyModule("pairloom.offsets")
+    weakref = LazyModule("weakref")
 
 __all__ = ["SPECIALS", "PathLike", "Specials", "TokenizerBase", "named_as_public"]
 
@@ -62,7 +64,8 @@ class TokenizerBase:
         )
         # Without the interpreter's lock a thread takes an object that another one made from a slot under a lock of the
         # tokenizer, at every call, and threads wait for it; not so once the object has had a weak reference.
-        weakref.ref(self._core)
+        if not getattr(sys, "_is_gil_enabled", lambda: True)():
+            weakref.ref(self._core)
 
     @classmethod
     def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Self:
