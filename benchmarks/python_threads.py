@@ -1,6 +1,6 @@
 """Python threads that share one tokenizer: MB/s of one and of eight, and whether their ids are equal.
 
-    python benchmarks/python_threads.py FILE [--threads 8] [--turns 5]
+    python benchmarks/python_threads.py FILE [--threads 8] [--turns 5] [--characters 4000]
 
 Each thread encodes its documents one after the other. Without the interpreter's lock (a free-threaded Python) they run
 side by side on all cores; with it the core gives it up only for texts that are long enough.
@@ -26,8 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import Tokenizer, cpu_tier
-
-DOCUMENT_CHARACTERS = 4000
 
 Ids = Sequence[int] | npt.NDArray[np.unsignedinteger[Any]]
 Item = str | npt.NDArray[np.unsignedinteger[Any]]
@@ -65,9 +63,10 @@ def main() -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--characters", type=int, default=4000, help="of each document")
     options = parser.parse_args()
     text = options.file.read_bytes()[:80_000_000].decode(errors="ignore")
-    documents = [text[at : at + DOCUMENT_CHARACTERS] for at in range(0, len(text), DOCUMENT_CHARACTERS)]
+    documents = [text[at : at + options.characters] for at in range(0, len(text), options.characters)]
     tokenizer = Tokenizer.train(documents, 32_000)
     expected = tokenizer.encode_batch(documents)
     n_bytes = sum(len(document.encode()) for document in documents)
