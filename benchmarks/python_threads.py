@@ -33,8 +33,8 @@ Way = tuple[str, Callable[[Any], Ids], Sequence[Item], bool]
 """Its name, what is called with each item, the items, and whether the collector is off."""
 
 
-def encode(call: Callable[[Any], Ids], items: Sequence[Item], n_threads: int) -> tuple[float, list[Ids]]:
-    """Seconds, and the ids of each item."""
+def in_threads(call: Callable[[Any], Ids], items: Sequence[Item], n_threads: int) -> tuple[float, list[Ids]]:
+    """Seconds of `call` for all items, divided among threads, and the ids of each item."""
     # Lists of their own: threads that write to one list wait for its lock.
     shares = [items[first::n_threads] for first in range(n_threads)]
     found: list[list[Ids]] = [[] for _ in shares]
@@ -85,7 +85,7 @@ def main() -> int:
             for n_threads in (1, options.threads):
                 if is_off:
                     gc.disable()
-                taken, found = encode(call, items, n_threads)
+                taken, found = in_threads(call, items, n_threads)
                 gc.enable()
                 seconds.setdefault((way, n_threads), []).append(taken)
                 n_wrong += sum(list(given) != wanted for given, wanted in zip(found, expected, strict=True))
