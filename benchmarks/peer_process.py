@@ -88,12 +88,14 @@ def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
     return result
 
 
-def turns(calls: Mapping[str, Call], setup: Setup, once: Collection[str] = ()) -> dict[str, list[Result]]:
-    """Runs all calls in turn, `setup.n_turns` times, those named in `once` in the first turn alone; the results of
-    each, by its name.
+def turns(
+    calls: Mapping[str, Call], setup: Setup, once: Collection[str] = (), n_turns: int | None = None
+) -> dict[str, list[Result]]:
+    """Runs all calls in turn, `n_turns` or `setup.n_turns` times, those named in `once` in the first turn alone; the
+    results of each, by its name.
     """
     results: dict[str, list[Result]] = {name: [] for name in calls}
-    for turn in range(setup.n_turns):
+    for turn in range(n_turns or setup.n_turns):
         for name, (peer, job) in calls.items():
             if turn == 0 or name not in once:
                 results[name].append(run(peer, job, setup.older))

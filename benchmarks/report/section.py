@@ -108,6 +108,11 @@ class Setup:
     def corpora(self) -> list[Corpus]:
         return [*self.small, *self.large]
 
+    @property
+    def n_turns_of_first_calls(self) -> int:
+        """More turns where first calls are timed: a process has one of them, which meets whatever else runs."""
+        return 2 * self.n_turns - 1
+
 
 def shown(cell: Cell) -> str:
     """A number with three significant digits, or the text."""

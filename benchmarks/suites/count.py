@@ -24,7 +24,8 @@ def measure(setup: Setup) -> Section:
             if answers["pairloom"] != answers["gigatoken"]:
                 raise AssertionError(f"the counts of {corpus.path} differ between pairloom and gigatoken")
         job["repeats"] = 3
-        results = turns(own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}, setup)
+        calls = own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}
+        results = turns(calls, setup, n_turns=setup.n_turns_of_first_calls)
         first = {peer: median(found, "times", 0) for peer, found in results.items()}
         best = {peer: median(found, "seconds") for peer, found in results.items()}
         distinct = int(results["pairloom"][0]["distinct"])

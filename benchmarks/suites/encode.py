@@ -19,6 +19,8 @@ TARGETS = {
 }
 TARGETS["neon"] = TARGETS["avx2"]
 SLOW = ("tiktoken", "tokenizers")
+N_CALLS = 5
+"""A first call, and four warm ones: of two, each would be half of the figure."""
 
 
 def measure(setup: Setup) -> Section:
@@ -74,7 +76,7 @@ def files(setup: Setup, section: Section) -> None:
     )
     section.tables.append(table)
     for corpus in setup.corpora:
-        base = {"task": "encode_file", "path": str(corpus.path), "repeats": 3} | vocabulary("gpt2").job()
+        base = {"task": "encode_file", "path": str(corpus.path), "repeats": N_CALLS} | vocabulary("gpt2").job()
         if corpus in setup.small:
             ours, theirs = (
                 run(p, base | {"verify": True, "threads": 2, "repeats": 1}) for p in ("pairloom", "gigatoken")
@@ -83,7 +85,8 @@ def files(setup: Setup, section: Section) -> None:
                 raise AssertionError(f"the ids of {corpus.path} differ between pairloom and gigatoken")
         for n_threads in threads_of(setup):
             job = base | {"threads": n_threads}
-            results = turns(own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}, setup)
+            calls = own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}
+            results = turns(calls, setup, n_turns=setup.n_turns_of_first_calls)
             add_rows(table, corpus, n_threads, results, dict.fromkeys(results, corpus.n_bytes))
             for row, found in zip(table.rows[-len(results) :], results.values()):
                 row.append(max(result["peak_bytes"] for result in found) / 1e9)
@@ -114,7 +117,7 @@ def batches(setup: Setup, section: Section, kind: str) -> None:
     limit = 10_000_000 if setup.quick else 40_000_000
     for corpus in setup.small:
         for n_threads in threads_of(setup):
-            job = {"task": "encode_batch", "path": str(corpus.path), "kind": kind, "repeats": 3, "limit": limit}
+            job = {"task": "encode_batch", "path": str(corpus.path), "kind": kind, "repeats": N_CALLS, "limit": limit}
             job |= vocabulary("gpt2").job() | {"threads": n_threads}
             # What is tens of times slower is timed on a part.
             part = {"repeats": 2, "limit": limit // 8}
