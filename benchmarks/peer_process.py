@@ -1,9 +1,10 @@
 """Runs one job of one library in a process of its own.
 
 pairloom runs in this interpreter, its peers in a virtual environment. The function that is timed is in
-peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn (A B C A B C), so
-that a change in the machine's speed affects all of them, and returns every result. pairloom itself takes a turn on each
-tier of instructions, and one in another build of it where one is given (`own_calls`).
+peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn, forth and back
+(A B C C B A), so that a change in the machine's speed affects all of them, and none always follows the same one, whose
+memory it may get; it returns every result. pairloom itself takes a turn on each tier of instructions, and one in
+another build of it where one is given (`own_calls`).
 """
 
 from __future__ import annotations
@@ -91,14 +92,15 @@ def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
 def turns(
     calls: Mapping[str, Call], setup: Setup, once: Collection[str] = (), n_turns: int | None = None
 ) -> dict[str, list[Result]]:
-    """Runs all calls in turn, `n_turns` or `setup.n_turns` times, those named in `once` in the first turn alone; the
-    results of each, by its name.
+    """Runs all calls in turn, `n_turns` or `setup.n_turns` times, every second time backwards; those named in `once` in
+    the first turn alone. The results of each, by its name.
     """
     results: dict[str, list[Result]] = {name: [] for name in calls}
+    names = list(calls)
     for turn in range(n_turns or setup.n_turns):
-        for name, (peer, job) in calls.items():
+        for name in reversed(names) if turn % 2 else names:
             if turn == 0 or name not in once:
-                results[name].append(run(peer, job, setup.older))
+                results[name].append(run(*calls[name], setup.older))
         print(f"    turn {turn + 1} of {', '.join(calls)}", file=sys.stderr)
     return results
 
