@@ -203,7 +203,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small corpora, one turn, nothing written")
     parser.add_argument("--large", action="store_true", help="the larger size of each corpus too")
     parser.add_argument("--only", action="append", metavar="NAME", help=", ".join((*SECTIONS, *OPTIONAL)))
-    parser.add_argument("--turns", type=int, help="3 unless --quick")
+    parser.add_argument("--turns", type=int, help="3 unless --quick; first calls get one less than twice as many")
     parser.add_argument("--threads", type=int, default=peer_process.machine()["cores"])
     parser.add_argument("--tier", action="append", choices=peer_process.TIERS, help="this tier, not all")
     parser.add_argument("--older", metavar="PYTHON", help="the interpreter of a build to compare with")

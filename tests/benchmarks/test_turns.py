@@ -1,0 +1,27 @@
+"""The libraries of a benchmark take turns forth and back, and each result is found by its library's name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import peer_process
+from pathlib import Path
+from report.section import Setup
+
+ran = []
+peer_process.run = lambda peer, job, older: ran.append(peer) or {"of": peer}
+setup = Setup(False, 2, 1, [], [], [], Path("."), ["portable"])
+calls = {name: (name, {"task": "none"}) for name in "abc"}
+found = peer_process.turns(calls, setup, once=["b"], n_turns=setup.n_turns_of_first_calls)
+print("".join(ran), *("".join(result["of"] for result in found[name]) for name in "abc"))
+"""
+
+
+def test_turns_go_forth_and_back() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["abccaac", "aaa", "b", "ccc"]
