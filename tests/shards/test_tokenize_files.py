@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -394,3 +396,40 @@ def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> 
     peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     # The text, four bytes for each symbol, and one for each pair that waits; 20 MB is what a run takes anyway.
     assert peak < 8 * n_bytes + 20_000_000
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "megatron"])
+def test_a_shard_that_cannot_be_synced_does_not_count(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    folder, texts = tmp_path / "shards", ["".join(DOCUMENTS) * 100, "".join(DOCUMENTS) * 200]
+    paths = [tmp_path / f"{number}.txt" for number in range(2)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8", newline="")
+    least = 2 * len(tokenizer.encode(texts[1]))
+    sync = os.fsync
+
+    def fail(handle: int) -> None:
+        if os.fstat(handle).st_size >= least:
+            raise OSError(errno.EIO, "the disk is broken")
+        sync(handle)
+
+    def run(**options: Any) -> None:
+        tokenize_files(tokenizer, paths, folder, format=format, shard_tokens=1, threads=1, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="the disk is broken"):
+        patch.setattr(os, "fsync", fail)
+        run()
+    assert len(manifest_of(folder)["shards"]) == 1
+    assert not list(folder.glob(".*partial"))
+    run(resume=True)
+    assert documents_of(folder) == [tokenizer.encode(text) for text in texts]
+
+
+def test_digest_is_of_the_whole_file_which_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "shard"
+    path.write_bytes(b"0123456789abcdef" * 50_000)
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    assert publishing.synced_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert synced == [path.stat().st_ino]

@@ -124,12 +124,12 @@ def renamed(folder: Path, format: str, number: int) -> list[Path]:
 
 def synced_digest(path: Path) -> str:
     """The SHA-256 of a file; syncs the file to disk."""
-    # Windows syncs only what is open for writing.
-    with path.open("r+b", buffering=0) as file:
+    # Windows syncs only what is open for writing. The disk works while the processor does.
+    with path.open("r+b", buffering=0) as file, WriteBehind(os.fsync) as sync:
+        sync(file.fileno())
         digest = hashlib.sha256()
         # One buffer: where malloc gives memory back at once, as in Dask's workers, each new one costs page faults.
         buffer = memoryview(bytearray(_HASH_BYTES))
         while n_read := file.readinto(buffer):
             digest.update(buffer[:n_read])
-        os.fsync(file.fileno())
     return digest.hexdigest()
