@@ -3,8 +3,8 @@
 pairloom runs in this interpreter, its peers in a virtual environment. The function that is timed is in
 peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn, forth and back
 (A B C C B A), so that a change in the machine's speed affects all of them, and none always follows the same one, whose
-memory it may get; it returns every result. pairloom itself takes a turn on each tier of instructions, and one in
-another build of it where one is given (`own_calls`).
+memory it may get; it returns every result. Where first calls are timed, memory is made ready for each. pairloom itself
+takes a turn on each tier of instructions, and one in another build of it where one is given (`own_calls`).
 """
 
 from __future__ import annotations
@@ -90,17 +90,20 @@ def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
 
 
 def turns(
-    calls: Mapping[str, Call], setup: Setup, once: Collection[str] = (), n_turns: int | None = None
+    calls: Mapping[str, Call], setup: Setup, once: Collection[str] = (), *, first_calls: bool = False
 ) -> dict[str, list[Result]]:
-    """Runs all calls in turn, `n_turns` or `setup.n_turns` times, every second time backwards; those named in `once` in
-    the first turn alone. The results of each, by its name.
+    """Runs all calls in turn, every second time backwards; those named in `once` in the first turn alone. The results
+    of each, by its name.
+
+    first_calls: whether the first call of each process is timed: there are more turns then, and memory is ready.
     """
     results: dict[str, list[Result]] = {name: [] for name in calls}
     names = list(calls)
-    for turn in range(n_turns or setup.n_turns):
+    for turn in range(setup.n_turns_of_first_calls if first_calls else setup.n_turns):
         for name in reversed(names) if turn % 2 else names:
             if turn == 0 or name not in once:
-                results[name].append(run(*calls[name], setup.older))
+                peer, job = calls[name]
+                results[name].append(run(peer, {**job, "ready_memory": first_calls}, setup.older))
         print(f"    turn {turn + 1} of {', '.join(calls)}", file=sys.stderr)
     return results
 

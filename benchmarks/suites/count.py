@@ -25,7 +25,7 @@ def measure(setup: Setup) -> Section:
                 raise AssertionError(f"the counts of {corpus.path} differ between pairloom and gigatoken")
         job["repeats"] = 3
         calls = own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}
-        results = turns(calls, setup, n_turns=setup.n_turns_of_first_calls)
+        results = turns(calls, setup, first_calls=True)
         first = {peer: median(found, "times", 0) for peer, found in results.items()}
         best = {peer: median(found, "seconds") for peer, found in results.items()}
         distinct = int(results["pairloom"][0]["distinct"])

@@ -86,7 +86,7 @@ def files(setup: Setup, section: Section) -> None:
         for n_threads in threads_of(setup):
             job = base | {"threads": n_threads}
             calls = own_calls(setup, job) | {"gigatoken": ("gigatoken", job)}
-            results = turns(calls, setup, n_turns=setup.n_turns_of_first_calls)
+            results = turns(calls, setup, first_calls=True)
             add_rows(table, corpus, n_threads, results, dict.fromkeys(results, corpus.n_bytes))
             for row, found in zip(table.rows[-len(results) :], results.values()):
                 row.append(max(result["peak_bytes"] for result in found) / 1e9)
