@@ -9,6 +9,7 @@ use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, S
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{gpt2_pattern, Pretokenizer};
 use pairloom_core::special::SpecialTokens;
+use pairloom_core::train::WeightedPretokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
 /// A vocabulary of the 256 bytes and of `pairs` merged, each a pair of earlier tokens counted from the end.
@@ -32,14 +33,24 @@ fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
     Vocabulary::from_merges(columns, merges, false).unwrap()
 }
 
-fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8)| {
-    let (pairs, text, cut) = input;
+fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8, Vec<Vec<u8>>)| {
+    let (pairs, text, cut, words) = input;
     let vocabulary = Arc::new(vocabulary(&pairs));
     let pretokenizer = Arc::new(Pretokenizer::new(gpt2_pattern()).unwrap());
     let specials = SpecialTokens::new(vec![("<|x|>".into(), 1000), ("ab".into(), 1001)]).unwrap();
     let decoder = Decoder::new(&vocabulary, &specials).unwrap();
     let encoder = Encoder::new(vocabulary.clone(), pretokenizer.clone(), specials, EncoderOptions::default());
     let encoder = Arc::new(encoder.unwrap());
+
+    // Pretokens of any bytes, as a file of counts holds them, share the cache.
+    let (mut bytes, mut ends, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        expected.extend(naive::encode_pretoken(&vocabulary, word).unwrap());
+        bytes.extend_from_slice(word);
+        ends.push(bytes.len() as u64);
+    }
+    let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &vec![1; ends.len()] };
+    assert_eq!(encoder.encode_pretokens(pretokens, None, 1, &Silent).unwrap().ids, expected);
 
     let (mut expected, mut start) = (Vec::new(), 0);
     for end in pretokenizer.ends(text).unwrap() {

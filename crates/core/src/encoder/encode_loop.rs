@@ -14,7 +14,8 @@
 //!
 //! Invariants: both batches were looked up in the table that `handle` has; where `encode_new` changed the handle, they are moved
 //! to its table, and the keys of entries are taken back: where bytes are is told by the table they are of. `ends` ascend and
-//! lie within the text. The output has room for the inline ids of a whole batch before any is written ([`Output::open`]).
+//! lie within the text. No pretoken ends in the byte that pads keys, so no two have one key, and no entry that is found has
+//! more ids than its pretoken has bytes. The output has room for the inline ids of a whole batch before any is written ([`Output::open`]).
 //!
 //! A new pretoken is first cut wherever no token reaches across, since no merge ever will: in writing without spaces that
 //! leaves single characters or bytes of them. Parts of up to three bytes are merged at once, longer ones are looked up in the
@@ -50,10 +51,31 @@ const BYTES_PER_TICK: usize = 1 << 16;
 /// Pretokens of a text: they end at `ends`, which ascend, and the first begins at `start`.
 #[derive(Clone, Copy)]
 pub(super) struct Pretokens<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) text: &'a [u8],
-    pub(super) start: usize,
-    pub(super) ends: &'a [usize],
+    shared: &'a Shared,
+    text: &'a [u8],
+    start: usize,
+    ends: &'a [usize],
+}
+
+impl<'a> Pretokens<'a> {
+    /// Those of a text: UTF-8 has no byte 0xff.
+    pub(super) fn of_text(shared: &'a Shared, text: &'a str, start: usize, ends: &'a [usize]) -> Self {
+        Pretokens { shared, text: text.as_bytes(), start, ends }
+    }
+
+    /// Those of any bytes.
+    ///
+    /// # Safety
+    /// None of them ends in 0xff ([`PretokenKey::can_end_in`]).
+    pub(super) unsafe fn of_bytes(
+        shared: &'a Shared,
+        text: &'a [u8],
+        start: usize,
+        ends: &'a [usize],
+    ) -> Self {
+        debug_assert!(ends.iter().all(|&end| end == 0 || PretokenKey::can_end_in(text[end - 1])));
+        Pretokens { shared, text, start, ends }
+    }
 }
 
 /// Where the documents of a text end among its pretokens, and how many ids were written by then.
@@ -215,7 +237,8 @@ impl PretokenEncoder {
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let (mut current, mut n_passed) = (0, 0);
         let query = Query { hasher, table: self.handle.table.view(), text: &padded };
-        // SAFETY: The processor has the instructions; ends ascend and lie within the text.
+        // SAFETY: The processor has the instructions; ends ascend and lie within the text; the rest is promised where
+        // `Pretokens` are made.
         unsafe { L::look_up(&mut self.batches[current], &query, start, ends) };
         loop {
             // `encode_new` may have changed the table.
@@ -321,6 +344,18 @@ impl PretokenEncoder {
         // SAFETY: The cursor is the last one opened; the sink was not touched.
         unsafe { output.close(cursor) };
         Ok(n_put)
+    }
+
+    /// Encodes a pretoken of any bytes, also one that ends in the byte that pads keys.
+    pub(super) fn encode_bytes<S: Output>(
+        &mut self,
+        shared: &Shared,
+        pretoken: &[u8],
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let key = PretokenKey::of_any(pretoken, shared.cache.hasher);
+        self.encode_new(shared, pretoken, key, output, on_progress)
     }
 
     /// Encodes a pretoken that the cache does not know.

@@ -1,10 +1,9 @@
 //! Encodes distinct pretokens that are given as columns, for training that continues.
 
-use super::encode_loop::Pretokens;
 use super::output::Ids;
 use super::{Encoder, encode_jobs};
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::Monitor;
 use crate::train::{WeightedIds, WeightedPretokens};
@@ -25,6 +24,11 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<WeightedIds<'a>> {
         let WeightedPretokens { bytes, ends, counts } = pretokens;
+        if !ends.is_sorted() || ends.last().is_some_and(|&end| end > bytes.len() as u64) {
+            return Err(Error::Invalid(
+                "the ends of pretokens must ascend, and lie within their bytes".into(),
+            ));
+        }
         let held_bytes = (size_of_val(bytes) + size_of_val(ends) + size_of_val(counts)) as u64;
         let budget = Budget::new(max_memory);
         budget.take(held_bytes as usize, WHAT)?;
@@ -51,8 +55,7 @@ impl Encoder {
                 own_ends.extend(ends[first..last].iter().map(|&end| end as usize));
                 let text = &bytes[..own_ends.last().copied().unwrap_or(start)];
                 self.with_worker(|worker| {
-                    let pretokens = Pretokens { shared: &self.shared, text, start, ends: &own_ends };
-                    worker.encode_pretokens(pretokens, &mut Ids(ids), on_progress)
+                    worker.encode_pretokens(&self.shared, text, start, &own_ends, &mut Ids(ids), on_progress)
                 })
             },
             |ids, _| {

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use super::file::Division;
 use super::*;
 use crate::monitor::Silent;
+use crate::train::WeightedPretokens;
 use random::{Random, Setting};
 
 const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
@@ -497,4 +498,55 @@ fn encode_stopped_by_on_progress_leaves_out_unchanged() {
     });
     assert!(matches!(stopped, Err(Error::Invalid(_))) && n_done < text.len(), "{n_done}");
     assert_eq!(ids, [7]);
+}
+
+/// Pretokens as columns, each once.
+fn once(pretokens: &[Vec<u8>]) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
+    let ends = pretokens.iter().scan(0, |end, pretoken| {
+        *end += pretoken.len() as u64;
+        Some(*end)
+    });
+    (pretokens.concat(), ends.collect(), vec![1; pretokens.len()])
+}
+
+#[test]
+fn pretokens_of_any_bytes_have_the_ids_of_the_definition_and_leave_the_cache_right() {
+    for (setting, mut random) in settings() {
+        for tier in CpuTier::available() {
+            let encoder = setting.encoder(EncoderOptions { tier, ..EncoderOptions::default() });
+            // Texts whose pretokens differ from these by what pads keys, some before and some after.
+            let text = setting.text(&mut random, 100);
+            let (mut start, mut pretokens) = (0, Vec::new());
+            for end in encoder.shared.pretokenizer.ends(&text).unwrap() {
+                let n_padding = random.below(18);
+                let pretoken = [&text.as_bytes()[start..end], &vec![0xff; n_padding]].concat();
+                let last = [0xff, 0xfe, b'a'][random.below(3)];
+                pretokens.extend([[&pretoken[..], &[last]].concat(), pretoken, vec![last; 1 + n_padding]]);
+                start = end;
+            }
+            if random.below(2) == 0 {
+                assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+            }
+            let (bytes, ends, counts) = once(&pretokens);
+            let given = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
+            let found = encoder.encode_pretokens(given, None, 1 + random.below(2), &Silent).unwrap();
+            let mut start = 0;
+            for (pretoken, &end) in pretokens.iter().zip(&found.ends) {
+                let ids = &found.ids[start..end as usize];
+                let expected = merge::naive::encode_pretoken(&encoder.shared.vocabulary, pretoken).unwrap();
+                assert_eq!(ids, expected, "{pretoken:?}");
+                start = end as usize;
+            }
+            assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn ends_of_pretokens_that_do_not_ascend_are_refused() {
+    let encoder = settings().next().unwrap().0.encoder(EncoderOptions::default());
+    for ends in [&[2, 1][..], &[1, 4], &[u64::MAX]] {
+        let given = WeightedPretokens { bytes: b"abc", ends, counts: &[1, 1][..ends.len()] };
+        assert!(matches!(encoder.encode_pretokens(given, None, 1, &Silent), Err(Error::Invalid(_))));
+    }
 }

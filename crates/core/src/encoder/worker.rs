@@ -8,6 +8,7 @@ use super::special_literals::Specials;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::pretokens::key::PretokenKey;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
 use crate::special::{Finder, SpecialTokens};
 
@@ -106,19 +107,35 @@ impl Worker {
             }
             self.n_pretokens.push(self.joined_ends.len());
         }
-        let pretokens = Pretokens { shared, text: text.as_bytes(), start: 0, ends: &self.joined_ends };
+        let pretokens = Pretokens::of_text(shared, text, 0, &self.joined_ends);
         let documents = DocumentEnds { left: &self.n_pretokens, n_ids };
         self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
     }
 
-    /// Encodes pretokens that are found already.
+    /// Encodes the pretokens of `bytes` from `start` on that end at `ends`. They may be of any bytes.
     pub(super) fn encode_pretokens<S: Output>(
         &mut self,
-        pretokens: Pretokens<'_>,
+        shared: &Shared,
+        bytes: &[u8],
+        mut start: usize,
+        ends: &[usize],
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.pretoken_encoder.encode(pretokens, output, on_progress)
+        for run in ends.chunk_by(|&one, &next| is_batched(bytes, one) == is_batched(bytes, next)) {
+            if is_batched(bytes, run[0]) {
+                // SAFETY: all of a run are alike, and no pretoken of this one ends in a byte that it may not end in.
+                let pretokens = unsafe { Pretokens::of_bytes(shared, bytes, start, run) };
+                self.pretoken_encoder.encode(pretokens, output, on_progress)?;
+            } else {
+                for &end in run {
+                    self.pretoken_encoder.encode_bytes(shared, &bytes[start..end], output, on_progress)?;
+                    start = end;
+                }
+            }
+            start = run[run.len() - 1];
+        }
+        Ok(())
     }
 
     /// The same where some of the special tokens have rules.
@@ -162,7 +179,7 @@ impl Worker {
         while from < document.len() && !output.is_full() {
             let n_ids = output.n();
             shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            let pretokens = Pretokens { shared, text: document.as_bytes(), start: from, ends: &self.ends };
+            let pretokens = Pretokens::of_text(shared, document, from, &self.ends);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             if is_limited {
                 shared.budget.take((output.n() - n_ids) * S::ID_BYTES, IDS)?;
@@ -262,7 +279,7 @@ impl Worker {
                 certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
             }
             let is_short = certain.len() < n_certain;
-            let pretokens = Pretokens { shared, text: text.as_bytes(), start: encoded, ends: certain };
+            let pretokens = Pretokens::of_text(shared, text, encoded, certain);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             encoded = certain.last().copied().unwrap_or(encoded);
             if is_short || end == text.len() {
@@ -272,4 +289,9 @@ impl Worker {
         }
         Ok(encoded)
     }
+}
+
+/// Whether the pretoken that ends at `end` can be looked up with others, by keys.
+fn is_batched(bytes: &[u8], end: usize) -> bool {
+    end.checked_sub(1).is_none_or(|last| PretokenKey::can_end_in(bytes[last]))
 }

@@ -4,9 +4,10 @@
 //! keys are equal pretokens, and comparing two follows no pointer. The last byte is always padding, so tables may use
 //! its bits as flags. Making a key is a load and an OR with a mask out of a table, on every processor.
 //!
-//! Hashes are two rounds of AES, after which every bit depends on every byte of the key, or a folded multiplication (as in
-//! wyhash) where there is no AES. They are seeded anew for each [`KeyHasher`], so no text can be made in advance whose
-//! pretokens collide. Nothing of the seed shows in a result.
+//! Hashes are three rounds of AES or, where there is no AES, a folded multiplication (as in wyhash). They are seeded anew for
+//! each [`KeyHasher`], so no text can be made in advance whose pretokens collide. After two rounds that would not hold: of
+//! keys that differ in the bytes 3, 4, 9 and 14 alone, each four bytes of the hash depend on one byte of the round before, so
+//! that 32 bits of it have 256 values. Nothing of the seed shows in a result.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -86,10 +87,17 @@ impl PretokenKey {
         }
     }
 
-    /// The key of a pretoken, if it is short enough. Bytes from elsewhere that end in 0xff have none.
+    /// Whether a pretoken whose last byte this is may be its own key. All UTF-8 may; bytes from elsewhere that end like the
+    /// padding would have the key of a shorter pretoken.
+    #[inline(always)]
+    pub(crate) fn can_end_in(byte: u8) -> bool {
+        byte != PADDING
+    }
+
+    /// The key of a pretoken, if it is short enough and [`can_end_in`](Self::can_end_in) its last byte.
     pub(crate) fn of(pretoken: &[u8]) -> Option<PretokenKey> {
         let n_bytes = pretoken.len();
-        if n_bytes > MAX_BYTES || matches!(pretoken.last(), None | Some(&PADDING)) {
+        if n_bytes > MAX_BYTES || !pretoken.last().copied().is_some_and(PretokenKey::can_end_in) {
             return None;
         }
         let mut padded = [0; LOAD_BYTES];
@@ -238,36 +246,42 @@ impl HashKey for Folded {
     }
 }
 
-/// Two rounds of AES.
+/// Three rounds of AES.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Aes;
+
+#[cfg(target_arch = "x86_64")]
+impl Aes {
+    #[inline]
+    #[target_feature(enable = "sse2,aes")]
+    fn mixed(hasher: KeyHasher, key: std::arch::x86_64::__m128i) -> u64 {
+        use std::arch::x86_64::*;
+        let (first, second) = hasher.seed_vectors();
+        let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
+        let twice = _mm_aesenc_si128(once, second);
+        _mm_cvtsi128_si64(_mm_aesenc_si128(twice, second)) as u64
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 impl HashKey for Aes {
     #[inline]
     #[target_feature(enable = "sse2,aes")]
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
-        use std::arch::x86_64::*;
-        let (first, second) = hasher.seed_vectors();
+        use std::arch::x86_64::_mm_load_si128;
         // SAFETY: a key is 16 bytes, aligned to 16.
-        let key = unsafe { _mm_load_si128(std::ptr::from_ref(key).cast()) };
-        let once = _mm_aesenc_si128(_mm_xor_si128(key, first), second);
-        _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
+        Aes::mixed(hasher, unsafe { _mm_load_si128(std::ptr::from_ref(key).cast()) })
     }
 
     #[inline]
     #[target_feature(enable = "sse2,aes")]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
-        use std::arch::x86_64::*;
-        let (first, second) = hasher.seed_vectors();
         // SAFETY: the caller's promise is the same.
-        let bytes = unsafe { PretokenKey::load_vector(start, n_padding, key) };
-        let once = _mm_aesenc_si128(_mm_xor_si128(bytes, first), second);
-        _mm_cvtsi128_si64(_mm_aesenc_si128(once, second)) as u64
+        Aes::mixed(hasher, unsafe { PretokenKey::load_vector(start, n_padding, key) })
     }
 }
 
-/// Two rounds of AES by the instructions of ARM, which mix in the round's key first, not last.
+/// Three rounds of AES by the instructions of ARM, which mix in the round's key first, not last.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) struct ArmAes;
 
@@ -281,7 +295,8 @@ impl ArmAes {
         let pair = |lo, hi| vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(lo), vcreate_u64(hi)));
         let once = vaesmcq_u8(vaeseq_u8(key, pair(a, b)));
         let twice = vaesmcq_u8(vaeseq_u8(once, pair(c, d)));
-        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(twice))
+        let thrice = vaesmcq_u8(vaeseq_u8(twice, pair(c, d)));
+        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(thrice))
     }
 }
 
@@ -346,7 +361,7 @@ impl<'a> PaddedText<'a> {
         if !self.is_inside(start) {
             return PretokenKey::of(pretoken);
         }
-        if pretoken.len() > MAX_BYTES || matches!(pretoken.last(), None | Some(&PADDING)) {
+        if pretoken.len() > MAX_BYTES || !pretoken.last().copied().is_some_and(PretokenKey::can_end_in) {
             return None;
         }
         // SAFETY: 16 bytes of the text follow `start`, and the pretoken has at most 15.
@@ -404,5 +419,28 @@ mod tests {
         assert_eq!(PretokenKey::of(b"a\xff"), None);
         assert_eq!((padded.key(3, 3), padded.key(0, MAX_BYTES + 1)), (None, None));
         assert_eq!(PaddedText::new(b"a\xff and sixteen bytes more").key(0, 2), None);
+    }
+
+    /// With two rounds of AES, 32 bits of the hashes of the keys of each group have 256 values.
+    #[test]
+    fn keys_that_differ_in_bytes_which_rounds_of_aes_mix_last_have_different_hashes() {
+        for tier in CpuTier::available() {
+            let hasher = KeyHasher::new(tier);
+            for places in [[3, 4, 9, 14], [0, 5, 10, 13], [1, 6, 11, 12], [2, 7, 8, 13], [0, 1, 2, 3]] {
+                let mut hashes: Vec<u32> = (0..4096u32)
+                    .map(|number| {
+                        let mut bytes = *b"a pretoken is it";
+                        for (place, shift) in places.into_iter().zip([0, 3, 6, 9]) {
+                            bytes[place] = b'a' + (number >> shift & 7) as u8;
+                        }
+                        hasher.hash(PretokenKey::of(&bytes[..MAX_BYTES]).unwrap()) as u32
+                    })
+                    .collect();
+                hashes.sort_unstable();
+                hashes.dedup();
+                // Of so many random ones two in a thousand tries are equal.
+                assert!(hashes.len() > 4000, "{tier:?} {places:?}: {}", hashes.len());
+            }
+        }
     }
 }

@@ -95,7 +95,7 @@ pub(in crate::encoder) trait Lookup {
     ///
     /// # Safety
     /// The processor has the instructions, the hasher's tier asks for them; ends ascend from `start` and lie within the
-    /// text.
+    /// text; no pretoken ends in 0xff, as a longer one's key does: it would be found by the key of another.
     unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]);
 
     /// How keys are compared.
@@ -279,6 +279,7 @@ impl Lookup for Avx512 {
                 let keys = _mm512_load_si512(batch.keys.as_ptr().add(four).cast());
                 let (first, second) = (_mm512_broadcast_i32x4(first), _mm512_broadcast_i32x4(second));
                 let mixed = _mm512_aesenc_epi128(_mm512_xor_si512(keys, first), second);
+                let mixed = _mm512_aesenc_epi128(mixed, second);
                 let mixed = _mm512_aesenc_epi128(mixed, second);
                 let slots = _mm512_castsi512_si128(_mm512_permutexvar_epi32(lowest, mixed));
                 let slots = _mm_and_si128(slots, mask);
