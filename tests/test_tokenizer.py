@@ -190,6 +190,22 @@ def test_equality_pickle_and_copies() -> None:
         AB.extra = 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("specials", [None, 0, "", b"all", 0.0, False, "some"])
+@pytest.mark.parametrize("allowed", ["all", ()])
+def test_specials_that_are_no_list_are_a_type_error(specials: Any, allowed: Any) -> None:
+    for call in (AB.encode, AB.encode_to_numpy, AB.count_tokens):
+        with pytest.raises(TypeError, match="disallowed_special must be an iterable of str"):
+            call("ab", allowed_special=allowed, disallowed_special=specials)
+
+
+def test_arrays_of_literals_are_taken_as_lists_are() -> None:
+    end = AB.special_tokens["<|endoftext|>"]
+    assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["<|endoftext|>", "b"])) == [256, end]
+    assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["all"])) == AB.encode_ordinary("ab<|endoftext|>")
+    with pytest.raises(TypeError, match="must hold str, not list"):
+        AB.encode("ab", allowed_special=[["<|endoftext|>"]])  # type: ignore[list-item]
+
+
 @pytest.mark.parametrize("specials", [{5}, {"<s>", 5}, [None]])
 def test_literals_that_are_no_str_are_a_type_error(specials: Any) -> None:
     for options in ({"allowed_special": specials}, {"disallowed_special": specials}):

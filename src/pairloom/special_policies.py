@@ -19,6 +19,10 @@ __all__ = ["SpecialPolicies"]
 # The most policies that are cached: the core builds a matcher for each.
 _MOST_POLICIES = 16
 
+_NONE: frozenset[str] = frozenset()
+# All are recognised, none is refused.
+_DEFAULT = (None, _NONE)
+
 
 class SpecialPolicies:
     """The policies of a tokenizer, each built at its first use and cached."""
@@ -34,12 +38,9 @@ class SpecialPolicies:
 
     def of(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """The policy for the two arguments of a call; None is the default, which recognises all."""
-        if allowed == "all" and not disallowed:
+        key = _literals("allowed_special", allowed), _literals("disallowed_special", disallowed)
+        if key == _DEFAULT:
             return None
-        key = (
-            None if allowed == "all" else _literals("allowed_special", allowed),
-            None if disallowed == "all" else _literals("disallowed_special", disallowed),
-        )
         policy = self._cached.get(key)
         if policy is None:
             policy = self._policy(*key)
@@ -60,10 +61,15 @@ class SpecialPolicies:
         )
 
 
-def _literals(name: str, tokens: Any) -> frozenset[str]:
+def _literals(name: str, tokens: Any) -> frozenset[str] | None:
+    """The literals that a call names; None for "all"."""
+    if isinstance(tokens, str) and tokens == "all":
+        return None
+    if type(tokens) is tuple and not tokens:
+        return _NONE
     check_texts(name, tokens)
-    literals = frozenset(tokens)
+    literals = list(tokens)
     for literal in literals:
         if not isinstance(literal, str):
             raise TypeError(f"{name} must hold str, not {type(literal).__name__}")
-    return literals
+    return frozenset(literals)

@@ -240,6 +240,9 @@ def test_from_objects_takes_the_forms_that_people_pickle(tokenizer: Tokenizer) -
         (tokenizer.vocab, [(b"a", 1.5)], "must be bytes"),
         ({b"a": 0, b"b": 0}, [], "two tokens"),
         ({b"a": 1.5}, [], "integer"),
+        ({0: b"a", 1: b"b", 2: b"ab", 3: b"bc", 4: b"c"}, {(1, 4): 2, (0, 1): 3}, "makes b'bc' with id 2, .* to b'ab'"),
+        ({0: b"a", 1: b"b", 2: b"ab"}, {(0, 1): 999}, "makes b'ab' with id 999, .* to no token"),
+        ({0: b"a", 1: b"b", 2: b"ab"}, {(0, 1): "2"}, "integer"),
     ):
         with pytest.raises(FormatError, match=expected):
             Tokenizer.from_objects(vocab, pairs, allow_missing_bytes=True)
@@ -257,7 +260,18 @@ def test_names_of_other_libraries(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode_ordinary_batch([TEXT, ""]) == [tokenizer.encode_ordinary(TEXT), []]
 
 
-@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, lambda ids: np.array(ids, np.uint16)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        list,
+        tuple,
+        iter,
+        np.array,
+        lambda ids: np.array(ids, np.uint16),
+        lambda ids: list(np.array(ids)),
+        lambda ids: map(np.uint16, ids),
+    ],
+)
 def test_decode_skips_special_tokens_of_any_kind_of_ids(kind: Any, tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode(TEXT)
     plain = TEXT.replace("<|im_end|>", "")

@@ -29,12 +29,23 @@ def read(vocab: Any, merges: Any) -> tuple[dict[int, bytes], list[tuple[bytes, b
             raise FormatError(f"vocab gives id {token_id} to two tokens; ids are distinct")
         tokens[token_id] = _bytes(token, f"vocab[{shown(key)}]", literal=True)
     pairs: Iterable[Any] = merges
-    if isinstance(merges, Mapping):
-        # minbpe: ids ascend with the rank; merges that are ids make no others.
-        pairs = sorted(merges, key=lambda pair: merges[pair])
-    else:
+    if not isinstance(merges, Mapping):
         check_several("merges", "pairs of tokens", merges)
-    return tokens, [_pair(pair, rank, tokens) for rank, pair in enumerate(pairs)]
+        return tokens, [_pair(pair, rank, tokens) for rank, pair in enumerate(pairs)]
+    # minbpe: ids ascend with the rank.
+    for pair, merged_id in merges.items():
+        take_id(merged_id, f"merges[{shown(pair)}]")
+    pairs = sorted(merges, key=lambda pair: merges[pair])
+    found = [_pair(pair, rank, tokens) for rank, pair in enumerate(pairs)]
+    for pair, (left, right) in zip(pairs, found, strict=True):
+        merged_id = merges[pair]
+        if tokens.get(merged_id) != left + right:
+            holder = shown(tokens[merged_id]) if merged_id in tokens else "no token"
+            raise FormatError(
+                f"merges[{shown(pair)}] makes {shown(left + right)} with id {merged_id}, but the vocabulary gives that "
+                f"id to {holder}"
+            )
+    return tokens, found
 
 
 def _pair(pair: Any, rank: int, tokens: Mapping[int, bytes]) -> tuple[bytes, bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_several
 from pairloom.model import DECODE_ERRORS
@@ -74,7 +76,7 @@ class DecodeMethods(TokenizerBase):
             return ids[~np.isin(ids, skipped)] if ids.ndim == 1 else ids
         check_several("ids", "int", ids)
         found = frozenset(skipped)
-        return [token_id for token_id in ids if not (isinstance(token_id, int) and token_id in found)]
+        return [i for i in ids if (i if type(i) is int else _index_of(i)) not in found]
 
     def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
         """(text, offsets): the text of `ids`, and the index of the character in which each token begins.
@@ -105,3 +107,11 @@ class DecodeMethods(TokenizerBase):
         It is for one thread at a time: a call while another runs is a RuntimeError.
         """
         return self._core.decode_stream()
+
+
+def _index_of(token_id: Any) -> int | None:
+    """The id as an int, whichever library's integer it is; None for what is none, which decoding refuses."""
+    try:
+        return None if isinstance(token_id, bool) else operator.index(token_id)
+    except TypeError:
+        return None

@@ -78,9 +78,9 @@ class EncodeMethods(TokenizerBase):
         at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
         every machine.
         """
-        if pair is not None or add_special_tokens is not False or dropout is not seed:
+        policy = self._policies.of(allowed_special, disallowed_special)
+        if pair is not None or add_special_tokens is not False or dropout is not None or seed is not None:
             check_bool("add_special_tokens", add_special_tokens)
-            policy = self._policies.of(allowed_special, disallowed_special)
             if dropout is None and seed is None:
                 ids = self._core.encode(text, policy)
             elif pair is not None:
@@ -93,9 +93,7 @@ class EncodeMethods(TokenizerBase):
             if self._post_processor is None:
                 self._post_processor = post_processing.post_processor_of(self._model.post_processor)
             return self._post_processor.surrounded(ids, second)
-        if allowed_special == "all" and not disallowed_special:
-            return self._core.encode(text)
-        return self._core.encode(text, self._policies.of(allowed_special, disallowed_special))
+        return self._core.encode(text, policy)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`; special tokens are plain text."""
