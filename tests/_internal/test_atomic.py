@@ -108,3 +108,32 @@ def test_nothing_is_written_where_the_format_cannot_express_the_model(tmp_path: 
         with pytest.raises(ValueError, match="format must be one of"):
             formats.save(MODEL, tmp_path / "out", format=name.upper())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "model.json"
+    os.mkfifo(pipe)
+    (tmp_path / "link.json").symlink_to(pipe)
+    for path in (pipe, tmp_path / "link.json"):
+        with pytest.raises(OSError, match="pipe, a socket or a device"):
+            formats.save(MODEL, path, overwrite=True)
+    with pytest.raises(OSError, match="pipe, a socket or a device"):
+        atomic.write_folder(tmp_path, {"a": b"1", "model.json": b"2"}, overwrite=True)
+    assert pipe.is_fifo() and {entry.name for entry in tmp_path.iterdir()} == {"link.json", "model.json"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have permissions of this kind")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_that_is_replaced_keeps_its_permissions_and_owner(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("old")
+    path.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(path, 12345, 12345)
+    before = path.stat()
+    formats.save(MODEL, path, overwrite=True)
+    after = path.stat()
+    assert formats.load(path) == MODEL
+    assert stat.S_IMODE(after.st_mode) == mode
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)

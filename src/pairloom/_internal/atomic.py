@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +31,15 @@ def check_free(path: Path, overwrite: bool) -> None:
 
 
 def check_file(path: Path, overwrite: bool) -> None:
-    """Raises what `check_free` raises, and IsADirectoryError for a folder, which no file can replace."""
+    """Raises what `check_free` raises, IsADirectoryError for a folder, OSError for a pipe, a socket or a device.
+
+    To overwrite is to put another file in the place of the one that is there; whoever reads a pipe would get nothing.
+    """
     check_free(path, overwrite)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a directory; name a file", str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is a pipe, a socket or a device, not a file; name a file", str(path))
 
 
 def write_file(path: Path, data: bytes, overwrite: bool) -> None:
@@ -44,6 +50,8 @@ def write_file(path: Path, data: bytes, overwrite: bool) -> None:
     try:
         # "x" and not tempfile.mkstemp, whose files only their owner can read.
         with temporary.open("xb") as file:
+            if overwrite:
+                _copy_access(path, temporary)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -66,7 +74,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
     check_free(path, True)
     if path.is_dir():
         for name in files:
-            check_free(path / name, overwrite)
+            check_file(path / name, overwrite)
         for name, data in files.items():
             write_file(path / name, data, overwrite)
         return
@@ -86,6 +94,18 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
             temporary.rmdir()
         raise
     sync_directory(path.parent)
+
+
+def _copy_access(path: Path, temporary: Path) -> None:
+    """Gives the new file, while it is empty, the owner and the permissions of the one that it will replace, if any."""
+    try:
+        old, new = path.stat(), temporary.stat()
+    except FileNotFoundError:
+        return
+    if hasattr(os, "chown") and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with contextlib.suppress(OSError):
+            os.chown(temporary, old.st_uid, old.st_gid)
+    temporary.chmod(stat.S_IMODE(old.st_mode))
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:
