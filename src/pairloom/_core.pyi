@@ -145,8 +145,8 @@ class Counter:
         max_memory: int | None,
         report: _Report,
     ) -> None: ...
-    def count_texts(self, texts: Iterable[str]) -> None:
-        """Counts texts, each a document."""
+    def count_texts(self, texts: Iterable[str], first: int = 0) -> None:
+        """Counts texts, each a document; errors count them from `first` on."""
 
     def count_arrow(self, texts: Any) -> None:
         """Counts the rows of an Arrow column of text, each a document; nulls are left out."""

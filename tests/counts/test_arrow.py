@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,43 @@ def test_a_builder_adds_up_batches_of_any_kind(seed: int) -> None:
     assert builder.finish() == PretokenCounts.from_texts(texts, "cl100k", **options)
     with pytest.raises(RuntimeError, match="finished"):
         builder.finish()
+
+
+class _Text(str):
+    """A str of which a test can tell whether it is still held."""
+
+    __slots__ = ("__weakref__",)
+
+
+def test_a_builder_holds_a_part_of_an_iterable() -> None:
+    held: weakref.WeakSet[_Text] = weakref.WeakSet()
+    most = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal most
+        for number in range(40):
+            text = _Text(f"the cat {number} " * 50_000)
+            held.add(text)
+            most = max(most, len(held))
+            yield text
+
+    builder = CountBuilder()
+    builder.add_texts(texts())
+    assert most < 20
+    assert builder.finish() == PretokenCounts.from_texts(map(str, texts()))
+
+
+def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
+    builder = CountBuilder()
+    builder.add_texts(["a", "b"])
+    for texts in (["x", "\ud800"], iter(["x", "\ud800"])):
+        with pytest.raises(UnicodeEncodeError, match=r"texts\[1\]"):
+            builder.add_texts(texts)
+    for bad in (["x", None], iter(["x", None])):
+        with pytest.raises(TypeError, match=r"texts\[1\]"):
+            builder.add_texts(bad)  # type: ignore[arg-type]
+    builder.add_texts(iter(["c"]))
+    assert builder.finish() == PretokenCounts.from_texts(["a", "b", "c"])
 
 
 def test_a_builder_refuses_what_is_no_batch() -> None:

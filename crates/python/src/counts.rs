@@ -160,8 +160,6 @@ pub struct Counter {
 struct Counting {
     /// `None` after `finish`.
     counter: Option<BlockCounter>,
-    /// Texts counted so far.
-    n_texts: u64,
 }
 
 impl Counting {
@@ -209,17 +207,17 @@ impl Counter {
             total_hint: None,
         };
         let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
-        let state = Counting { counter: Some(inner), n_texts: 0 };
+        let state = Counting { counter: Some(inner) };
         Ok(Counter { state: Exclusive::new("Counter", state), report })
     }
 
-    fn count_texts(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (texts, first=0))]
+    fn count_texts(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let texts = Texts::of("texts", state.n_texts, texts)?;
+        let texts = Texts::of("texts", first, texts)?;
         let owned = texts.utf8()?;
         let mut borrowed: Vec<&str> = vec_for(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
-        state.n_texts += texts.len() as u64;
         let counter = state.open()?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))
     }

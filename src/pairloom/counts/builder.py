@@ -19,7 +19,8 @@ class CountBuilder:
 
     CountBuilder(pattern="gpt2", *, special_tokens=(), corpus_specials="text", threads=0, max_memory=None); the
     arguments are those of `PretokenCounts.from_texts`. Memory grows with the distinct pretokens only; MemoryError is
-    raised before `max_memory` bytes. After an error a batch may be counted in part, so `finish` is a CountsError too.
+    raised before `max_memory` bytes. After an error while a batch was counted, which is then counted in part, `finish`
+    is a CountsError too; a batch that was refused before is left out.
     """
 
     __slots__ = ("_sum",)
@@ -37,7 +38,7 @@ class CountBuilder:
         self._sum = CountSum(metadata, threads=threads, max_memory=max_memory)
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        """Counts texts, each a document."""
+        """Counts texts, each a document; of an iterable that is no list a few megabytes are held at a time."""
         check_texts("texts", texts)
         self._sum.add_texts(texts)
 

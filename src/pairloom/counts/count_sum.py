@@ -10,12 +10,13 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.arguments import check_max_memory, check_paths, resolve_threads
 from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus.text_batches import batches_of
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, stored_metadata
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountSum", "parquet_files", "parquet_tables"]
+__all__ = ["CountSum", "count_batches", "parquet_files", "parquet_tables"]
 
 # Rows of a Parquet file that are decoded at a time.
 _ROWS = 1 << 18
@@ -42,8 +43,11 @@ class CountSum:
         )
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        """Counts texts, each a document."""
-        self._counter.count_texts(texts)
+        """Counts texts, each a document; of an iterable that is no list a batch is held at a time."""
+        if isinstance(texts, (list, tuple)):
+            self._counter.count_texts(texts)
+        else:
+            count_batches(self._counter, texts)
 
     def add_column(self, texts: Any) -> None:
         """Counts the rows of an Arrow column of text."""
@@ -106,6 +110,17 @@ class CountSum:
                 self._counter.add_totals(n_bytes, n_documents, n_literals)
         self._totals.clear()
         return self._counter.finish()
+
+
+def count_batches(counter: _core.Counter, texts: Any) -> None:
+    """Counts texts, lists of texts and Arrow columns, as `batches_of` takes them."""
+    n_texts = 0
+    for batch in batches_of(texts):
+        if isinstance(batch, list):
+            counter.count_texts(batch, n_texts)
+            n_texts += len(batch)
+        else:
+            counter.count_block(batch)
 
 
 def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:

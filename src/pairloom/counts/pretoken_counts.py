@@ -34,9 +34,9 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import is_for_corpus, warn_of_tables
-from pairloom.corpus.text_batches import batches_of, is_arrow
+from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts import file as counts_file
-from pairloom.counts.count_sum import CountSum, parquet_files, parquet_tables
+from pairloom.counts.count_sum import CountSum, count_batches, parquet_files, parquet_tables
 from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
@@ -111,11 +111,7 @@ class PretokenCounts:
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, "strict", threads, max_memory, report)
-            for batch in batches_of(texts):
-                if isinstance(batch, list):
-                    counter.count_texts(batch)
-                else:
-                    counter.count_block(batch)
+            count_batches(counter, texts)
             return cls(counter.finish(), metadata)._warned()
 
     @classmethod
