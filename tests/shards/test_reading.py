@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,29 @@ def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
     tokenize_files(TOKENIZER, source, folder / "shards", format=format, shard_tokens=rng.choice([1, 50, 200, 10**6]))
     return folder / "shards"
+
+
+def test_a_step_before_the_first_is_refused(tmp_path: Path) -> None:
+    batches = open_shards(_shards(tmp_path, 0)).batches(seq_len=3, batch=2, seed=1)
+    for step in (-1, -(10**6)):
+        with pytest.raises(ValueError, match="step must be at least 0"):
+            batches.at(step)
+        with pytest.raises(ValueError, match="step must be at least 0"):
+            batches.step = step
+    for wrong in (True, "a", None, 1.5):
+        with pytest.raises(TypeError, match="step must be an int"):
+            batches.at(wrong)  # type: ignore[arg-type]
+    batches.step = 5
+    assert np.array_equal(next(batches), batches.at(5)) and batches.step == 6
+
+
+def test_threads_that_share_batches_get_each_once(tmp_path: Path) -> None:
+    shards = open_shards(_shards(tmp_path, 0))
+    expected = [batch.tobytes() for batch in shards.batches(seq_len=2, batch=1, epochs=8, pad_id=PAD, seed=3)]
+    shared = shards.batches(seq_len=2, batch=1, epochs=8, pad_id=PAD, seed=3)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: [batch.tobytes() for batch in shared], range(4)))
+    assert sorted(itertools.chain.from_iterable(found)) == sorted(expected)
 
 
 @pytest.mark.parametrize("format", FORMATS)

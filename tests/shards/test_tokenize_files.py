@@ -433,3 +433,18 @@ def test_digest_is_of_the_whole_file_which_is_synced_once(tmp_path: Path, monkey
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
     assert publishing.synced_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert synced == [path.stat().st_ino]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_folder_of_the_shards_is_not_their_corpus(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.txt").write_text("the cat sat")
+    out = tmp_path / "out"
+    tokenize_files(tokenizer, tmp_path / "a.txt", out, format=format)
+    before = contents(out)
+    with warnings.catch_warnings():
+        # Of the files of some formats no corpus knows the suffix.
+        warnings.simplefilter("ignore")
+        for inputs in (out, [out, out], sorted(out.glob("*.parquet")) or out):
+            with pytest.raises(ValueError, match="no file to read beside the shards"):
+                tokenize_files(tokenizer, inputs, out, format=format, overwrite=True)
+    assert contents(out) == before

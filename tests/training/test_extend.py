@@ -143,3 +143,10 @@ def test_extend_of_a_tokenizer_without_merges_is_training() -> None:
         assert start.extend("ab ab ab cab", 262) == Tokenizer.train(
             "ab ab ab cab", 262, profile, special_tokens=["<s>"]
         )
+
+
+def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("the cat")
+    with pytest.warns(UserWarning, match="extend_files"):
+        Tokenizer.train("ab ab", 257).extend(str(path), 258)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.arguments import check_int
 from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
 
@@ -146,6 +148,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
     step: the number of the next batch, for a checkpoint. n_steps: how many there are in all; None if they never end.
+    Threads that share them get each batch once.
     """
 
     def __init__(
@@ -181,6 +184,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
         self._pad_id, self._dtype = pad_id, dtype
         self._unit = seq_len if order.is_stream else 1
         self._total = None if epochs is None else epochs * order.n_per_epoch
+        self._lock = Lock()
         self.step = step
         self.n_steps = None if self._total is None else -(-self._total // (self._rows_per_step * self._unit))
         n_missing = 0 if self.n_steps is None else self.n_steps * self._rows_per_step * self._unit - (self._total or 0)
@@ -192,15 +196,26 @@ class Batches(Iterator[npt.NDArray[Any]]):
                 "fill it, or epochs=None to go on with the next epoch"
             )
 
+    @property
+    def step(self) -> int:
+        """The number of the next batch; setting it goes there."""
+        return self._step
+
+    @step.setter
+    def step(self, step: int) -> None:
+        self._step = check_int("step", step, least=0)
+
     def __next__(self) -> npt.NDArray[Any]:
-        if self.n_steps is not None and self.step >= self.n_steps:
-            raise StopIteration
-        ids = self.at(self.step)
-        self.step += 1
+        with self._lock:
+            if self.n_steps is not None and self._step >= self.n_steps:
+                raise StopIteration
+            ids = self.at(self._step)
+            self._step += 1
         return ids
 
     def at(self, step: int) -> npt.NDArray[Any]:
         """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
+        check_int("step", step, least=0)
         batch, seq_len = self._shape
         first = (step * self._rows_per_step + self._rank * batch) * self._unit
         ids: npt.NDArray[Any]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pairloom._internal.arguments import resolve_threads
+from pairloom._internal.arguments import resolve_threads, shown
 from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -122,6 +122,11 @@ def tokenize_files(
     folder = Path(output)
     check_is_folder(folder)
     corpus = without_run_files(corpus, folder)
+    if overwrite and not corpus.names and manifest_file.exists(folder):
+        raise ValueError(
+            f"inputs hold no file to read beside the shards in {shown(str(folder))}, the output; name the files of the "
+            "corpus, or another output"
+        )
     fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
     run = _Run(tokenizer, corpus, folder, resolve_threads(threads), plan)
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
@@ -249,11 +254,11 @@ def warn_of_literals(literals: dict[str, int]) -> None:
     if not literals:
         return
     some = sorted(literals, key=lambda token: -literals[token])[:_MOST_LISTED]
-    shown = ", ".join(f"{token!r} {literals[token]:,}" for token in some)
+    listed = ", ".join(f"{token!r} {literals[token]:,}" for token in some)
     more = f" and {len(literals) - len(some)} others" if len(literals) > len(some) else ""
     warn(
         f"the text holds {sum(literals.values()):,} literals of special tokens, which are plain text in the shards "
-        f'({shown}{more}); to make them ids pass specials="recognise"'
+        f'({listed}{more}); to make them ids pass specials="recognise"'
     )
 
 

@@ -163,6 +163,7 @@ class TrainingMethods(TokenizerBase):
         MemoryError when `max_memory` (bytes) would be exceeded.
         """
         if isinstance(corpus, str):
+            training.warn_of_a_file_named(corpus, "extend_files")
             corpus = [corpus]
         if isinstance(corpus, os.PathLike):
             raise TypeError("corpus is a path; use extend_files to train on the file")

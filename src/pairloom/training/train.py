@@ -29,7 +29,16 @@ from pairloom.training import first_seen
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 
-__all__ = ["check_counts", "lay_out", "prune", "shortage_text", "train_model", "train_on_files", "train_on_texts"]
+__all__ = [
+    "check_counts",
+    "lay_out",
+    "prune",
+    "shortage_text",
+    "train_model",
+    "train_on_files",
+    "train_on_texts",
+    "warn_of_a_file_named",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -52,7 +61,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     """Trains on a str (one document) or an iterable of str (each a document)."""
     config.n_merges(vocab_size)
     if isinstance(corpus, str):
-        _warn_of_a_file_named(corpus)
+        warn_of_a_file_named(corpus)
         corpus = [corpus]
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
@@ -85,7 +94,7 @@ def train_on_files(
     return _train(count, identity, vocab_size, config, **run)
 
 
-def _warn_of_a_file_named(text: str) -> None:
+def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> None:
     """Warns if the text to train on is the path of an existing file."""
     if len(text) >= _LONGEST_PATH or "\n" in text:
         return
@@ -97,7 +106,7 @@ def _warn_of_a_file_named(text: str) -> None:
     if is_file:
         warn(
             f"training on the text {text!r} itself, though a file of that name exists; "
-            "use Tokenizer.train_files to train on the file"
+            f"use {remedy} to train on the file"
         )
 
 
