@@ -45,7 +45,16 @@ impl CpuTier {
         CpuTier::checked().unwrap_or(CpuTier::Portable)
     }
 
-    /// The same; [`Error::Invalid`] if the variable names anything else than tiers.
+    /// Fails with [`Error::Invalid`] unless the tier is [`available`](Self::available). Variants are public, so code with
+    /// instructions of a tier runs only behind this check, or with a tier from `best` or `available`.
+    pub(crate) fn check_available(self) -> Result<()> {
+        match CpuTier::available().any(|available| available == self) {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!("this processor has no {self:?} instructions"))),
+        }
+    }
+
+    /// The same as `best`; [`Error::Invalid`] if the variable names anything else than tiers.
     pub fn checked() -> Result<CpuTier> {
         static BEST: OnceLock<std::result::Result<CpuTier, String>> = OnceLock::new();
         let best = BEST.get_or_init(|| {

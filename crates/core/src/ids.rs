@@ -5,7 +5,10 @@ use std::sync::Mutex;
 use crate::memory::Kept;
 
 /// A type that ids are written as: `u16` for small vocabularies, else `u32`.
-pub trait Id: Copy + Default + Send + Sync + 'static {
+///
+/// Sealed, because the encoder copies the bytes of its ids into types of two and of four bytes: in these every pattern of
+/// bits must be a value, and the same one as in `u16` or `u32`.
+pub trait Id: Copy + Default + Send + Sync + private::Sealed + 'static {
     /// The largest id that fits.
     const MAX: u32;
 
@@ -17,6 +20,14 @@ pub trait Id: Copy + Default + Send + Sync + 'static {
 
     /// Memory of a large result that was dropped ([`ResultIds`](crate::memory::ResultIds)).
     fn kept() -> &'static Mutex<Kept<Self>>;
+}
+
+pub(crate) mod private {
+    /// Keeps other crates from implementing `Id`.
+    pub trait Sealed {}
+
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
 }
 
 impl Id for u16 {

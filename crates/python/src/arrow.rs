@@ -59,10 +59,11 @@ impl ArrowColumn {
 /// The struct in a capsule of this name, left there as released.
 ///
 /// # Safety
-/// A capsule of this name holds a `T`.
+/// A capsule of this name holds a `T`, and no other thread uses the capsule meanwhile, as one could where the interpreter
+/// has no lock.
 unsafe fn taken<T: Default>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<T> {
-    // SAFETY: the interpreter is attached; null comes with an exception set. The caller vouches for the type, and the
-    // interface lets a consumer move the struct out.
+    // SAFETY: the interpreter is attached; null comes with an exception set. The caller vouches for the type and that no
+    // other thread has it, and the interface lets a consumer move the struct out.
     unsafe {
         let address = ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()).cast::<T>();
         match address.as_mut() {
@@ -79,7 +80,7 @@ pub fn chunked(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Chunked> {
     let is_class = value.is_instance_of::<pyo3::types::PyType>();
     if !is_class && value.hasattr("__arrow_c_stream__")? {
         let capsule = value.call_method0("__arrow_c_stream__")?;
-        // SAFETY: the PyCapsule interface.
+        // SAFETY: the PyCapsule interface: each call of the method gives a new capsule, for this consumer alone.
         let stream: ArrowArrayStream = unsafe { taken(&capsule, STREAM)? };
         // SAFETY: the producer vouches for its stream. Its callbacks may wait for the interpreter.
         return py.detach(|| unsafe { Chunked::from_stream(stream) }).map_err(|error| exception(py, error));
@@ -89,7 +90,7 @@ pub fn chunked(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Chunked> {
         let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract().map_err(|_| {
             PyTypeError::new_err(format!("{name}: __arrow_c_array__ gave no pair of a schema and an array"))
         })?;
-        // SAFETY: the PyCapsule interface; the producer vouches for its array.
+        // SAFETY: the PyCapsule interface, as above; the producer vouches for its array.
         let chunked = unsafe {
             let (schema, array): (ArrowSchema, ArrowArray) = (taken(&schema, SCHEMA)?, taken(&array, ARRAY)?);
             Chunked::from_array(schema, array)
@@ -113,9 +114,9 @@ fn id_type(value: Option<&Bound<'_, PyAny>>, n_ids: usize) -> PyResult<IdType> {
         )));
     }
     let capsule = value.call_method0("__arrow_c_schema__")?;
-    // SAFETY: the PyCapsule interface.
+    // SAFETY: the PyCapsule interface, as above; the producer vouches for its schema.
     let schema: ArrowSchema = unsafe { taken(&capsule, SCHEMA)? };
-    if schema.release.is_none() {
+    if schema.is_released() {
         return Err(PyValueError::new_err(
             "type: the Arrow schema has been released: another consumer took it",
         ));

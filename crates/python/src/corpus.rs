@@ -136,8 +136,10 @@ impl TextColumns {
         let bytes: &[u8] = if n_bytes == 0 {
             &[]
         } else {
-            // SAFETY: the buffer is contiguous, holds `n_bytes` and stays alive for the call. Callers give buffers of
-            // Arrow and bytes, which nobody writes.
+            // SAFETY: the buffer is contiguous, holds `n_bytes` and stays alive for the call. It may be a bytearray or a
+            // NumPy array that another thread writes meanwhile. Nothing depends on that: `TextColumns::read` in the core
+            // copies the bytes once, and checks the copy before it is a string. It reads offsets twice, to check and
+            // to use them; all that slices by them checks again, so offsets that change are at worst an exception.
             unsafe { slice::from_raw_parts(data.buf_ptr().cast(), n_bytes) }
         };
         let documents = py.detach(|| self.inner.read(bytes, offsets, first_row));

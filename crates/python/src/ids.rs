@@ -87,6 +87,9 @@ impl<'py> Ids<'py> {
     }
 
     /// Appends the bytes of the ids to `out`.
+    ///
+    /// Another thread may write a borrowed array meanwhile: `PyReadonlyArray` keeps only Rust's writers away. That does no
+    /// harm, since the decoder reads each id once and checks what it read; it must stay so.
     pub fn decode(
         &self,
         py: Python<'_>,

@@ -36,7 +36,7 @@ impl IdLists {
     #[inline]
     pub fn list<'py, I: Id>(&self, py: Python<'py>, ids: &[I]) -> PyResult<Bound<'py, PyList>> {
         let ints = *self.ints.get_or_try_init(py, || SharedInts::new(py, self.n_ids))?;
-        let list = new_list(py, ids.len(), |room| {
+        new_list(py, ids.len(), |room| {
             if ints.has_all(ids) {
                 for (id, item) in ids.iter().zip(&mut *room) {
                     // SAFETY: all of them have one.
@@ -52,15 +52,7 @@ impl IdLists {
                 };
             }
             (ids.len(), Ok(()))
-        })?;
-        // Without the interpreter's lock all threads stand still while the garbage collector visits the items of all lists.
-        // Ints are in no cycle, so there the collector is told nothing of them.
-        #[cfg(Py_GIL_DISABLED)]
-        // SAFETY: it is a new list, which Python tracks. Deallocation does not require a list to be tracked.
-        unsafe {
-            ffi::PyObject_GC_UnTrack(list.as_ptr().cast())
-        };
-        Ok(list)
+        })
     }
 }
 
@@ -76,10 +68,17 @@ fn new_list<'py>(
     write: impl FnOnce(&mut [Item]) -> (usize, PyResult<()>),
 ) -> PyResult<Bound<'py, PyList>> {
     let n_first = if HAS_ROOM { n } else { 0 };
-    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a list, to which no other
-    // reference exists, with room for `n` items once `give_room` has run. After an error it drops what was written.
+    // SAFETY: the interpreter is attached; a null result becomes the pending exception; it is a new list, with room for `n`
+    // items once `give_room` has run. After an error it drops what was written. No other thread has a reference to it:
+    // `gc.get_objects` finds tracked lists, but this thread holds the interpreter's lock; where there is none, that function
+    // stops all threads first, and none stops between `PyList_New` and `PyObject_GC_UnTrack`.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n_first as ffi::Py_ssize_t))?;
+        // Without the interpreter's lock all threads stand still while the garbage collector visits the items of all lists.
+        // Ints are in no cycle, so there the collector is told nothing of these lists, for good: docs/platforms.md has the
+        // figures, and says what that means for a program that puts a list into itself.
+        #[cfg(Py_GIL_DISABLED)]
+        ffi::PyObject_GC_UnTrack(list.as_ptr().cast());
         if n > 0 {
             let object = list.as_ptr().cast::<ffi::PyListObject>();
             if !HAS_ROOM {
@@ -165,12 +164,12 @@ impl UntrackedLists {
 
     /// Adds a list to which no other reference exists.
     pub fn push(&mut self, list: Bound<'_, PyList>) {
-        // SAFETY: it is a new list, which Python tracks. Deallocation does not require a list to be tracked.
+        // SAFETY: it is a live list; one that is untracked already stays so. Deallocation does not require it to be tracked.
         unsafe { ffi::PyObject_GC_UnTrack(list.as_ptr().cast()) };
         self.0.push(list.unbind());
     }
 
-    /// The list of all lists, all of them tracked again where lists of ids are.
+    /// The list of all lists, all of them tracked again where lists of ids are: see `new_list`.
     pub fn into_list(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         #[cfg(not(Py_GIL_DISABLED))]
         for list in &self.0 {

@@ -15,33 +15,49 @@ use pyo3::types::PyString;
 
 use crate::errors::{exception, type_name};
 
-/// The characters of `text`, borrowed from its memory; there may be lone surrogates.
+/// The characters of `text`, borrowed from its memory; there may be lone surrogates. An exception of Python's if it cannot
+/// make `text` ready.
 #[inline]
-pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> Characters<'a> {
+pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>> {
+    make_ready(text)?;
     if let Some(text) = ascii(text) {
-        return Characters::Utf8(text);
+        return Ok(Characters::Utf8(text));
     }
     let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which is immutable; its data are `n` units of the width of its kind, aligned to
-    // that width.
-    unsafe {
+    // SAFETY: `text` is a live str object, which is ready and immutable; its data are `n` units of the width of its kind,
+    // aligned to that width.
+    Ok(unsafe {
         let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
         match ffi::PyUnicode_KIND(object) {
             ffi::PyUnicode_1BYTE_KIND => Characters::Latin1(std::slice::from_raw_parts(data.cast::<u8>(), n)),
             ffi::PyUnicode_2BYTE_KIND => Characters::Ucs2(std::slice::from_raw_parts(data.cast::<u16>(), n)),
             _ => Characters::Ucs4(std::slice::from_raw_parts(data.cast::<u32>(), n)),
         }
+    })
+}
+
+/// Gives `text` its kind and data. Before CPython 3.12 C code can make a str that has neither until it is asked for them
+/// (`PyUnicode_FromStringAndSize(NULL, n)`).
+#[inline]
+fn make_ready(text: &Bound<'_, PyString>) -> PyResult<()> {
+    #[cfg(not(Py_3_12))]
+    // SAFETY: the interpreter is attached and `text` is a live str object; after a failure an exception is set.
+    if unsafe { ffi::PyUnicode_READY(text.as_ptr()) } != 0 {
+        return Err(PyErr::fetch(text.py()));
     }
+    let _ = text;
+    Ok(())
 }
 
 /// The UTF-8 of `text`, borrowed if it is ASCII; UnicodeEncodeError for lone surrogates.
 #[inline]
 pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
+    make_ready(text)?;
     if let Some(text) = ascii(text) {
         return Ok(Cow::Borrowed(text));
     }
     let mut buffer = String::new();
-    match characters(text).utf8(&mut buffer) {
+    match characters(text)?.utf8(&mut buffer) {
         Ok(_) => Ok(Cow::Owned(buffer)),
         // Python's own error names the surrogate and its position.
         Err(Error::NotCharacters) => match text.encode_utf8() {
@@ -66,7 +82,7 @@ pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name} must be a str, not {kind}{remedy}"))
 }
 
-/// The memory of `text` if it is ASCII.
+/// The memory of `text`, which is ready, if it is ASCII.
 #[cfg(not(Py_3_14))]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {

@@ -59,7 +59,9 @@ impl<'py> Texts<'py> {
     /// The characters of each text, borrowed.
     pub fn characters(&self) -> PyResult<Vec<Characters<'_>>> {
         let mut all = vec_for(self.len())?;
-        all.extend(self.texts.iter().map(characters));
+        for text in &self.texts {
+            all.push(characters(text)?);
+        }
         Ok(all)
     }
 

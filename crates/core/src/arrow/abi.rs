@@ -1,51 +1,52 @@
 //! The three structs of the C data interface. Their owner calls `release` once, here when they are dropped. Their default
 //! is the released struct.
+//!
+//! Their fields are private to `arrow`, because safe code follows the pointers in them: `drop` calls `release`, and
+//! [`IdType::of`](super::IdType::of) reads a schema. Others get a struct by `Default`, from [`Column`](super::Column), or
+//! through a producer's pointer, in `unsafe` code that vouches for it.
 
 use std::ffi::{c_char, c_int, c_void};
 
 /// A type: its format string, name, metadata and children.
 #[derive(Default)]
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct ArrowSchema {
-    pub format: *const c_char,
-    pub name: *const c_char,
-    pub metadata: *const c_char,
-    pub flags: i64,
-    pub n_children: i64,
-    pub children: *mut *mut ArrowSchema,
-    pub dictionary: *mut ArrowSchema,
-    pub release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
-    pub private_data: *mut c_void,
+    pub(super) format: *const c_char,
+    pub(super) name: *const c_char,
+    pub(super) metadata: *const c_char,
+    pub(super) flags: i64,
+    pub(super) n_children: i64,
+    pub(super) children: *mut *mut ArrowSchema,
+    pub(super) dictionary: *mut ArrowSchema,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    pub(super) private_data: *mut c_void,
 }
 
 /// Rows of one type: buffers and children.
 #[derive(Default)]
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct ArrowArray {
-    pub length: i64,
-    pub null_count: i64,
-    pub offset: i64,
-    pub n_buffers: i64,
-    pub n_children: i64,
-    pub buffers: *mut *const c_void,
-    pub children: *mut *mut ArrowArray,
-    pub dictionary: *mut ArrowArray,
-    pub release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
-    pub private_data: *mut c_void,
+    pub(super) length: i64,
+    pub(super) null_count: i64,
+    pub(super) offset: i64,
+    pub(super) n_buffers: i64,
+    pub(super) n_children: i64,
+    pub(super) buffers: *mut *const c_void,
+    pub(super) children: *mut *mut ArrowArray,
+    pub(super) dictionary: *mut ArrowArray,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    pub(super) private_data: *mut c_void,
 }
 
 /// Arrays of one type, one after the other.
 #[derive(Default)]
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct ArrowArrayStream {
-    pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
-    pub get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
-    pub get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
-    pub release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
-    pub private_data: *mut c_void,
+    pub(super) get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
+    pub(super) get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
+    pub(super) get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
+    pub(super) private_data: *mut c_void,
 }
 
 /// `ARROW_FLAG_NULLABLE`.
@@ -56,9 +57,17 @@ macro_rules! released_on_drop {
         impl Drop for $name {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
-                    // SAFETY: the interface: `release` is called once, by the owner, and sets itself to null.
+                    // SAFETY: only `arrow` and producers set `release`. The interface: it is called once, by the owner, and
+                    // sets itself to null.
                     unsafe { release(self) };
                 }
+            }
+        }
+
+        impl $name {
+            /// Whether nothing is left to release: another consumer took it.
+            pub fn is_released(&self) -> bool {
+                self.release.is_none()
             }
         }
 

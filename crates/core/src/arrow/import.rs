@@ -24,7 +24,7 @@ impl Chunked {
     /// # Safety
     /// Both are as the C data interface asks: all pointers and lengths are valid until they are released.
     pub unsafe fn from_array(schema: ArrowSchema, array: ArrowArray) -> Result<Self> {
-        if schema.release.is_none() || array.release.is_none() {
+        if schema.is_released() || array.is_released() {
             return invalid("the Arrow array has been released: another consumer took it");
         }
         let mut chunks = Vec::with_room(1, CHUNKS)?;
@@ -52,7 +52,7 @@ impl Chunked {
             // SAFETY: as above.
             let status = unsafe { get_next(&mut stream, &mut chunk) };
             check(&mut stream, status)?;
-            if chunk.release.is_none() {
+            if chunk.is_released() {
                 return Ok(Chunked { schema, chunks });
             }
             chunks.try_push(chunk, CHUNKS)?;

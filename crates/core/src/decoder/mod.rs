@@ -77,6 +77,9 @@ impl Decoder {
     }
 
     /// Appends the bytes of `ids` to `out`. On error `out` is unchanged; [`Error::UnknownTokenId`] names the id.
+    ///
+    /// `ids` may lie in a NumPy array that another thread writes meanwhile. So each read of an id is followed by a look-up
+    /// with a bounds check, and only the slot found says what is copied. Never read an id again and rely on its old value.
     pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         // Most texts have three to five bytes for each id.
         pages::reserve(out, ids.len() * 4);

@@ -53,7 +53,7 @@ pub use stream::StreamEncoder;
 pub struct EncoderOptions {
     /// Most bytes of the cache, which all threads share; up to 1.5 times that while its table is replaced.
     pub cache_bytes: usize,
-    /// The instructions to use, which the processor must have.
+    /// The instructions to use; [`Encoder::new`] refuses those that the processor lacks.
     pub tier: CpuTier,
 }
 
@@ -119,12 +119,16 @@ pub struct Encoder {
 
 impl Encoder {
     /// An encoder for these tokens, this pattern and these special tokens.
+    ///
+    /// [`Error::Invalid`] if the processor lacks the instructions of `options.tier`.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
         pretokenizer: Arc<Pretokenizer>,
         specials: SpecialTokens,
         options: EncoderOptions,
     ) -> Result<Self> {
+        // The hot loop runs by the tier of the cache's hasher, and relies on this check.
+        options.tier.check_available()?;
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
         Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None)))
     }

@@ -11,7 +11,7 @@ use crate::train::{WeightedIds, WeightedPretokens};
 /// Bytes of pretokens in a job.
 const JOB_BYTES: u64 = 1 << 18;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// What is allocated, in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the ids of pretokens";
 
 impl Encoder {

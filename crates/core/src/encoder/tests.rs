@@ -3,10 +3,12 @@
 mod merges;
 mod random;
 
+use std::process::Command;
 use std::sync::{Arc, LazyLock};
 
 use super::file::Division;
 use super::*;
+use crate::cpu::DISABLE_VARIABLE;
 use crate::monitor::Silent;
 use crate::train::WeightedPretokens;
 use random::{Random, Setting};
@@ -51,6 +53,43 @@ fn settings() -> impl Iterator<Item = (Setting, Random)> {
         let pattern = PATTERNS[seed as usize % 3];
         (Setting::new(&mut random, pattern), random)
     })
+}
+
+#[test]
+fn instructions_that_the_processor_lacks_are_refused() {
+    #[cfg(target_arch = "x86_64")]
+    let all = [CpuTier::Portable, CpuTier::Avx2, CpuTier::Avx512];
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    let all = [CpuTier::Portable, CpuTier::Neon];
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+    let all = [CpuTier::Portable];
+    let setting = Setting::new(&mut Random(7), PATTERNS[0]);
+    for tier in all {
+        let pretokenizer = Pretokenizer::at_tier(&PATTERNS[..1], tier);
+        let (vocabulary, ours) = (Arc::new(setting.vocabulary()), Pretokenizer::new(PATTERNS[0]).unwrap());
+        let options = EncoderOptions { tier, ..EncoderOptions::default() };
+        let encoder = Encoder::new(vocabulary, Arc::new(ours), SpecialTokens::none(), options);
+        for refused in [pretokenizer.err(), encoder.err()] {
+            match refused {
+                None => assert!(tier <= CpuTier::best(), "{tier:?} is accepted"),
+                Some(Error::Invalid(message)) => {
+                    assert!(tier > CpuTier::best() && message.contains("this processor has no"), "{message}");
+                }
+                Some(error) => panic!("{error}"),
+            }
+        }
+    }
+    // A processor may have all of them: again in a process where they are turned off.
+    if CpuTier::best() > CpuTier::Portable {
+        let test = "encoder::tests::instructions_that_the_processor_lacks_are_refused";
+        let done = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact"])
+            .env(DISABLE_VARIABLE, CpuTier::NAMES.join(","))
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && output.contains("1 passed"), "{output}");
+    }
 }
 
 #[test]

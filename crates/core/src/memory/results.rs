@@ -130,10 +130,13 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::ids::private::Sealed;
 
     /// Ids of this type are of this test alone.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     struct TestId(u64);
+
+    impl Sealed for TestId {}
 
     impl Id for TestId {
         const MAX: u32 = u32::MAX;

@@ -86,9 +86,7 @@ impl Pretokenizer {
     /// For tests and measurements: all tiers give the same pretokens. [`Error::Invalid`] if the processor lacks these
     /// instructions.
     pub fn at_tier<S: AsRef<str>>(patterns: &[S], tier: CpuTier) -> Result<Self> {
-        if !CpuTier::available().any(|available| available == tier) {
-            return Err(Error::Invalid(format!("this processor has no {tier:?} instructions")));
-        }
+        tier.check_available()?;
         match patterns::scanner(patterns) {
             Some(fill) => Ok(Self::with_engine(patterns, Engine::Named(fill, tier))),
             None => Self::compile(patterns, RegexScanner::new),

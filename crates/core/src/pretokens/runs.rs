@@ -22,7 +22,7 @@ const COMPLETE: u64 = u64::MAX >> 3;
 #[derive(Clone, Copy)]
 pub(super) struct Text<'t> {
     pub text: &'t str,
-    /// Instructions that this processor has.
+    /// Instructions that this processor has: `Pretokenizer::at_tier` checked them.
     pub tier: CpuTier,
 }
 
@@ -98,7 +98,7 @@ impl Text<'_> {
             }
         }
         let at = match self.tier {
-            // SAFETY: a `CpuTier` exists only where it was detected.
+            // SAFETY: `at_tier` checked that the processor has the tier.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx512 => unsafe { skip_avx512(self.text, at, members) },
             // SAFETY: as above.

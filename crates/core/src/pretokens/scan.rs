@@ -95,13 +95,14 @@ pub(super) trait Rules: Copy + Default {
     fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
-/// [`super::Pretokenizer::fill`] with the instructions of `tier`, which this processor must have.
+/// [`super::Pretokenizer::fill`] with the instructions of `tier`, which `Pretokenizer::at_tier` checked: it alone hands out
+/// this function, beside the tier.
 pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
     let (rules, text) = (R::default(), Text { text, tier });
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
     match tier {
-        // SAFETY: a `CpuTier` exists only where it was detected; the room was reserved above.
+        // SAFETY: `at_tier` checked that the processor has the tier; the room was reserved above.
         #[cfg(target_arch = "x86_64")]
         CpuTier::Avx512 => unsafe { fill_avx512(rules, text, from, ends) },
         // SAFETY: as above.

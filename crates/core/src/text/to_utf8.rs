@@ -27,7 +27,8 @@ pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String)
     text.clear();
     // SAFETY: only the UTF-8 of characters is appended to the empty string; on error it is empty still.
     let out = unsafe { text.as_mut_vec() };
-    let n_most = units.len() * U::MAX_BYTES + SLACK_BYTES;
+    // Where it saturates, as 32 bits may, there is no such room, and `grow` fails.
+    let n_most = units.len().saturating_mul(U::MAX_BYTES).saturating_add(SLACK_BYTES);
     pages::reserve(out, n_most);
     out.grow(n_most, "a text")?;
     let begin = out.as_mut_ptr();
