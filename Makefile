@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo newcomer test test-checked python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri browser playground-figures docs wheel workflows clean pre-commit
+.PHONY: help demo newcomer test test-checked python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -105,6 +105,11 @@ torch: $(VENV)/installed ## the tests of torch's data sets, with the wheel that 
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch
 	$(BIN)/python -m pip install --quiet --no-deps megatron-core
 	$(BIN)/python -m pytest tests/shards/test_torch.py tests/shards/test_other_loaders.py
+
+sanitize: ## the core's tests on every tier under AddressSanitizer, which sees what vector instructions read and write
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on" ASAN_OPTIONS=detect_leaks=0 \
+		cargo test --release --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir target/sanitized \
+		-p pairloom-core --lib
 
 fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \
