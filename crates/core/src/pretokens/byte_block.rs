@@ -47,6 +47,18 @@ pub(super) trait Block: Copy {
     /// Bytes equal to `byte`, which is ASCII.
     fn equal(self, byte: u8) -> u64;
 
+    /// Those of `among` that equal `byte`, which is ASCII and rare: whether there is one costs less than where.
+    #[inline(always)]
+    fn rare(self, byte: u8, among: u64) -> u64 {
+        self.equal(byte) & among
+    }
+
+    /// Whether no byte is above 0x7f.
+    #[inline(always)]
+    fn is_ascii(self) -> bool {
+        self.high() == 0
+    }
+
     /// Bytes from `first` to `last`, both ASCII.
     fn within(self, first: u8, last: u8) -> u64;
 
@@ -120,6 +132,13 @@ mod tests {
             assert_eq!(block.within(b'\t', b'\r'), mask(&|byte| (b'\t'..=b'\r').contains(&byte)));
             assert_eq!(block.or(0x20).within(b'a', b'z'), mask(&|byte| byte.is_ascii_alphabetic()));
             assert_eq!(block.high(), mask(&|byte| byte >= 0x80));
+            assert_eq!(block.rare(b'\'', 0x0f0f), mask(&|byte| byte == b'\'') & 0x0f0f);
+            let ascii = bytes.map(|byte| byte & 0x7f);
+            let (mut other, at) = (ascii, usize::from(start) % 64);
+            other[at] |= 0x80;
+            // SAFETY: 64 bytes, and the caller checked the processor.
+            let [ascii, other] = [ascii, other].map(|bytes| unsafe { B::load(bytes.as_ptr()) });
+            assert!(ascii.is_ascii() && !other.is_ascii());
             for bits in [1, 0x10, 0x80, 0xc1] {
                 assert_eq!(block.any_of(bits), mask(&|byte| byte & bits != 0));
             }

@@ -59,7 +59,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
         let words = run_starts(word) & !(plain << 1) & !window.after::<ASCII>(prefixes);
         let mut starts =
             in_space | symbols | words | shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number);
-        let apostrophes = block.equal(b'\'') & prefixes;
+        let apostrophes = block.rare(b'\'', prefixes);
         // A contraction at the start of a pretoken ends after its letters; what follows is a pretoken.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);

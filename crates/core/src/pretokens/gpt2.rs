@@ -39,7 +39,7 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
             starts |= shared_rules::numbers::<B, ASCII, 1>(window, number);
         }
         // Where the window begins a pretoken may begin; if none does, what this adds is among the bytes that are known.
-        let apostrophes = block.equal(b'\'') & (starts | 1) & letter >> 1;
+        let apostrophes = block.rare(b'\'', (starts | 1) & letter >> 1);
         // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, false, ASCII>(block);

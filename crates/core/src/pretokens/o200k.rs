@@ -77,7 +77,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
             }
             unknown_from = unknown_from.min(unknown.trailing_zeros());
         }
-        let apostrophes = block.equal(b'\'') & prefixes & word << 1;
+        let apostrophes = block.rare(b'\'', prefixes & word << 1);
         if CONTRACTIONS && apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             let (mut one, mut two) = (apostrophes & one >> 1, apostrophes & two >> 1);

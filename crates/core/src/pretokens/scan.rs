@@ -199,7 +199,7 @@ struct Decided {
 unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
     // SAFETY: the caller's promise is the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
-    let is_ascii = window.high == 0;
+    let is_ascii = window.block.is_ascii();
     let found = if is_ascii {
         rules.starts::<B, true>(&window, is_last)
     } else {

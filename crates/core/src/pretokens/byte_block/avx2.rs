@@ -57,6 +57,13 @@ fn equal(half: __m256i, byte: u8) -> __m256i {
     unsafe { _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8)) }
 }
 
+/// Whether any byte of either half has its top bit.
+#[inline(always)]
+fn has_top_bit(low: __m256i, high: __m256i) -> bool {
+    // SAFETY: see the module.
+    unsafe { _mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0 }
+}
+
 #[inline(always)]
 fn at_least(half: __m256i, least: u8) -> __m256i {
     // SAFETY: see the module.
@@ -97,6 +104,17 @@ impl Block for Avx2 {
     #[inline(always)]
     fn equal(self, byte: u8) -> u64 {
         Self::to_mask(equal(self.0, byte), equal(self.1, byte))
+    }
+
+    #[inline(always)]
+    fn rare(self, byte: u8, among: u64) -> u64 {
+        let (low, high) = (equal(self.0, byte), equal(self.1, byte));
+        if has_top_bit(low, high) { Self::to_mask(low, high) & among } else { 0 }
+    }
+
+    #[inline(always)]
+    fn is_ascii(self) -> bool {
+        !has_top_bit(self.0, self.1)
     }
 
     #[inline(always)]

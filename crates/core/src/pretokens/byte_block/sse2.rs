@@ -16,6 +16,13 @@ impl Sse2 {
         let [a, b, c, d] = quarters.map(|quarter| unsafe { _mm_movemask_epi8(quarter) } as u64);
         a | b << 16 | c << 32 | d << 48
     }
+
+    /// Whether any byte of four quarters has its top bit.
+    #[inline(always)]
+    fn has_top_bit([a, b, c, d]: [__m128i; 4]) -> bool {
+        // SAFETY: every x86-64 processor has SSE2.
+        unsafe { _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))) != 0 }
+    }
 }
 
 #[inline(always)]
@@ -41,6 +48,18 @@ impl Block for Sse2 {
     fn equal(self, byte: u8) -> u64 {
         // SAFETY: as above.
         Self::to_mask(self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, all(byte)) }))
+    }
+
+    #[inline(always)]
+    fn rare(self, byte: u8, among: u64) -> u64 {
+        // SAFETY: as above.
+        let equal = self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(quarter, all(byte)) });
+        if Self::has_top_bit(equal) { Self::to_mask(equal) & among } else { 0 }
+    }
+
+    #[inline(always)]
+    fn is_ascii(self) -> bool {
+        !Self::has_top_bit(self.0)
     }
 
     #[inline(always)]
