@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, TrainingConfig
+from pairloom import PretokenCounts, Tokenizer, TrainingConfig
 from pairloom.patterns import pattern_text
 from pairloom.reference.encoder import encode as reference_encode
 from pairloom.reference.extend import extend as reference_extend
@@ -150,3 +150,10 @@ def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
     path.write_text("the cat")
     with pytest.warns(UserWarning, match="extend_files"):
         Tokenizer.train("ab ab", 257).extend(str(path), 258)
+
+
+@pytest.mark.parametrize("count", [2**61, 2**62])
+def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
+    counts = PretokenCounts.from_items([(b"zzz", count)], "gpt2")
+    extended = Tokenizer.train("ab ab", 258).extend_from_counts(counts, 259)
+    assert extended.merges[-1] == (b"z", b"z")

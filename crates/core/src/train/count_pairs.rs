@@ -48,10 +48,11 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     pair_index: &mut PairIndex<'_, P>,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let mut frequencies = filled(n_symbols, 0, "the counts of the tokens")?;
+    let mut frequencies = filled(n_symbols, 0u64, "the counts of the tokens")?;
     for_each_pair(array, on_progress, |_, left, right, count| {
-        frequencies[left] += count;
-        frequencies[right] += count;
+        // The counts of all pairs together fit, but each is counted for two symbols.
+        frequencies[left] = frequencies[left].saturating_add(count);
+        frequencies[right] = frequencies[right].saturating_add(count);
         Ok(())
     })?;
     let threshold = pair_index.threshold;

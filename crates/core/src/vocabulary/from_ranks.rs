@@ -11,10 +11,23 @@ use crate::memory::TryReserve;
 const MERGES: &str = "a table of merges";
 
 /// Every pair of tokens whose joined bytes are a token: left id, right id, merged id.
+///
+/// Tokens are cut only where both parts have the length of a token. Of `n` bytes of tokens there are at most `sqrt(2 n)`
+/// lengths, so a file of one huge token takes no time.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
+    let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
+    let mut is_length = Vec::with_room(longest + 1, MERGES)?;
+    is_length.resize(longest + 1, false);
+    vocabulary.tokens().for_each(|(_, token)| is_length[token.len()] = true);
+    let n_lengths = is_length.iter().filter(|&&is_length| is_length).count();
+    let mut lengths = Vec::with_room(n_lengths, MERGES)?;
+    lengths.extend((1..=longest).filter(|&length| is_length[length]));
     let mut found = Vec::new();
     for (id, token) in vocabulary.tokens() {
-        for cut in 1..token.len() {
+        for &cut in lengths.iter().take_while(|&&cut| cut < token.len()) {
+            if !is_length[token.len() - cut] {
+                continue;
+            }
             let (left, right) = token.split_at(cut);
             if let (Some(left), Some(right)) = (vocabulary.id_of(left), vocabulary.id_of(right)) {
                 found.try_push([left, right, id], MERGES)?;

@@ -53,6 +53,42 @@ fn vocabulary_from_ranks_merges_every_split_and_lists_one_pair_a_token() {
 }
 
 #[test]
+fn vocabulary_from_ranks_merges_at_every_cut_into_tokens() {
+    // All strings of two letters in a scrambled order, of which each round leaves out other ones.
+    let all: Vec<Vec<u8>> = (2..512u32)
+        .map(|number| {
+            let n_bits = number.ilog2();
+            (0..n_bits).map(|bit| b'a' + (number >> bit & 1) as u8).collect()
+        })
+        .collect();
+    for round in 1..20 {
+        let kept: Vec<(u32, &[u8])> = (0..)
+            .zip(&all)
+            .filter(|(number, _)| number * 7 % round < 3)
+            .map(|(number, token)| (number * 37 % 521, &token[..]))
+            .collect();
+        let vocabulary = Vocabulary::from_ranks(tokens(&kept)).unwrap();
+        for &(left, first) in &kept {
+            for &(right, second) in &kept {
+                let joined = vocabulary.id_of(&[first, second].concat());
+                assert_eq!(vocabulary.pair(left, right).map(|(_, merged)| merged), joined);
+            }
+        }
+    }
+}
+
+#[test]
+fn vocabulary_from_ranks_with_huge_tokens_is_made_at_once() {
+    // To hash both parts at each of four million cuts would take hours.
+    let huge = [&b"ab".repeat(2 << 20)[..], b"c"].concat();
+    let list: [(u32, &[u8]); 5] = [(0, b"a"), (1, b"b"), (2, b"c"), (3, &huge[..huge.len() - 1]), (4, &huge)];
+    let vocabulary = Vocabulary::from_ranks(tokens(&list)).unwrap();
+    assert_eq!(vocabulary.pair(3, 2), Some((4, 4)));
+    assert_eq!(vocabulary.pair(0, 1), None);
+    assert!(vocabulary.merges().unwrap().is_empty(), "no merges make them of bytes");
+}
+
+#[test]
 fn from_merges_with_a_repeated_pair_uses_the_first() {
     let list = [(0, &b"a"[..]), (1, b"b"), (2, b"ab"), (3, b"ab")];
     let vocabulary = Vocabulary::from_merges(tokens(&list), vec![[0, 1, 3], [0, 1, 2]], false).unwrap();
