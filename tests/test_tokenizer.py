@@ -65,6 +65,9 @@ def test_every_road_back_gives_the_text() -> None:
         assert tokenizer.decode(form) == SAMPLE
     doubled = np.repeat(np.array(ids, np.int32), 2)
     assert tokenizer.decode(doubled[::2]) == SAMPLE
+    for kind in (np.uint16, np.uint32, np.int64):
+        misaligned = np.frombuffer(b"\0" + np.array(ids, kind).tobytes(), kind, offset=1)
+        assert tokenizer.decode(misaligned) == tokenizer.decode(misaligned[:]) == SAMPLE
     assert tokenizer.decode_bytes(ids) == SAMPLE.encode()
     assert tokenizer.decode_batch([ids, []]) == [SAMPLE, ""]
     stream = tokenizer.decode_stream()

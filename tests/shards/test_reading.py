@@ -37,6 +37,14 @@ def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     return folder / "shards"
 
 
+def test_offsets_of_another_kind_are_a_format_error(tmp_path: Path) -> None:
+    folder = _shards(tmp_path, 0)
+    path = sorted(folder.glob("*.offsets.npy"))[0]
+    np.save(path, np.load(path).astype(np.float64))
+    with pytest.raises(FormatError, match="float64, not integers"):
+        list(open_shards(folder))
+
+
 def test_a_step_before_the_first_is_refused(tmp_path: Path) -> None:
     batches = open_shards(_shards(tmp_path, 0)).batches(seq_len=3, batch=2, seed=1)
     for step in (-1, -(10**6)):

@@ -238,10 +238,10 @@ fn borrowed<'py>(
     }
     let array = if untyped.len() == 0 && untyped.dtype().kind() == b'f' {
         ids.call_method1("astype", ("uint32",))? // `np.array([])`
-    } else if untyped.is_contiguous() {
+    } else if untyped.is_contiguous() && untyped.is_aligned() {
         ids.clone()
     } else {
-        ids.py().import("numpy")?.call_method1("ascontiguousarray", (ids,))?
+        ids.py().import("numpy")?.call_method1("require", (ids, ids.py().None(), ["C", "A"]))?
     };
     macro_rules! first_of {
         ($($variant:ident $integer:ty),*) => {$(

@@ -93,6 +93,10 @@ class OpenShards(Sequence[Ids]):
                 f"{self.folder / entry['file']}: not readable: {error}; write the shards again"
             ) from error
         sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == self.dtype
+        if offsets.dtype.kind not in "iu":
+            raise FormatError(
+                f"{self.folder / entry['file']}: its offsets are {offsets.dtype}, not integers; write the shards again"
+            )
         if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
             raise FormatError(
                 f"{self.folder / entry['file']}: {len(ids)} ids of {ids.dtype} in {len(offsets) - 1} documents, but "
