@@ -111,9 +111,9 @@ sanitize: ## the core's tests on every tier under AddressSanitizer, which sees w
 		cargo test --release --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir target/sanitized \
 		-p pairloom-core --lib
 
-fuzz: ## each fuzz target for a minute, the core's and then the parsers in Python; needs cargo-fuzz
+fuzz: ## each fuzz target for a minute under AddressSanitizer, then the parsers in Python; needs cargo-fuzz
 	for target in $$(ls fuzz/fuzz_targets | sed 's/\.rs$$//'); do \
-		RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=60 || exit 1; done
+		RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address $$target -- -max_total_time=60 || exit 1; done
 	$(MAKE) fuzz-python
 
 fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under atheris where there is a wheel of it
