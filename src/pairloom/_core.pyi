@@ -477,7 +477,7 @@ class BlockEncoder:
         """With max_memory it has a small cache of its own; MemoryError where a block takes more."""
 
     def push(
-        self, documents: Documents, *, name: str = "", first: int = 0, n_held: int = 0
+        self, documents: Documents, *, name: str | None = None, first: int | None = None, n_held: int | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids [n], ends int64, literals int64 [m, 3]).
 

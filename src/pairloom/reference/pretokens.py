@@ -7,7 +7,10 @@ training needs only the distinct pretokens and their counts.
 from collections import Counter
 from collections.abc import Iterable
 
-import regex
+try:
+    import regex
+except ImportError as error:
+    raise ImportError("pairloom.reference needs regex: pip install 'pairloom[reference]'") from error
 
 from pairloom.patterns import BYTE_LEVEL, pattern_text, uncommented
 from pairloom.reference.vocabulary import bytes_in_order

@@ -102,7 +102,8 @@ def tokenize_files(
 
     Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
     folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
-    whose documents are in finished shards. Complete shards are kept and can be resumed after any failure.
+    whose documents are in finished shards, ValueError and TypeError for arguments. Complete shards are kept and can be
+    resumed after any failure.
     """
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)

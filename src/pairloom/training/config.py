@@ -47,6 +47,7 @@ class TrainingConfig:
     decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
     min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
     min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.
+    Raises ValueError, TypeError, PatternError.
     """
 
     pattern: Pattern = "gpt2"
