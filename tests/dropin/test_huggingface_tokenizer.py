@@ -426,3 +426,55 @@ def test_a_post_processor_that_is_not_known_is_refused() -> None:
     loaded = Tokenizer.from_huggingface(tokenizers.Tokenizer.from_str(json.dumps(file)))
     with pytest.raises(FormatError, match="twice"):
         loaded.as_huggingface()
+
+
+def test_special_tokens_that_are_written_as_other_tokens_lose_no_text() -> None:
+    tokenizer = Tokenizer.train(["the cat sat on the mat 頁 " * 5], 300, "huggingface", special_tokens=["</s>"])
+    for literal, text in (("é", "頁"), ("Ġthe", "on the mat"), ("Ġ", "a b")):
+        stand_in = tokenizer.add_special_tokens([literal]).as_huggingface()
+        encoding = stand_in.encode(text)
+        assert stand_in.decode(encoding.ids, skip_special_tokens=False) == text
+        assert len(encoding.tokens) == len(encoding.ids)
+        with pytest.raises(ValueError, match="writes other bytes"):
+            tokenizer.as_huggingface().add_special_tokens([literal])
+
+
+def test_special_tokens_that_are_added_get_the_ids_of_the_library() -> None:
+    tokenizer = Tokenizer.train(["the cat sat on the mat\n" * 5], 290, "huggingface", special_tokens=["</s>"])
+    ours, theirs = tokenizer.as_huggingface(), tokenizer.to_huggingface()
+    for literal in (" the", "\n", "the", "<m>"):
+        assert ours.add_special_tokens([literal]) == 1
+        theirs.add_special_tokens([literal])
+        for text in ("on the mat\n the cat", "a<m>the"):
+            assert ours.encode(text).ids == theirs.encode(text).ids, (literal, text)
+    assert ours.add_special_tokens([tokenizers.AddedToken("<n>", special=True)]) == 1
+    assert ours.token_to_id("<n>") == ours.get_vocab_size() - 1
+    with pytest.raises(ValueError, match="lstrip=True"):
+        ours.add_special_tokens([tokenizers.AddedToken("<o>", lstrip=True)])
+    wrong: Any
+    for wrong in ("cat", [None], [5], [b"x"]):
+        with pytest.raises(TypeError):
+            ours.add_special_tokens(wrong)
+
+
+def test_words_that_can_be_read_once_are_a_type_error() -> None:
+    stand_in = Tokenizer.train("the cat", 260).as_huggingface()
+    for words in ((word for word in ["the", "cat"]), iter(["the"]), {"the"}):
+        with pytest.raises(TypeError, match="list of str"):
+            stand_in.encode(words, is_pretokenized=True)
+        with pytest.raises(TypeError, match="list of str"):
+            stand_in.encode_batch([words], is_pretokenized=True)
+
+
+def test_post_process_leaves_its_arguments_as_they_are() -> None:
+    stand_in = Tokenizer.train("the cat on the mat", 260).as_huggingface()
+    encoding, pair = stand_in.encode("the cat on the mat"), stand_in.encode("the")
+    before = [(list(each.ids), list(each.type_ids), list(each.sequence_ids)) for each in (encoding, pair)]
+    stand_in.enable_truncation(3)
+    whole = stand_in.post_process(encoding, pair)
+    assert len(whole) == 3 and whole.ids == stand_in.post_process(encoding, pair).ids
+    assert [(list(each.ids), list(each.type_ids), list(each.sequence_ids)) for each in (encoding, pair)] == before
+    with pytest.warns(UserWarning, match="truncation and padding"):
+        stand_in.to_str()
+    with pytest.raises(ValueError, match="largest"):
+        stand_in.enable_padding(pad_id=1 << 32)

@@ -237,3 +237,9 @@ def test_a_pattern_that_tiktoken_would_read_otherwise_is_refused() -> None:
     with pytest.raises(ValueError, match="says about its matches"):
         _ = Tokenizer.from_model(model).as_tiktoken()._pat_str
     assert Tokenizer.from_model(model).as_tiktoken().encode_ordinary("ab1ab") == [256, 49, 256]
+
+
+def test_the_token_that_is_refused_is_one_that_is_not_allowed() -> None:
+    encoding = Tokenizer.train("the cat", 260, special_tokens=["<a>", "<b>"]).as_tiktoken()
+    with pytest.raises(ValueError, match="disallowed special token '<b>'"):
+        encoding.encode("<a> <b>", allowed_special={"<a>"})

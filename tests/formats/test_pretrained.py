@@ -248,6 +248,16 @@ def test_from_objects_takes_the_forms_that_people_pickle(tokenizer: Tokenizer) -
             Tokenizer.from_objects(vocab, pairs, allow_missing_bytes=True)
 
 
+def test_merges_in_a_set_and_an_overwrite_that_is_no_bool_are_a_type_error(tmp_path: Path) -> None:
+    vocab = {**{i: bytes([i]) for i in range(256)}, 256: b"ab", 257: b"bc"}
+    with pytest.raises(TypeError, match="not a set"):
+        Tokenizer.from_objects(vocab, {(b"a", b"b"), (b"b", b"c")})
+    made = Tokenizer.from_objects(vocab, {(97, 98): 256, (98, 99): 257}.keys())
+    made.save(tmp_path / "model.json")
+    with pytest.raises(TypeError, match="overwrite must be True or False"):
+        made.save(tmp_path / "model.json", "huggingface")  # type: ignore[arg-type]
+
+
 # Names that others use ----------------------------------------------------------------------------------------------
 
 

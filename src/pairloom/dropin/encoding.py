@@ -61,6 +61,18 @@ class Encoding:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def copy(self) -> Encoding:
+        """Another one of the same content; what is done to it leaves this one as it is."""
+        return replace(
+            self,
+            ids=list(self.ids),
+            type_ids=list(self.type_ids),
+            special_tokens_mask=list(self.special_tokens_mask),
+            attention_mask=list(self.attention_mask),
+            overflowing=[part.copy() for part in self.overflowing],
+            ranges=dict(self.ranges),
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         found = self.columns()
         return _restored, (found, *(getattr(self, name) for name in self.__slots__ if name != "columns"))

@@ -18,8 +18,9 @@ import numpy as np
 
 from pairloom._internal.arguments import check_choice, check_int, shown
 from pairloom._internal.atomic import write_file
+from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
-from pairloom.formats.huggingface import vocab_of, write
+from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.offsets import char_spans
 from pairloom.post_processing import PostProcessor, Special, post_processor_of
@@ -46,8 +47,8 @@ class HuggingFaceTokenizer:
 
     def _hold(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._vocab = vocab_of(tokenizer.model)
-        self._text_of = {token_id: text for text, token_id in self._vocab.items()}
+        self._text_of = texts_of(tokenizer.model)
+        self._vocab = {text: token_id for token_id, text in self._text_of.items()}
         self._special_of = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
 
@@ -107,7 +108,7 @@ class HuggingFaceTokenizer:
         """Fills what is encoded up to `length` ids, or to the longest of a batch."""
         check_choice("direction", direction, ("right", "left"))
         for name, value in (("pad_id", pad_id), ("pad_type_id", pad_type_id)):
-            check_int(name, value, least=0)
+            check_int(name, value, least=0, most=(1 << 32) - 1)
         for name, number in (("length", length), ("pad_to_multiple_of", pad_to_multiple_of)):
             if number is not None:
                 check_int(name, number, least=0)
@@ -168,7 +169,9 @@ class HuggingFaceTokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True, *, _pad: bool = True
     ) -> Encoding:
-        """Truncates, puts special tokens around, and pads, as it is set up."""
+        """Truncates, puts special tokens around, and pads, as it is set up; what it is given stays as it is."""
+        if _pad:
+            encoding, pair = encoding.copy(), None if pair is None else pair.copy()
         post = self._post_processor
         is_plain = self._tokenizer.post_processor is None
         if self._truncation is not None:
@@ -187,10 +190,13 @@ class HuggingFaceTokenizer:
                     each.set_sequence_id(index)
                 for keep_first_space in post.trims:
                     _trim(each, keep_first_space)
-        parts = []
+        parts: list[Encoding] = []
         for piece in post.single if pair is None else post.pair:
             if not isinstance(piece, Special):
                 text = texts[piece.index]
+                if any(text is part for part in parts):
+                    # A template may name a text twice, with types of their own.
+                    text = text.copy()
                 retyped = text.overflowing if post.types_overflowing and add_special_tokens else []
                 for each in (text, *retyped) if not is_plain else ():
                     each.type_ids = [piece.type_id] * len(each)
@@ -237,7 +243,7 @@ class HuggingFaceTokenizer:
             if not isinstance(given, str):
                 raise TypeError(f"a text must be a str, not {type(given).__name__}")
             return self._of_ids(self._tokenizer.encode(given, **self._specials()), given, type_id)
-        if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+        if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
             raise TypeError("with is_pretokenized=True a text is a list of str, its words")
         words = []
         for index, word in enumerate(given):
@@ -387,20 +393,50 @@ class HuggingFaceTokenizer:
         return self._text_of.get(_id(id))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds special tokens that are not there, with the next ids; how many were added."""
-        literals = dict.fromkeys(str(token) for token in tokens)
-        new = [literal for literal in literals if literal not in self._tokenizer.special_tokens]
+        """Adds special tokens that are not there, str or AddedToken, with the next ids; how many were added.
+
+        As in the library one that the vocabulary writes so has the id that it has there. Raises ValueError for an
+        AddedToken that takes white space along or wants whole words.
+        """
+        if isinstance(tokens, (str, bytes)):
+            raise TypeError(f"tokens must be a list of str or AddedToken, not {type(tokens).__name__}")
+        new: dict[str, int] = {}
+        next_id = max(self._text_of, default=-1) + 1
+        for literal in map(_literal, tokens):
+            if literal in self._tokenizer.special_tokens or literal in new:
+                continue
+            found = self._vocab.get(literal)
+            if found is None:
+                found = next_id
+                next_id += 1
+            elif self._tokenizer.id_to_token(found) != literal.encode():
+                raise ValueError(f"the vocabulary writes other bytes as {shown(literal)}; name another special token")
+            new[literal] = found
         if new:
             self._hold(self._tokenizer.add_special_tokens(new))
         return len(new)
 
     def to_str(self, pretty: bool = False) -> str:
-        """The tokenizer.json; FormatError where there is none that gives the same ids."""
+        """The tokenizer.json without truncation and padding; FormatError where none gives the same ids."""
+        if self._truncation is not None or self._padding is not None:
+            warn("truncation and padding are not written; enable them again after loading")
         return write(self._tokenizer.model, indent=2 if pretty else None).decode()
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json, over a file that is there, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
+
+
+def _literal(token: Any) -> str:
+    """The text of a str or of an AddedToken of the library."""
+    if isinstance(token, str):
+        return token
+    if not isinstance(literal := getattr(token, "content", None), str):
+        raise TypeError(f"a special token must be a str or an AddedToken, not {type(token).__name__}")
+    for name in ("lstrip", "rstrip", "single_word"):
+        if getattr(token, name, False):
+            raise ValueError(f"{shown(literal)} has {name}=True; write it into the tokenizer.json and load that")
+    return literal
 
 
 def _id(value: int) -> int:

@@ -78,7 +78,7 @@ class Encoding:
         try:
             found = self._tokenizer.encode_to_numpy(text, allowed_special=allowed, disallowed_special=disallowed)
         except SpecialTokenError:
-            self._refuse(text, disallowed)
+            self._refuse(text, allowed, disallowed)
         except UnicodeEncodeError:
             # Special tokens come first.
             self.encode(text, allowed_special=allowed, disallowed_special=disallowed)
@@ -132,7 +132,7 @@ class Encoding:
         try:
             return encode(text, allowed_special=allowed, disallowed_special=disallowed)
         except SpecialTokenError:
-            self._refuse(text, disallowed)
+            self._refuse(text, allowed, disallowed)
         except UnicodeEncodeError:
             return self._with_specials(encode, _repaired(text), allowed, disallowed)
 
@@ -144,8 +144,8 @@ class Encoding:
             return "all", ()
         return allowed, frozenset(disallowed or ())
 
-    def _refuse(self, text: str, disallowed: Any) -> NoReturn:
-        tokens = self.special_tokens_set if disallowed == "all" else disallowed
+    def _refuse(self, text: str, allowed: Any, disallowed: Any) -> NoReturn:
+        tokens = self.special_tokens_set - set(allowed) if disallowed == "all" else disallowed
         found = re.search("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))), text)
         token = found.group() if found else ""
         raise ValueError(

@@ -159,6 +159,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     not exist, FormatError where the format cannot express the model exactly.
     """
     target = pathlib.Path(check_path("path", path))
+    check_bool("overwrite", overwrite)
     is_named_for_another = format is None and target.name == huggingface.FILE_NAME
     format = _format_for(target, format)
     # Fails before translating if the target cannot be written.

@@ -34,7 +34,7 @@ else:
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "to_huggingface", "vocab_of", "write"]
+__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "texts_of", "to_huggingface", "vocab_of", "write"]
 
 FILE_NAME = "tokenizer.json"
 """The name by which the file goes in a folder."""
@@ -203,9 +203,14 @@ def write(model: Model, indent: int | None = None) -> bytes:
 
 def vocab_of(model: Model) -> dict[str, int]:
     """All tokens -> ids by ascending id: in the byte alphabet, special tokens as their text."""
+    return {text: token_id for token_id, text in texts_of(model).items()}
+
+
+def texts_of(model: Model) -> dict[int, str]:
+    """All ids, ascending -> tokens, written as in `vocab_of`: two may be written alike."""
     entries = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
     entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
-    return {entries[token_id]: token_id for token_id in sorted(entries)}
+    return dict(sorted(entries.items()))
 
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:

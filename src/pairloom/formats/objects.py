@@ -6,7 +6,7 @@ pairs of tokens or of ids in rank order, or minbpe's dict (left id, right id) ->
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping, Set
 from typing import Any
 
 from pairloom._internal.arguments import check_several, shown
@@ -29,6 +29,10 @@ def read(vocab: Any, merges: Any) -> tuple[dict[int, bytes], list[tuple[bytes, b
             raise FormatError(f"vocab gives id {token_id} to two tokens; ids are distinct")
         tokens[token_id] = _bytes(token, f"vocab[{shown(key)}]", literal=True)
     pairs: Iterable[Any] = merges
+    if isinstance(merges, Set) and not isinstance(merges, KeysView):
+        raise TypeError(
+            "merges must be a list in the order of their ranks, not a set: its order changes from run to run"
+        )
     if not isinstance(merges, Mapping):
         check_several("merges", "pairs of tokens", merges)
         return tokens, [_pair(pair, rank, tokens) for rank, pair in enumerate(pairs)]
