@@ -161,6 +161,7 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
         ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "is taken by"),
         ({"added_tokens_decoder": {"x": {"content": "<x>"}}}, "numeric id"),
         ({"added_tokens_decoder": []}, None),
+        ({"additional_special_tokens": 5}, "must be a list"),
         ([], "must be a JSON object"),
         ({"eos_token": "\ud800"}, "surrogate"),
     ],

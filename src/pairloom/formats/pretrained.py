@@ -157,7 +157,9 @@ def _listed(config: Companions, name: str) -> AddedTokens:
 def _named(config: Mapping[str, Any]) -> list[str]:
     """The literals that have a role, each once."""
     several = config.get("additional_special_tokens") or config.get("extra_special_tokens") or []
-    several = several.values() if isinstance(several, Mapping) else several
+    several = list(several.values()) if isinstance(several, Mapping) else several
+    if not isinstance(several, (list, str)):
+        raise FormatError(f"{CONFIG_NAME}: additional_special_tokens must be a list, not {shown(several)}")
     values = [value for key, value in config.items() if key.endswith("_token")]
     found = [literal_of(value) for value in [*values, *(several if not isinstance(several, str) else [])]]
     return list(dict.fromkeys(literal for literal in found if literal))

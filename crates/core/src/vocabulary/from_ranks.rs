@@ -29,7 +29,10 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
                 continue;
             }
             let (left, right) = token.split_at(cut);
-            if let (Some(left), Some(right)) = (vocabulary.id_of(left), vocabulary.id_of(right)) {
+            // One after the other: at a third of the cuts the left part is no token, and the right one need not be hashed.
+            if let Some(left) = vocabulary.id_of(left)
+                && let Some(right) = vocabulary.id_of(right)
+            {
                 found.try_push([left, right, id], MERGES)?;
             }
         }
