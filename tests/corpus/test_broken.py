@@ -273,3 +273,12 @@ def test_wrong_options(tmp_path: Path, options: dict[str, Any], error: type[Exce
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(error):
         Corpus(tmp_path / "a.txt", **options)
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("the cat\n" * 1000)
+    corpus = Corpus(path, separator="\n")
+    path.write_text("the cat\n" * 10)
+    with pytest.raises(CorpusError, match=r"a\.txt: the file became shorter while it was read, 80 bytes of 8000"):
+        list(corpus)

@@ -228,6 +228,14 @@ def test_a_builder_holds_a_part_of_an_iterable() -> None:
     assert builder.finish() == PretokenCounts.from_texts(map(str, texts()))
 
 
+def test_counts_in_a_dictionary_are_refused() -> None:
+    table = pa.table({"pretoken": ["a", "b"], "count": pa.array([500, 900]).dictionary_encode()})
+    with pytest.raises(CountsError, match="dictionary"):
+        PretokenCounts.from_arrow(table, "gpt2")
+    plain = pa.table({"pretoken": pa.array(["a", "b"]).dictionary_encode(), "count": [500, 900]})
+    assert dict(PretokenCounts.from_arrow(plain, "gpt2").items()) == {b"a": 500, b"b": 900}
+
+
 def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
     builder = CountBuilder()
     builder.add_texts(["a", "b"])

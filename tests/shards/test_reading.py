@@ -37,6 +37,16 @@ def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     return folder / "shards"
 
 
+def test_a_manifest_that_names_shards_out_of_order_is_a_format_error(tmp_path: Path) -> None:
+    folder = _shards(tmp_path, 2)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert len(manifest["shards"]) > 1
+    for shards in (manifest["shards"][::-1], manifest["shards"][1:]):
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "shards": shards}))
+        with pytest.raises(FormatError, match="the manifest names shard-"):
+            list(open_shards(folder))
+
+
 def test_offsets_of_another_kind_are_a_format_error(tmp_path: Path) -> None:
     folder = _shards(tmp_path, 0)
     path = sorted(folder.glob("*.offsets.npy"))[0]

@@ -330,3 +330,14 @@ def test_a_file_that_is_named_is_an_input_wherever_it_lies(tmp_path: Path) -> No
     (out / "b.txt").write_text("the cat")
     done = tokenize_files(tokenizer, [tmp_path / "a.txt", out / "b.txt"], out, resume=True)
     assert done.n_documents == 2
+
+
+def test_resume_with_another_input_format_is_refused(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train("ab ab the cat", 262)
+    (tmp_path / "x.txt").write_text('{"text": "doc"}\n' * 3)
+    (tmp_path / "bad.txt").write_text("not json\n")
+    inputs = [tmp_path / "x.txt", tmp_path / "bad.txt"]
+    with pytest.raises(CorpusError):
+        tokenize_files(tokenizer, inputs, tmp_path / "out", input_format="jsonl", shard_tokens=1)
+    with pytest.raises(ResumeError, match="input_format 'jsonl', not None"):
+        tokenize_files(tokenizer, inputs, tmp_path / "out", resume=True, shard_tokens=1)

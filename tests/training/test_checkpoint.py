@@ -339,3 +339,20 @@ def test_a_corpus_object_is_known_by_its_files_and_options(tmp_path: Path, optio
     file.write_text("other")
     with pytest.raises(CheckpointError, match=r"corpus\.txt has 5 bytes"):
         train(**options)
+
+
+def test_a_checkpoint_of_a_corpus_in_memory_is_of_its_texts(tmp_path: Path) -> None:
+    first = Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck")
+    assert Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck") == first
+    with pytest.raises(CheckpointError, match="not the same"):
+        Tokenizer.train(Corpus.of_texts(["zz zz"]), 257, checkpoint=tmp_path / "ck")
+    once = Tokenizer.train(Corpus.of_texts(iter(["aa aa", "bb"])), 257, checkpoint=tmp_path / "other")
+    assert once == Tokenizer.train(["aa aa", "bb"], 257)
+
+
+def test_a_checkpoint_knows_how_files_were_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text('{"text": "zzzz"}\n' * 3)
+    Tokenizer.train(Corpus(path, input_format="jsonl"), 258, checkpoint=tmp_path / "ck")
+    with pytest.raises(CheckpointError, match="input_format"):
+        Tokenizer.train(Corpus(path), 258, checkpoint=tmp_path / "ck")

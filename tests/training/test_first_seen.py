@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -102,3 +103,18 @@ def test_first_seen_takes_what_keeps_the_order_and_nothing_else(tmp_path: Path) 
         Tokenizer.train_files(tmp_path / "bad.txt", 260, **rule)
     with pytest.warns(UserWarning, match="2 literals of special tokens"):
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257, **rule)
+
+
+def test_records_and_compressed_files_are_read_as_by_the_other_rules(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "zzzz zzzz"}\n' * 3)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"zzzz yy"))
+    files = [tmp_path / "a.jsonl", tmp_path / "b.txt.gz"]
+    found = Tokenizer.train_files(files, 258, tie_break="first_seen")
+    assert found == Tokenizer.train(["zzzz zzzz"] * 3 + ["zzzz yy"], 258, tie_break="first_seen")
+    assert found.merges == Tokenizer.train_files(files, 258).merges
+
+
+def test_min_count_leaves_out_rare_pretokens() -> None:
+    texts = ["ab ab ab", "xyxyxy"]
+    tokenizer = Tokenizer.train(texts, 257, tie_break="first_seen", min_count=2)
+    assert tokenizer.merges == [(b" ", b"a")], "of the three pretokens only this one comes twice"

@@ -36,7 +36,7 @@ _MOST_WINDOW_LOG: Final = 31
 
 
 class DamagedStreamError(CorpusError):
-    """Compressed data that are damaged or break off; what came before the damage is good."""
+    """Data that are damaged or break off; what came before the damage is good."""
 
 
 class _Decoder(Protocol):
@@ -161,14 +161,21 @@ def pieces_of(
 ) -> Iterator[bytes]:
     """The bytes of `file`, decompressed, in pieces of about `piece_bytes`.
 
-    n_bytes: about how many the file has. memory: the most that a decoder may take for its window. Raises
+    n_bytes: how many the file has. memory: the most that a decoder may take for its window. Raises
     DamagedStreamError naming `name` where the data break off or are damaged, after all that comes before; MemoryError
     for a window that is too large.
     """
     if compression is None:
         at_once = _at_once(piece_bytes, n_bytes)
+        at = file.tell() if n_bytes is not None and file.seekable() else 0
         while piece := file.read(at_once):
+            at += len(piece)
             yield piece
+        if n_bytes is not None and at < n_bytes:
+            raise DamagedStreamError(
+                f"{name}: the file became shorter while it was read, {at} bytes of {n_bytes}; leave it alone and start"
+                " again"
+            )
         return
     parts: list[bytes] = []
     size = 0

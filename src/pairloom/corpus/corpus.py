@@ -123,6 +123,7 @@ class Corpus:
         self.skip_bad = check_bool("skip_bad", skip_bad)
         self.skip_bad_files = check_bool("skip_bad_files", skip_bad_files)
         self.input_errors = input_errors
+        self.input_format = input_format
         self._texts: Any = None
         self.sources: list[Source] = []
         if is_dataset(paths):
@@ -163,7 +164,7 @@ class Corpus:
     @property
     def options(self) -> dict[str, Any]:
         """The options that affect the documents of undamaged inputs; `skip_bad` and `skip_bad_files` do not."""
-        names = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors")
+        names = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
         return {name: getattr(self, name) for name in names}
 
     @property

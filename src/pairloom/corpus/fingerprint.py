@@ -7,6 +7,7 @@ all of them. Any other iterable can be read only once, so only its first texts, 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import stat
@@ -37,18 +38,21 @@ def of_files(paths: list[str]) -> dict[str, Any]:
     return {"files": _files([Source(path, "text", None, None) for path in paths])}
 
 
-def of_corpus(corpus: Corpus) -> dict[str, Any]:
-    """The fingerprint of what a corpus reads, and how; of texts in memory only that they are such."""
-    return {
-        "files": _files(corpus.sources),
-        "options": {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files},
-    }
+def of_corpus(corpus: Corpus) -> tuple[dict[str, Any], Corpus]:
+    """(the fingerprint of what a corpus reads, and how, the corpus): of texts in memory as `of_texts`."""
+    options = {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files}
+    if corpus._texts is None:
+        return {"files": _files(corpus.sources), "options": options}, corpus
+    known, texts = of_texts(corpus._texts)
+    corpus = copy.copy(corpus)
+    corpus._texts = texts
+    return {**known, "options": options}, corpus
 
 
 def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
     """(the fingerprint of texts, the texts): the first texts of an iterator are taken and put back."""
     if isinstance(texts, Corpus):
-        return of_corpus(texts), texts
+        return of_corpus(texts)
     if is_dataset(texts):
         dataset: Any = texts
         n_rows = len(dataset) if hasattr(dataset, "__len__") else None
@@ -78,7 +82,11 @@ def difference(theirs: Any, mine: dict[str, Any]) -> str | None:
         return "texts in memory here, files there" if "files" not in mine else "files here, texts in memory there"
     if "files" not in mine:
         return "the texts are not the same"
-    if theirs.get("options") != mine.get("options"):
+    # What an earlier version did not store was the default.
+    options = theirs.get("options")
+    if isinstance(options, dict) and isinstance(mine.get("options"), dict):
+        options = {"input_format": None, **options}
+    if options != mine.get("options"):
         return f"it is read with {mine.get('options')} here, with {theirs.get('options')} there"
     before, now = theirs["files"], mine["files"]
     if not isinstance(before, list) or len(before) != len(now):

@@ -25,7 +25,7 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, ch
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
-from pairloom.shards.shards import map_shard
+from pairloom.shards.shards import file_names, map_shard
 
 __all__ = ["OpenShards", "open_shards"]
 
@@ -80,6 +80,12 @@ class OpenShards(Sequence[Ids]):
     def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
         """(ids, offsets) of a shard, their lengths checked against the manifest."""
         entry = self.manifest.shards[number]
+        expected = file_names(self.manifest.format, number)[0][1]
+        if entry["file"] != expected:
+            raise FormatError(
+                f"{self.folder}: the manifest names {entry['file']} as shard {number}, which is {expected}; restore the"
+                " manifest, or write the shards again"
+            )
         try:
             ids, offsets = map_shard(self.folder, self.manifest, number)
         except OSError as error:

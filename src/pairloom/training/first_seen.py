@@ -15,6 +15,8 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
+from pairloom.corpus import Corpus
+from pairloom.corpus.sources import is_for_corpus
 from pairloom.errors import CorpusError
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
@@ -59,7 +61,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
             f"the corpus holds {n_literals} literals of special tokens, which are trained on as text;"
             ' corpus_specials="split" takes them for ends of documents'
         )
-    return counts
+    return {pretoken: count for pretoken, count in counts.items() if count >= config.min_count}
 
 
 def _parts(document: str, specials: Collection[str]) -> list[str]:
@@ -70,8 +72,11 @@ def _parts(document: str, specials: Collection[str]) -> list[str]:
 
 
 def documents_of_files(paths: Iterable[str], config: TrainingConfig) -> Iterator[str]:
-    """The text of each file; CorpusError for one that is not UTF-8."""
+    """The text of each file, of records and compressed files their documents; CorpusError for what is not UTF-8."""
     for path in paths:
+        if is_for_corpus(path):
+            yield from Corpus(path, input_errors=config.input_errors)
+            continue
         try:
             yield Path(path).read_bytes().decode(errors=config.input_errors)
         except UnicodeDecodeError as error:

@@ -26,6 +26,10 @@ impl Chunked {
             )),
         };
         let (pretoken, count) = (index_of("pretoken")?, index_of("count")?);
+        if kind.child(count)?.dictionary().is_some() {
+            // Its integers would be indices.
+            return invalid("the column \"count\" is a dictionary; cast it to int64".to_owned());
+        }
         let (mut bytes, mut ends, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for chunk in self.chunks() {
             let chunk = chunk?;

@@ -12,8 +12,8 @@ const MERGES: &str = "a table of merges";
 
 /// Every pair of tokens whose joined bytes are a token: left id, right id, merged id.
 ///
-/// Tokens are cut only where both parts have the length of a token. Of `n` bytes of tokens there are at most `sqrt(2 n)`
-/// lengths, so a file of one huge token takes no time.
+/// Tokens are cut only where both parts have the length of a token. Of `n` bytes of tokens there are at most
+/// `sqrt(2 n)` lengths, so a file of one huge token takes no time.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
     let mut is_length = Vec::with_room(longest + 1, MERGES)?;
@@ -29,7 +29,7 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
                 continue;
             }
             let (left, right) = token.split_at(cut);
-            // One after the other: at a third of the cuts the left part is no token, and the right one need not be hashed.
+            // At a third of the cuts the left part is no token, and the right one need not be hashed.
             if let Some(left) = vocabulary.id_of(left)
                 && let Some(right) = vocabulary.id_of(right)
             {
