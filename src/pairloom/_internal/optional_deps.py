@@ -9,6 +9,7 @@ __all__ = ["import_optional"]
 
 # The package's extra that installs each library.
 _EXTRAS = {
+    "regex": "reference",
     "pyarrow": "parquet",
     "backports.zstd": "zstd",
     "fsspec": "remote",

@@ -38,7 +38,8 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
         nargs="+",
         required=required,
         metavar="PATH",
-        help="files, folders, globs or URLs, - for stdin; text, .jsonl, .parquet or .arrow, also .gz .zst .bz2 .xz",
+        help="files, folders, globs or URLs, - for stdin; text, .jsonl, .parquet, .arrow or .warc,"
+        " also .gz .zst .bz2 .xz",
     )
     group.add_argument(
         "--text-field",

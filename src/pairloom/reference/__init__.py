@@ -17,3 +17,7 @@ Read in the order in which text passes through:
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster
 engine must give exactly what these functions give.
 """
+
+from pairloom._internal.optional_deps import import_optional
+
+import_optional("regex", "pairloom.reference")

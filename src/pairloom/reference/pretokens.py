@@ -7,10 +7,7 @@ training needs only the distinct pretokens and their counts.
 from collections import Counter
 from collections.abc import Iterable
 
-try:
-    import regex
-except ImportError as error:
-    raise ImportError("pairloom.reference needs regex: pip install 'pairloom[reference]'") from error
+import regex
 
 from pairloom.patterns import BYTE_LEVEL, pattern_text, uncommented
 from pairloom.reference.vocabulary import bytes_in_order

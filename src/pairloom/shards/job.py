@@ -206,7 +206,8 @@ class ShardJob:
     text_field=None, skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new or empty, threads are
     those of one worker, the other arguments those of `tokenize_files`. overwrite: remove the shards in it at once.
     takeover: remove what a dead job left in a remote folder, which has no lock that ends with its process.
-    Raises ValueError and TypeError for arguments; `with` raises FileExistsError for a folder in use or not empty.
+    Raises ValueError and TypeError for arguments; `with` raises FileExistsError for a folder in use or not empty,
+    `commit` ResumeError for receipts of another job and for lost files.
 
     >>> with ShardJob("shards", tokenizer) as job:  # doctest: +SKIP
     ...     manifest = job.commit([job.task.write(part, number) for number, part in enumerate(parts)])

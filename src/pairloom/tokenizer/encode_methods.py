@@ -77,7 +77,8 @@ class EncodeMethods(TokenizerBase):
         dropout: BPE-dropout, for training models: the probability, 0 to 1, with which each possible merge is left out
         at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
         every machine.
-        Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, ValueError and TypeError for arguments.
+        Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, MissingByteError, PatternError for a pattern
+        that gives up on the text, ValueError and TypeError for arguments (such as dropout without seed).
         """
         policy = self._policies.of(allowed_special, disallowed_special)
         if pair is not None or add_special_tokens is not False or dropout is not None or seed is not None:

@@ -47,7 +47,7 @@ class TrainingConfig:
     decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
     min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
     min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.
-    Raises ValueError, TypeError, PatternError.
+    Raises ValueError and TypeError for values, PatternError for a pattern that does not compile.
     """
 
     pattern: Pattern = "gpt2"
