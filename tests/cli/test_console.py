@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,34 @@ def test_strict_tells_by_the_exit_status_that_something_was_left_out(folder: Pat
     done = run(*arguments[:-2], "--force", "--input", folder / "a.jsonl", "--strict")
     assert done.status == 0
     assert os.listdir(tmp_path / "out")  # noqa: PTH208
+
+
+@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="this system has no pipes that do not block")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_taken_in_parts_is_written_whole(folder: Path, unbuffered: str) -> None:
+    (folder / "long.txt").write_text("some text " * 50_000)
+    command = [*PAIRLOOM.split(), "encode", "--model", "model.json", "--input", "long.txt"]
+    ends = os.pipe()
+    os.set_blocking(ends[1], False)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, cwd=folder, stdout=ends[1], env=environment) as process:
+        os.close(ends[1])
+        with open(ends[0], "rb") as pipe:
+            ids = json.loads(pipe.read())
+    assert process.returncode == 0
+    assert ids == Tokenizer.load(folder / "model.json").encode("some text " * 50_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="this system has no pipes that do not block")
+def test_input_that_comes_in_parts_is_read_whole(folder: Path) -> None:
+    command = [*PAIRLOOM.split(), "decode", "--model", "model.json"]
+    ends = os.pipe()
+    os.set_blocking(ends[0], False)
+    with subprocess.Popen(command, cwd=folder, stdin=ends[0], stdout=subprocess.PIPE) as process:
+        os.close(ends[0])
+        for part in (b"104 ", b"101 ", b"121"):
+            time.sleep(0.2)
+            os.write(ends[1], part)
+        os.close(ends[1])
+        assert process.stdout is not None and process.stdout.read() == b"hey"
+    assert process.returncode == 0

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
@@ -282,3 +284,20 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_named(tmp_path: Path) -
     path.write_text("the cat\n" * 10)
     with pytest.raises(CorpusError, match=r"a\.txt: the file became shorter while it was read, 80 bytes of 8000"):
         list(corpus)
+
+
+def test_an_arrow_stream_behind_another_is_an_error(tmp_path: Path) -> None:
+    streams = []
+    for text in ("first", "second"):
+        sink = io.BytesIO()
+        table = pa.table({"text": [text]})
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        streams.append(sink.getvalue())
+    for name, content in (("one.arrow", streams[0]), ("open.arrow", streams[0][:-8])):
+        (tmp_path / name).write_bytes(content)
+        assert list(Corpus(tmp_path / name)) == ["first"]
+    for tail in (streams[1], b"junk"):
+        (tmp_path / "two.arrow").write_bytes(streams[0] + tail)
+        with pytest.raises(CorpusError, match=r"two\.arrow: something follows"):
+            list(Corpus(tmp_path / "two.arrow"))

@@ -30,6 +30,8 @@ INPUT_SKIPPED = 3
 """The exit status of --strict if some of the input was skipped."""
 
 _MOST_SHOWN = 40
+# How long is waited for a pipe that does not block, and how much is read at once.
+_WAIT_SECONDS, _PIECE_BYTES = 0.01, 1 << 20
 
 # say(event, message): event is "error", "warning", "note" or "interrupted".
 Say = Callable[[str, str], None]
@@ -119,7 +121,13 @@ def read_stdin() -> str:
     """All of stdin as text; no newline is translated."""
     if sys.stdin is None:
         raise UsageError("stdin is closed; name an input, or redirect one")
-    data = sys.stdin.buffer.read()
+    raw, data = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), bytearray()
+    # Of a pipe that does not block a read gives what is there, or None.
+    while (piece := raw.read(_PIECE_BYTES)) != b"":
+        if piece is None:
+            time.sleep(_WAIT_SECONDS)
+        else:
+            data += piece
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -128,5 +136,11 @@ def read_stdin() -> str:
 
 def write_stdout(text: str) -> None:
     """Writes `text` to stdout as UTF-8, newlines untouched."""
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.buffer.flush()
+    sys.stdout.flush()
+    raw, data = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer), memoryview(text.encode())
+    # A write may take a part: of a disk that gets full, of a pipe when a signal comes or that does not block.
+    while data:
+        if n_written := raw.write(data):
+            data = data[n_written:]
+        else:
+            time.sleep(_WAIT_SECONDS)

@@ -140,6 +140,10 @@ class RowsReader:
                 del batch
                 yield from self._rows(column, None)
                 del column
+            if begin != b"ARROW1" and file.read(1):
+                raise CorpusError(
+                    f"{self._name}: something follows the end of its Arrow stream; put each stream into its own file"
+                )
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
         """The rows of Arrow tables."""

