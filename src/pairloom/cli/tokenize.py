@@ -129,6 +129,8 @@ def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
         return None
     if (args.rank is None) != (args.world_size is None):
         args.wrong_usage("--rank and --world-size belong together")
+    if args.shuffle is not None and args.shuffle < 0:
+        args.wrong_usage(f"--shuffle must be at least 0, not {args.shuffle}")
     return {
         "seq_len": args.pack,
         "seed": args.shuffle,

@@ -171,6 +171,8 @@ def tokenize_packed(
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
+    if pack["seed"] is not None:
+        check_int("seed", pack["seed"], least=0)
     corpus = without_run_files(corpus, folder)
     between = folder.with_name(f".{folder.name}.unpacked")
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
