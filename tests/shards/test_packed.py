@@ -138,7 +138,12 @@ def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch:
     source.write_text(source.read_text() + '{"text": "more"}\n')
     assert "the inputs have changed" in run(*common, *options, "--resume").err
     assert run(*common, *options, "--force").status == 0
-    misuses: list[list[str | int]] = [["--shuffle", 1], ["--rank", 1, "--world-size", 2], ["--pack", 8, "--rank", 1], ["--pack", 8, "--shuffle", -1]]
+    misuses: list[list[str | int]] = [
+        ["--shuffle", 1],
+        ["--rank", 1, "--world-size", 2],
+        ["--pack", 8, "--rank", 1],
+        ["--pack", 8, "--shuffle", -1],
+    ]
     for wrong in misuses:
         assert run(*common, *wrong).status == 2
     assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
