@@ -123,6 +123,14 @@ pub(crate) struct Buffers {
     replaced: Vec<Replaced>,
 }
 
+impl Buffers {
+    /// The memory, if it is at most `n_bytes` of either text; more is freed.
+    pub(crate) fn bounded(self, n_bytes: usize) -> Self {
+        let n_held = self.raw.capacity().max(self.decoded.capacity());
+        if n_held > n_bytes { Buffers::default() } else { self }
+    }
+}
+
 /// How far before the wished offset a cut is searched first.
 const FIRST_REACH_BYTES: usize = 1 << 8;
 

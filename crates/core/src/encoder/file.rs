@@ -11,11 +11,11 @@ use std::fs::File;
 use std::path::Path;
 
 use super::output::Ids;
-use super::worker::OpenText;
+use super::worker::{OpenText, Worker};
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
 use crate::corpus::InputErrors;
-use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
+use crate::corpus::utf8_reader::{Source, Utf8Reader};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::memory::{ResultIds, TryReserve};
@@ -23,10 +23,8 @@ use crate::monitor::{Monitor, OnProgress};
 use crate::pretokens::safe_cuts::part_at;
 
 /// Bytes of a part of a file.
-const PART_BYTES: u64 = 4 << 20;
-/// Bytes of the first block of a part: the file may be small.
-const FIRST_BLOCK_BYTES: usize = 1 << 14;
-/// Bytes of later blocks: they stay in the second-level cache until they are encoded.
+const PART_BYTES: u64 = 2 << 20;
+/// Bytes of a block: it stays in the second-level cache until it is encoded.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// How a file is divided.
@@ -36,13 +34,6 @@ pub(super) struct Division {
     pub(super) part_bytes: u64,
     /// Whether the pattern allows parts at all.
     pub(super) is_memoryless: bool,
-}
-
-/// The ids of a part of a file, and memory to read it.
-#[derive(Default)]
-struct FilePart<I> {
-    ids: Vec<I>,
-    buffers: Buffers,
 }
 
 impl Encoder {
@@ -91,20 +82,21 @@ impl Encoder {
         };
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
-        let job = |number: usize, part: &mut FilePart<I>, on_progress: OnProgress<'_>| {
-            if n_parts == 1 {
-                part.ids = ResultIds::room(n_ids);
-            }
-            let done = scan.encode_part(number as u64, part, on_progress);
+        let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
+        let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
+            *ids = if n_parts == 1 { ResultIds::room(n_ids) } else { ResultIds::part(n_part_ids) };
+            let done = self.with_worker(|worker| scan.encode_part(worker, number as u64, ids, on_progress));
             done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
         let mut all = if n_parts > 1 { ResultIds::room(n_ids) } else { Vec::new() };
-        let collect = |part: &mut FilePart<I>, _: OnProgress<'_>| {
+        let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
             if n_parts == 1 {
-                std::mem::swap(&mut all, &mut part.ids);
+                std::mem::swap(&mut all, ids);
                 return Ok(());
             }
-            all.try_extend(&part.ids, "ids")
+            all.try_extend(ids, "ids")?;
+            ResultIds::keep_part(std::mem::take(ids));
+            Ok(())
         };
         encode_jobs(n_parts, threads, size.unwrap_or(0), monitor, job, collect)?;
         Ok(all.into())
@@ -126,17 +118,17 @@ impl FileScan<'_> {
     /// Encodes part `number`, to the next cut. Empty if there is no cut where it begins: the part before it goes on.
     fn encode_part<I: Id>(
         &self,
+        worker: &mut Worker,
         number: u64,
-        part: &mut FilePart<I>,
+        ids: &mut Vec<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        part.ids.clear();
-        let buffers = std::mem::take(&mut part.buffers);
+        let buffers = std::mem::take(&mut worker.file_buffers);
         let mut reader = Utf8Reader::open(self.source, InputErrors::Strict, self.budget, buffers)?;
         if let Some((begin, end)) = part_at(number, |number| self.cut(&mut reader, number))? {
-            self.encode(&mut reader, begin, end, &mut part.ids, on_progress)?;
+            self.encode(worker, &mut reader, begin, end, ids, on_progress)?;
         }
-        part.buffers = reader.close();
+        worker.file_buffers = reader.close().bounded(2 * BLOCK_BYTES);
         Ok(())
     }
 
@@ -152,38 +144,36 @@ impl FileScan<'_> {
     /// Appends the ids of the text from `begin` to `end`.
     fn encode<I: Id>(
         &self,
+        worker: &mut Worker,
         reader: &mut Utf8Reader<'_>,
         begin: u64,
         end: u64,
         ids: &mut Vec<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let (mut at, mut n_bytes) = (begin, FIRST_BLOCK_BYTES);
-        self.encoder.with_worker(|worker| {
-            loop {
-                let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-                let window = reader.window(at, n_bytes.min(left))?;
-                if let Some(offset) = window.invalid {
-                    return Err(reader.invalid_utf8(offset));
-                }
-                let is_last = !window.more || at + window.text.len() as u64 >= end;
-                let text = OpenText {
-                    text: window.text,
-                    offset: at,
-                    is_last,
-                    is_memoryless: self.is_memoryless,
-                    specials: self.specials,
-                };
-                let n_used =
-                    worker.encode_open_text(&self.encoder.shared, text, &mut Ids(ids), on_progress)?;
-                on_progress(n_used)?;
-                if is_last {
-                    return Ok(());
-                }
-                at += n_used as u64;
-                // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
-                n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES.min(n_bytes * 4) };
+        let (mut at, mut n_bytes) = (begin, BLOCK_BYTES);
+        loop {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            let window = reader.window(at, n_bytes.min(left))?;
+            if let Some(offset) = window.invalid {
+                return Err(reader.invalid_utf8(offset));
             }
-        })
+            let is_last = !window.more || at + window.text.len() as u64 >= end;
+            let text = OpenText {
+                text: window.text,
+                offset: at,
+                is_last,
+                is_memoryless: self.is_memoryless,
+                specials: self.specials,
+            };
+            let n_used = worker.encode_open_text(&self.encoder.shared, text, &mut Ids(ids), on_progress)?;
+            on_progress(n_used)?;
+            if is_last {
+                return Ok(());
+            }
+            at += n_used as u64;
+            // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
+            n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES };
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
 use super::output::Output;
 use super::shared::Shared;
 use super::special_literals::Specials;
+use crate::corpus::utf8_reader::Buffers;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -25,6 +26,8 @@ pub(super) struct Worker {
     /// The ends of the pretokens of short documents, and how many there are up to the end of each document.
     joined_ends: Vec<usize>,
     n_pretokens: Vec<usize>,
+    /// A block of a file.
+    pub(super) file_buffers: Buffers,
 }
 
 /// A text that may go on after what is given.
@@ -46,7 +49,13 @@ impl Worker {
     /// A worker of `encoder`.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
         let pretoken_encoder = PretokenEncoder::new(shared.cache.handle()?);
-        Ok(Worker { ends: Vec::new(), pretoken_encoder, joined_ends: Vec::new(), n_pretokens: Vec::new() })
+        Ok(Worker {
+            ends: Vec::new(),
+            pretoken_encoder,
+            joined_ends: Vec::new(),
+            n_pretokens: Vec::new(),
+            file_buffers: Buffers::default(),
+        })
     }
 
     /// Uses the newest table of the cache.

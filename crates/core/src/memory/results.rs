@@ -4,6 +4,8 @@
 //! a large result is kept when it is dropped: one piece for each type of ids, of at most [`MAX_KEPT_BYTES`]. Linux may take
 //! its pages back whenever it wants memory (`MADV_FREE`). Elsewhere, and where address space is scarce (32 bits,
 //! `RLIMIT_AS`), nothing is kept.
+//!
+//! The parts that threads make a result of are kept in the same way, on all platforms, at most [`MAX_PARTS`].
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -16,7 +18,11 @@ use crate::pages;
 /// The most bytes that are kept for a type of ids.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
-/// Whether anything is kept on this platform.
+/// The most parts of results whose memory is kept for a type of ids, and the most ids that each has room for.
+const MAX_PARTS: usize = 16;
+const MAX_PART_IDS: usize = 2 << 20;
+
+/// Whether results are kept on this platform.
 const KEEPS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
 
 /// The ids of a call.
@@ -26,26 +32,32 @@ pub struct ResultIds<I: Id> {
     process: u32,
 }
 
-/// Memory of a result that was dropped, or nothing.
+/// Memory of a result that was dropped, and of parts of results, or nothing.
 #[derive(Debug)]
 pub struct Kept<I> {
     ids: Vec<I>,
+    parts: Vec<Vec<I>>,
     process: u32,
 }
 
 impl<I> Kept<I> {
     /// No memory.
     pub const fn nothing() -> Self {
-        Kept { ids: Vec::new(), process: 0 }
+        Kept { ids: Vec::new(), parts: Vec::new(), process: 0 }
     }
 
     /// Room for `n` ids, if it is kept.
     fn take(&mut self, n: usize) -> Option<Vec<I>> {
-        // In a process that was forked, writing to these pages would copy them, one small page at a time.
-        if self.process != this_process() || is_limited() {
-            self.ids = Vec::new();
-        }
+        self.check();
         (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
+    }
+
+    /// Forgets all from before a fork, after which writing to these pages would copy them, one small page at a time, and
+    /// where address space is scarce.
+    fn check(&mut self) {
+        if self.process != this_process() || is_limited() {
+            *self = Kept { process: this_process(), ..Kept::nothing() };
+        }
     }
 }
 
@@ -62,6 +74,34 @@ impl<I: Id> ResultIds<I> {
         let mut ids = Vec::new();
         pages::reserve(&mut ids, n);
         ids
+    }
+
+    /// An empty vector for a part of a result of about `n` ids, perhaps in the memory of an earlier part.
+    pub(crate) fn part(n: usize) -> Vec<I> {
+        let kept = I::kept().try_lock().ok();
+        let part = kept.and_then(|mut kept| {
+            kept.check();
+            kept.parts.pop()
+        });
+        let mut ids = part.unwrap_or_default();
+        // Where that fails, it grows as usual.
+        let _ = ids.try_reserve_exact(n);
+        ids
+    }
+
+    /// Keeps the memory of a part for later ones, within bounds. Freed by the threads of a call, it would go back to the
+    /// system, and each call would meet new pages.
+    pub(crate) fn keep_part(mut ids: Vec<I>) {
+        ids.clear();
+        if ids.capacity() <= MAX_PART_IDS
+            && !is_limited()
+            && let Ok(mut kept) = I::kept().try_lock()
+        {
+            kept.check();
+            if kept.parts.len() < MAX_PARTS && kept.parts.try_reserve(1).is_ok() {
+                kept.parts.push(ids);
+            }
+        }
     }
 }
 
@@ -96,11 +136,12 @@ impl<I: Id> Drop for ResultIds<I> {
         // then keeps nothing.
         if pages::lend(ids.spare_capacity_mut())
             && let Ok(mut kept) = I::kept().try_lock()
-            && (kept.ids.capacity() < ids.capacity() || kept.process != process)
         {
-            // What was kept is freed without the lock.
-            mem::swap(&mut kept.ids, &mut ids);
-            kept.process = process;
+            kept.check();
+            if kept.ids.capacity() < ids.capacity() {
+                // What was kept is freed without the lock.
+                mem::swap(&mut kept.ids, &mut ids);
+            }
         }
     }
 }
@@ -132,31 +173,36 @@ mod tests {
     use super::*;
     use crate::ids::private::Sealed;
 
-    /// Ids of this type are of this test alone.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    struct TestId(u64);
+    /// A type of ids of one test alone.
+    macro_rules! test_id {
+        ($id:ident) => {
+            #[derive(Clone, Copy, Debug, Default, PartialEq)]
+            struct $id(u64);
 
-    impl Sealed for TestId {}
+            impl Sealed for $id {}
 
-    impl Id for TestId {
-        const MAX: u32 = u32::MAX;
+            impl Id for $id {
+                const MAX: u32 = u32::MAX;
 
-        fn from_u32(id: u32) -> Self {
-            TestId(id.into())
-        }
+                fn from_u32(id: u32) -> Self {
+                    $id(id.into())
+                }
 
-        fn to_u32(self) -> u32 {
-            self.0 as u32
-        }
+                fn to_u32(self) -> u32 {
+                    self.0 as u32
+                }
 
-        fn kept() -> &'static Mutex<Kept<Self>> {
-            static KEPT: Mutex<Kept<TestId>> = Mutex::new(Kept::nothing());
-            &KEPT
-        }
+                fn kept() -> &'static Mutex<Kept<Self>> {
+                    static KEPT: Mutex<Kept<$id>> = Mutex::new(Kept::nothing());
+                    &KEPT
+                }
+            }
+        };
     }
 
     #[test]
     fn memory_of_a_large_result_serves_the_next() {
+        test_id!(TestId);
         const N: usize = 4 << 20;
         const MOST: usize = MAX_KEPT_BYTES / size_of::<TestId>();
         let ids = |n: u32, room: usize| {
@@ -187,5 +233,25 @@ mod tests {
         drop(ids(5, N));
         TestId::kept().lock().unwrap().process += 1;
         assert!(TestId::kept().lock().unwrap().take(1).is_none());
+    }
+    #[test]
+    fn memory_of_a_part_serves_the_next() {
+        test_id!(PartId);
+        let n_kept = || PartId::kept().lock().unwrap().parts.len();
+        let mut first = ResultIds::<PartId>::part(100);
+        first.push(PartId(1));
+        let address = first.as_ptr();
+        ResultIds::keep_part(first);
+        let second = ResultIds::<PartId>::part(50);
+        assert!(second.as_ptr() == address && second.is_empty() && second.capacity() >= 100);
+        let third = ResultIds::<PartId>::part(MAX_PART_IDS + 1);
+        assert!(third.capacity() > MAX_PART_IDS);
+        ResultIds::keep_part(third);
+        assert_eq!(n_kept(), 0, "a large part is not kept");
+        (0..MAX_PARTS + 3).for_each(|_| ResultIds::<PartId>::keep_part(Vec::with_capacity(10)));
+        assert_eq!(n_kept(), MAX_PARTS);
+        PartId::kept().lock().unwrap().process += 1;
+        ResultIds::keep_part(second);
+        assert_eq!(n_kept(), 1, "nor one of the process before a fork");
     }
 }
