@@ -218,6 +218,39 @@ def test_failures_of_encode_and_decode(model: Path, tmp_path: Path) -> None:
     failed(run("encode", "--model", damaged, "--text", "a"), "damaged.json")
 
 
+def test_an_empty_name_is_wrong_usage_and_not_the_current_folder(model: Path) -> None:
+    for command, option in (
+        (("encode", "--model", "", "--text", "a"), "--model"),
+        (("encode", "--model", model, "--input", ""), "--input"),
+        (("train", "--input", model, "", "--vocab-size", "300", "--output", "out"), "--input"),
+        (("tokenize", "--model", model, "--input", model, "--output", ""), "--output"),
+        (("merge-counts", model, "", "--output", "out"), "counts"),
+    ):
+        done = run(*command)
+        assert done.returncode == 2 and f"{option} is empty; name a file or a folder" in done.stderr.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are text on Windows")
+def test_text_that_is_no_utf_8_and_ids_below_zero_are_named(model: Path) -> None:
+    for name in ("encode", "inspect", "view"):
+        done = run(name, "--model", model, "--text", os.fsdecode(b"ab\xff"))
+        assert done.returncode == 2, done.stderr
+        assert b"--text is not UTF-8 at byte 2; pass UTF-8 text" in done.stderr
+    failed(
+        run("encode", "--model", model, "--special", "<x>=-1", "--text", "a"), "--special <x>=-1: an id is 0 or more"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need permission on Windows")
+def test_links_in_a_circle_at_the_output_are_an_error(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    failed(
+        run("convert", "--model", model, "--output", tmp_path / "one", "--format", "huggingface", "--force"),
+        "symbolic links",
+    )
+
+
 def test_a_closed_pipe_ends_quietly(model: Path) -> None:
     command = f"{sys.executable} -m pairloom encode --model {model} --text '{'x ' * 60_000}' | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)

@@ -6,6 +6,7 @@ import gzip
 import importlib
 import io
 import json
+import os
 import random
 import re
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Corpus, PretokenCounts, Tokenizer
+from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import columns, compression
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
@@ -373,6 +374,33 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
     assert list(Corpus(str(tmp_path / "**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
 
 
+@pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="links need permission on Windows")
+def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    for folder in (data / "sub", elsewhere):
+        folder.mkdir(parents=True)
+    for path in (data / "b.jsonl", data / "sub" / "c.jsonl", elsewhere / "d.jsonl"):
+        path.write_text(json_lines([path.name]))
+    (data / "linked").symlink_to(elsewhere)
+    assert list(Corpus(data)) == ["b.jsonl", "d.jsonl", "c.jsonl"], "a folder elsewhere is read by its link"
+    assert list(Corpus(f"{tmp_path}/d*/**/l*/**/*.jsonl")) == ["d.jsonl"]
+    (data / "a.jsonl").symlink_to("b.jsonl")
+    (data / "another").symlink_to("sub")
+    (data / "sub" / "circle").symlink_to("..")
+    (data / "e.jsonl").hardlink_to(data / "b.jsonl")
+    for given in (data, f"{data}/**/*.jsonl"):
+        with pytest.warns(UserWarning, match=r"/data/[a-z/]*.* will not be read: by way of a link it is what is read"):
+            found = Corpus(given)
+        assert sorted(found) == ["b.jsonl", "b.jsonl", "c.jsonl", "d.jsonl"], "a hard link is a file like others"
+        assert {f"{data}/b.jsonl", f"{data}/sub/c.jsonl"} <= set(found.names)
+    monkeypatch.chdir(data)
+    with pytest.warns(UserWarning, match="will not be read"):
+        assert Corpus("**/*.jsonl").names == [name.removeprefix(f"{data}/") for name in found.names]
+        assert Corpus("./").names == Corpus("**/*.jsonl").names
+    # What is named is read as often as it is named.
+    assert list(Corpus([data / "a.jsonl", data / "b.jsonl"])) == ["b.jsonl", "b.jsonl"]
+
+
 def test_tables_are_read_as_plain_text_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,ab ab ab\n")
     with gzip.open(tmp_path / "b.TSV.gz", "wt") as file:
@@ -484,3 +512,25 @@ def test_columns_that_are_kept_do_not_change_with_later_reads(tmp_path: Path) ->
         batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         assert [text for batch in batches for text in batch.column(0).to_pylist()] == texts
     assert list(Corpus(tmp_path / "a.arrow")) == texts
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
+def test_names_of_files_that_are_no_utf_8(tmp_path: Path) -> None:
+    strange = tmp_path / os.fsdecode(b"caf\xe9")
+    strange.mkdir()
+    (strange / "a.txt").write_text("one")
+    (strange / "b.jsonl").write_text(json_lines(["two"]))
+    write_parquet(tmp_path / "c.parquet", ["three"])
+    (tmp_path / "c.parquet").rename(strange / "c.parquet")
+    assert list(Corpus(strange)) == ["one", "two", "three"]
+    tokenizer = Tokenizer.train_files([strange / "a.txt"], 257, special_tokens=[])
+    model = tmp_path / os.fsdecode(b"mod\xe8le.json")
+    tokenizer.save(model)
+    assert Tokenizer.load(model) == tokenizer
+    assert len(tokenize_files(model, strange, tmp_path / "out").files) == 1
+    assert tokenize_files(tokenizer, strange, tmp_path / "out", resume=True).was_complete
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes().decode())
+    assert [entry["path"] for entry in manifest["inputs"]] == [str(path) for path in sorted(strange.iterdir())]
+    (strange / "b.jsonl").write_text("{")
+    with pytest.raises(CorpusError, match=r"caf\\udce9/b\.jsonl: "):
+        list(Corpus(strange))

@@ -159,6 +159,7 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
     [
         ({"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": True}}}, "do the files belong together"),
         ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "is taken by"),
+        ({"added_tokens_decoder": {"900": {"content": "<x>", "special": True}}}, "which lacks it, would give it 28"),
         ({"added_tokens_decoder": {"x": {"content": "<x>"}}}, "numeric id"),
         ({"added_tokens_decoder": []}, None),
         ({"additional_special_tokens": 5}, "must be a list"),
@@ -177,6 +178,30 @@ def test_a_folder_whose_files_contradict_each_other_is_refused(
     with pytest.raises(FormatError, match=expected) as caught:
         Tokenizer.load(tmp_path)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_a_token_that_only_the_settings_name_keeps_its_rules(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    mask = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "rstrip": False, "single_word": False}
+    write(tmp_path, tokenizer_config={"mask_token": mask, "eos_token": "<|im_end|>"})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.model.special_rules == (("<mask>", "lstrip"),)
+    mask_id = loaded.special_tokens["<mask>"]
+    assert loaded.encode("the <mask>") == [*tokenizer.encode("the"), mask_id]
+    assert mask_id == max(tokenizer.special_tokens.values()) + 1
+    from transformers import PreTrainedTokenizerFast
+
+    theirs = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    assert theirs.encode("the <mask>", add_special_tokens=False) == loaded.encode("the <mask>")
+
+
+def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    write(tmp_path, tokenizer_config={"split_special_tokens": True})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.encode(TEXT) == tokenizer.encode_ordinary(TEXT) != tokenizer.encode(TEXT)
+    loaded.save_pretrained(tmp_path / "again")
+    assert Tokenizer.load(tmp_path / "again") == loaded
 
 
 def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:

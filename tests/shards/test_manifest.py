@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, PretokenCounts, ResumeError, Tokenizer, tokenize_files
+from pairloom import Corpus, FormatError, PretokenCounts, ResumeError, Tokenizer, open_shards, tokenize_files
 from pairloom.corpus.compression import pieces_of
 from pairloom.shards import manifest
 from pairloom.shards.manifest import Manifest
@@ -72,6 +72,13 @@ def test_datasets_opens_a_folder_of_parquet_shards(
 def test_the_manifest_of_other_formats_is_json(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
     tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format)
     assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["schema"] == "pairloom-tokens-2"
+
+
+def test_a_manifest_of_brackets_is_a_format_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(FormatError, match="not a manifest: RecursionError"):
+        open_shards(tmp_path / "out")
 
 
 def as_before(folder: Path, *, complete: bool) -> None:

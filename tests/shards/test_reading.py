@@ -55,6 +55,56 @@ def test_offsets_of_another_kind_are_a_format_error(tmp_path: Path) -> None:
         list(open_shards(folder))
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_with_any_damage_is_a_format_error_or_is_read(format: str, tmp_path: Path) -> None:
+    folder = _shards(tmp_path, 3, format, n=10)
+    rng, n_refused = random.Random(1), 0
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for number in range(60):
+            damaged = bytearray(whole)
+            if number % 3:
+                # Headers and footers most of all.
+                at = rng.choice([rng.randrange(min(80, len(whole))), -1 - rng.randrange(min(80, len(whole)))])
+                damaged[at] = rng.choice([0, 0xFF, damaged[at] ^ 1 << rng.randrange(8)])
+            else:
+                del damaged[rng.randrange(len(whole)) :]
+            path.write_bytes(damaged)
+            try:
+                for _ in open_shards(folder):
+                    pass
+            except FormatError as error:
+                assert str(folder) in str(error)
+                n_refused += 1
+        path.write_bytes(whole)
+    assert n_refused > 60
+    list(open_shards(folder))
+
+
+def test_a_manifest_with_any_other_value_is_a_format_error_or_is_read(tmp_path: Path) -> None:
+    folder = _shards(tmp_path, 2)
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    def places(value: Any, *before: Any) -> list[tuple[Any, ...]]:
+        """The keys by which each value within `value` is reached."""
+        inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+        return [before, *itertools.chain.from_iterable(places(part, *before, key) for key, part in inner)]
+
+    n_refused = 0
+    for keys, other in itertools.product(places(manifest)[1:], (None, -1, 2**70, "x", [], {}, [1], True, 0.5)):
+        changed = json.loads(json.dumps(manifest))
+        holder = changed
+        for key in keys[:-1]:
+            holder = holder[key]
+        holder[keys[-1]] = other
+        (folder / "manifest.json").write_text(json.dumps(changed))
+        try:
+            list(open_shards(folder))
+        except FormatError:
+            n_refused += 1
+    assert n_refused > 200
+
+
 def test_a_step_before_the_first_is_refused(tmp_path: Path) -> None:
     batches = open_shards(_shards(tmp_path, 0)).batches(seq_len=3, batch=2, seed=1)
     for step in (-1, -(10**6)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LARGEST_INT",
+    "as_text",
     "check_bool",
     "check_choice",
     "check_int",
@@ -57,6 +58,15 @@ def shown(value: Any) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 2 * _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def as_text(name: str) -> str:
+    """A file's name as UTF-8 has it: bytes that are none, which Python keeps as lone surrogates, are escaped.
+
+    >>> as_text("a\\udcff.txt")
+    'a\\\\udcff.txt'
+    """
+    return name.encode(errors="backslashreplace").decode()
 
 
 def check_int(name: str, value: Any, *, least: int | None = None, most: int = LARGEST_INT) -> int:
@@ -159,6 +169,9 @@ def check_path(name: str, path: Any) -> str:
     if not isinstance(plain, str):
         remedy = "; use os.fsdecode" if isinstance(plain, bytes) else ""
         raise TypeError(f"{name} must be a str, not {type(plain).__name__}{remedy}")
+    if not plain:
+        # As a path it would mean the current folder.
+        raise ValueError(f"{name} is empty; name a file or a folder")
     if "\0" in plain:
         raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
     try:

@@ -45,7 +45,7 @@ def check_file(path: Path, overwrite: bool) -> None:
 def write_file(path: Path, data: bytes, overwrite: bool) -> None:
     """Writes `data` to `path` atomically."""
     check_file(path, overwrite)
-    path = path.resolve()  # overwriting a link replaces its target, not the link
+    path = _resolved(path)  # overwriting a link replaces its target, not the link
     temporary = _temporary_name(path)
     try:
         # "x" and not tempfile.mkstemp, whose files only their owner can read.
@@ -79,7 +79,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
             write_file(path / name, data, overwrite)
         return
     check_free(path, False)
-    path = path.resolve()
+    path = _resolved(path)
     temporary = _temporary_name(path)
     temporary.mkdir()
     try:
@@ -94,6 +94,15 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
             temporary.rmdir()
         raise
     sync_directory(path.parent)
+
+
+def _resolved(path: Path) -> Path:
+    """What a path leads to by way of links; OSError for links in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        # Until Python 3.13.
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
 def _copy_access(path: Path, temporary: Path) -> None:

@@ -39,6 +39,10 @@ COMMANDS = (
 _LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare"})
 
 
+# What options call a file or a folder.
+_FILES = frozenset({"FILE", "PATH", "FOLDER", "DIR", "MODEL"})
+
+
 class _Command(Protocol):
     HELP: str
 
@@ -68,6 +72,11 @@ class _CommandParser(argparse.ArgumentParser):
             ways = [f"{what} with {name}" for name, what in options.items() if name in self._option_string_actions]
             remedy = f"; {', '.join(ways)} {unknown[0]}" if ways else ""
             self.error(f"the argument {unknown[0]} belongs to no option{remedy}")
+        for action in self._actions:
+            given = getattr(namespace, action.dest, None)
+            # An unset variable of a shell; as a path it would mean the current folder.
+            if action.metavar in _FILES and "" in (given if isinstance(given, list) else [given]):
+                self.error(f"{'/'.join(action.option_strings) or action.dest} is empty; name a file or a folder")
         return namespace, unknown
 
 

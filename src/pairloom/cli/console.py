@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ __all__ = [
     "UsageError",
     "add_output_options",
     "read_stdin",
+    "text_argument",
     "whole_number",
     "write_stdout",
 ]
@@ -115,6 +117,14 @@ def whole_number(text: str) -> int:
     if abs(number) > LARGEST_INT:
         raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
     return number
+
+
+def text_argument(text: str) -> str:
+    """The text of --text: arguments that are not UTF-8 arrive as lone surrogates, which are wrong usage."""
+    try:
+        return os.fsencode(text).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--text is not UTF-8 at byte {error.start}; pass UTF-8 text, or a file") from None
 
 
 def read_stdin() -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 
 from pairloom import Tokenizer
-from pairloom.cli.console import read_stdin, write_stdout
+from pairloom.cli.console import read_stdin, text_argument, write_stdout
 from pairloom.cli.corpus_options import add_specials_option
 from pairloom.cli.models import add_model_arguments, load_model
 
@@ -29,8 +28,7 @@ def run(args: argparse.Namespace) -> None:
     if args.input not in (None, "-"):
         ids = tokenizer.encode_file(args.input, specials=args.specials).tolist()
     else:
-        # Arguments that are not UTF-8 arrive as lone surrogates; os.fsencode restores their bytes.
-        text = os.fsencode(args.text).decode() if args.text is not None else read_stdin()
+        text = text_argument(args.text) if args.text is not None else read_stdin()
         ids = _encoded(tokenizer, text, args.specials)
     write_stdout(json.dumps(ids, separators=(",", ":")) + "\n")
 

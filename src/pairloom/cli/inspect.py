@@ -10,7 +10,7 @@ import sys
 from pairloom import Tokenizer
 from pairloom.analysis.inspect import Inspection, inspect_tokenizer
 from pairloom.analysis.render import coloured, shown_token
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import text_argument, write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
 
 HELP = "show sizes, pattern, special tokens, longest, unreachable and duplicate tokens; a text in colour"
@@ -29,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the inspection."""
-    # Arguments that are not UTF-8 come in as lone surrogates; os.fsencode gives their bytes back.
-    text = None if args.text is None else os.fsencode(args.text).decode()
+    text = None if args.text is None else text_argument(args.text)
     tokenizer = load_model(args)
     inspection = inspect_tokenizer(tokenizer)
     if args.json:

@@ -81,6 +81,8 @@ def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:
     without_id: list[str] = []
     for given in all_given:
         literal, sign, number = given.rpartition("=")
+        if sign and number.startswith("-") and number[1:].isdigit():
+            raise ValueError(f"--special {given}: an id is 0 or more")
         # A token that ends in "=" and a number can only be given with an id.
         has_id = bool(sign) and number.isascii() and number.isdigit()
         literal = literal if has_id else given

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pairloom._internal.atomic import check_file
 from pairloom.analysis.compare import named_documents
-from pairloom.cli.console import write_stdout
+from pairloom.cli.console import text_argument, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.view.view import MOST_BYTES, View
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> None:
     if output is not None:
         check_file(output, args.force)
     tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
-    # Arguments that are not UTF-8 arrive as lone surrogates; os.fsencode restores their bytes.
-    texts = [(f"text {number}", os.fsencode(text).decode()) for number, text in enumerate(args.text, start=1)]
+    texts = [(f"text {number}", text_argument(text)) for number, text in enumerate(args.text, start=1)]
     if args.input is not None:
         left = MOST_BYTES - sum(len(text.encode()) for _, text in texts)
         for name, text in named_documents(corpus_of(args)):

@@ -5,6 +5,7 @@ Blocks come in the order of the input. Each carries its `Position`, from which r
 
 from __future__ import annotations
 
+import copy
 import errno
 import itertools
 import tempfile
@@ -150,6 +151,17 @@ class Corpus:
         return corpus
 
     @property
+    def texts(self) -> Any:
+        """The texts in memory, None for files."""
+        return self._texts
+
+    def with_texts(self, texts: Any) -> Corpus:
+        """This corpus with other texts in memory, which are not checked."""
+        corpus = copy.copy(self)
+        corpus._texts = texts
+        return corpus
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is local files of plain text, each read whole, so that the core can read them itself."""
         return (
@@ -177,7 +189,7 @@ class Corpus:
     @property
     def names(self) -> list[str]:
         """The names of the sources, for messages."""
-        return [source.name for source in self.sources] if self._texts is None else ["<texts>"]
+        return [source.shown for source in self.sources] if self._texts is None else ["<texts>"]
 
     def is_one_document(self, source: int) -> bool:
         """Whether source `source` is one document: plain text without a separator."""
@@ -411,11 +423,11 @@ class Reading:
         replace = corpus.input_errors == "replace"
         reader: _core.PlainText | _core.JsonLines
         if format == "text":
-            reader = _core.PlainText(source.name, separator=corpus.separator, replace=replace)
+            reader = _core.PlainText(source.shown, separator=corpus.separator, replace=replace)
         else:
             field = corpus.text_field.split(".")
             reader = _core.JsonLines(
-                source.name, field=field, replace=replace, skip=corpus.skip_bad, max_memory=self._memory
+                source.shown, field=field, replace=replace, skip=corpus.skip_bad, max_memory=self._memory
             )
         before = self.n_skipped
         try:
@@ -457,7 +469,7 @@ class Reading:
         self, source: Source, file: BinaryIO, compression: str | None
     ) -> Iterator[tuple[_core.Documents, int]]:
         reader = WarcReader(
-            source.name,
+            source.shown,
             replace=self._corpus.input_errors == "replace",
             skip=self._corpus.skip_bad,
             piece_bytes=self._piece_bytes,
@@ -475,7 +487,7 @@ class Reading:
     def _rows_of(
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
     ) -> Iterator[tuple[_core.Documents, int]]:
-        reader = self._rows_reader(source.name)
+        reader = self._rows_reader(source.shown)
         with tempfile.TemporaryFile() as whole:
             if compression is not None or not file.seekable():
                 # Both formats need random access.

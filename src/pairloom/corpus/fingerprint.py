@@ -7,7 +7,6 @@ all of them. Any other iterable can be read only once, so only its first texts, 
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import itertools
 import stat
@@ -22,7 +21,7 @@ from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import STDIN, Source, is_for_corpus, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 
-__all__ = ["difference", "of_corpus", "of_files", "of_texts"]
+__all__ = ["difference", "of_corpus", "of_files", "of_first_texts", "of_texts"]
 
 _MOST_DIGESTED_BYTES = 64 << 20
 _PIECE_CHARACTERS = 1 << 20
@@ -41,12 +40,10 @@ def of_files(paths: list[str]) -> dict[str, Any]:
 def of_corpus(corpus: Corpus) -> tuple[dict[str, Any], Corpus]:
     """(the fingerprint of what a corpus reads, and how, the corpus): of texts in memory as `of_texts`."""
     options = {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files}
-    if corpus._texts is None:
+    if corpus.texts is None:
         return {"files": _files(corpus.sources), "options": options}, corpus
-    known, texts = of_texts(corpus._texts)
-    corpus = copy.copy(corpus)
-    corpus._texts = texts
-    return {**known, "options": options}, corpus
+    known, texts = of_texts(corpus.texts)
+    return {**known, "options": options}, corpus.with_texts(texts)
 
 
 def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
@@ -72,6 +69,22 @@ def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
 
     first = next(batches_of(noted()), [])
     return {"texts": None, "sha256": _digest([first])}, itertools.chain(taken, remaining)
+
+
+def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
+    """(the SHA-256 of the first texts of a corpus in memory, up to four million characters, the corpus).
+
+    None for files, and for Arrow columns, of which no part can be taken.
+    """
+    texts = corpus.texts
+    if texts is None or is_arrow(texts):
+        return None, corpus
+    if is_dataset(texts):
+        return of_texts(texts)[0]["dataset"], corpus
+    if isinstance(texts, (list, tuple)):
+        return _digest([next(batches_of(texts), [])]), corpus
+    known, texts = of_texts(texts)
+    return known["sha256"], corpus.with_texts(texts)
 
 
 def difference(theirs: Any, mine: dict[str, Any]) -> str | None:

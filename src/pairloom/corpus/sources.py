@@ -1,7 +1,9 @@
 """Resolves names (paths, folders, globs, URLs, "-") to `Source`s in a fixed order.
 
 The suffixes of a name select the format, and the last one the compression; a name without a known suffix is plain text.
-A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches, sorted.
+A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches, sorted. Links
+are followed. What a link leads to a second time, within a folder or a glob, is left out with a warning: it would be in
+the corpus twice, or, of links in a circle, forty times.
 """
 
 from __future__ import annotations
@@ -9,16 +11,17 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import fnmatch
 import glob
 import os
 import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
-from pairloom._internal.arguments import check_choice
+from pairloom._internal.arguments import as_text, check_choice
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
@@ -69,6 +72,11 @@ class Source:
     mtime_ns: int | None = None
 
     @property
+    def shown(self) -> str:
+        """Its name as messages of the core show it."""
+        return as_text(self.name)
+
+    @property
     def is_remote(self) -> bool:
         """Whether it is a URL."""
         return "://" in self.name
@@ -106,7 +114,8 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
     if input_format is not None:
         check_choice("input_format", input_format, get_args(InputFormat))
     left_out: list[str] = []
-    sources = [source for path in paths for source in _resolve_one(path, left_out)]
+    doubled: list[str] = []
+    sources = [source for path in paths for source in _resolve_one(path, left_out, doubled)]
     if not sources:
         raise CorpusError("no input: name at least one file, folder, glob or URL")
     if warns and left_out:
@@ -115,6 +124,9 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
             f"{len(left_out)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: {left_out[0]}"
             f"{', ...' if len(left_out) > 1 else ''}; name what is to be read, or pass a glob"
         )
+    if warns and doubled:
+        more = f" and {len(doubled) - 1} others" if len(doubled) > 1 else ""
+        warn(f"{doubled[0]}{more} will not be read: by way of a link it is what is read already")
     if input_format is None:
         if warns:
             warn_of_tables([source.name for source in sources])
@@ -134,27 +146,28 @@ def warn_of_tables(paths: list[str]) -> None:
             return
 
 
-def _resolve_one(path: str, left_out: list[str]) -> Iterator[Source]:
-    """The files that a path means; appends those of a folder that are no corpus to `left_out`."""
+def _resolve_one(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Source]:
+    """The files that a path means.
+
+    Appends files of a folder that are no corpus to `left_out`, what links lead to again to `doubled`.
+    """
     if path == STDIN:
         yield Source(STDIN, None, None, None)
     elif "://" in path:
         yield from _remote(path, left_out)
     elif Path(path).is_dir():
-        yield from _folder(path, left_out)
+        yield from _folder(path, left_out, doubled)
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
-        # Unlike Path.glob, this takes a whole path with the pattern in it.
-        found = glob.glob(path, recursive=True)  # noqa: PTH207
-        names = sorted((name for name in found if not Path(name).is_dir()), key=_order)
+        names = [name for name in _matching(path) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
-        yield from map(_local, names)
+        yield from _each_once(names, doubled)
 
 
-def _local(path: str) -> Source:
-    status = Path(path).stat()
+def _local(path: str, status: os.stat_result | None = None) -> Source:
+    status = status or Path(path).stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     format, compression = _by_suffix(path)
@@ -163,19 +176,101 @@ def _local(path: str) -> Source:
     return Source(path, format or "text", compression, status.st_size, status.st_mtime_ns)
 
 
-def _folder(path: str, left_out: list[str]) -> Iterator[Source]:
-    names: list[str] = []
-    for folder, subfolders, files in os.walk(path, onerror=_raise):
-        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        names.extend(str(Path(folder, name)) for name in files if not name.startswith("."))
-    known = sorted((name for name in names if _by_suffix(name)[0] is not None), key=_order)
+def _folder(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Source]:
+    names = list(_files_below(path))
+    known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
         raise CorpusError(
             f"{path}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
             f"{', '.join(COMPRESSIONS)}); name the files or pass a glob"
         )
     left_out += _others(names)
-    yield from map(_local, known)
+    yield from _each_once(known, doubled)
+
+
+def _files_below(path: str) -> Iterator[str]:
+    """The files in a folder and in those below it, also behind links, without names that begin with a dot."""
+    # Folders to read, and what those above them are without links.
+    left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
+    while left:
+        folder, above = left.pop()
+        real = os.path.realpath(folder)
+        if real in above:
+            # Links in a circle.
+            continue
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    left.append((entry.path, (*above, real)))
+                else:
+                    yield str(Path(entry.path))
+
+
+def _matching(pattern: str) -> Iterator[str]:
+    """The paths that a glob matches, ** with folders behind links, too."""
+    before, sign, after = _parted(pattern)
+    # Unlike Path.glob, this takes a whole path with the pattern in it.
+    found = glob.glob(before)  # noqa: PTH207
+    if not sign:
+        yield from found
+        return
+    # glob follows links in a circle forty times, and two circles in all orders of them.
+    parts = [sign, *PurePath(after).parts]
+    for folder in filter(os.path.isdir, found):
+        for name in _files_below(folder):
+            if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
+                yield name
+
+
+def _parted(pattern: str) -> tuple[str, str, str]:
+    """(what stands before the part "**" of a path, "**", what stands behind it); the latter two empty without it."""
+    path = PurePath(pattern)
+    if "**" not in path.parts:
+        return pattern, "", ""
+    at = path.parts.index("**")
+    return str(PurePath(*path.parts[:at])), "**", str(PurePath(*path.parts[at + 1 :]))
+
+
+def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
+    """Whether the parts of a path are matched by those of a pattern, of which "**" stands for any number."""
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        rest = parts[1:]
+        return not rest or any(_matches(names[at:], rest) for at in range(len(names) + 1))
+    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
+
+
+def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:
+    """The files, sorted; of several names of one, by way of links, that with the fewest links.
+
+    The others are appended to `doubled`.
+    """
+    kept: dict[tuple[int, int], list[str]] = {}
+    sources: dict[str, Source] = {}
+    for name in sorted(names, key=_order):
+        status = Path(name).stat()
+        same = kept.setdefault((status.st_dev, status.st_ino), [])
+        # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
+        twin = next((other for other in same if os.path.realpath(other) == os.path.realpath(name)), None)
+        if twin is not None and _n_links(twin) <= _n_links(name):
+            doubled.append(name)
+            continue
+        if twin is not None:
+            doubled.append(twin)
+            same.remove(twin)
+            del sources[twin]
+        same.append(name)
+        sources[name] = _local(name, status)
+    yield from sources.values()
+
+
+def _n_links(name: str) -> int:
+    """How many parts of a path are links."""
+    path = Path(name).absolute()
+    return sum(part.is_symlink() for part in (path, *path.parents))
 
 
 def _others(names: list[str]) -> list[str]:

@@ -178,7 +178,7 @@ class PretokenCounts:
             if corpus.is_plain:
                 # The core reads such files by itself, on all threads.
                 counter = _counter(metadata, corpus.input_errors, threads, max_memory, report)
-                counter.count_files(corpus.names)
+                counter.count_files([source.name for source in corpus.sources])
                 return cls(counter.finish(), metadata)._warned()
             counter = _counter(metadata, "strict", threads, max_memory, None)
             reading = corpus.read(memory=max_memory)

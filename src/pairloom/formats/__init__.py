@@ -215,7 +215,8 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     check_bool("overwrite", overwrite)
     # A folder cannot replace a file, even with `overwrite`.
     atomic.check_free(target, target.is_dir())
-    atomic.write_folder(target, {huggingface.FILE_NAME: huggingface.write(model), **pretrained.write(model)}, overwrite)
+    tokenizer_json = huggingface.write(pretrained.without_split(model))
+    atomic.write_folder(target, {huggingface.FILE_NAME: tokenizer_json, **pretrained.write(model)}, overwrite)
     if model.decode_errors != "replace":
         warn(
             f"{target}: the folder does not say decode_errors={model.decode_errors!r}; it will load with"

@@ -6,6 +6,7 @@ Equal models give equal bytes.
 from __future__ import annotations
 
 from pairloom import _core
+from pairloom._internal.arguments import as_text
 from pairloom.formats.shared.json_text import model_of
 from pairloom.model import Model
 
@@ -32,7 +33,7 @@ def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Mode
     legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it. Raises
     MissingKeyError for a missing key, FormatError for every other defect.
     """
-    fields = _core.read_model(data, name, legacy)
+    fields = _core.read_model(data, as_text(name), legacy)
     with model_of(name):
         return Model.from_columns(**fields)
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats.shared.added_tokens import AddedTokens, read_added_tokens
+from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_tokens
+from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, shown, take_id
 from pairloom.model import Model, canonical_json, config_of, literal_of
 from pairloom.vocabulary import with_special_tokens
 
-__all__ = ["CONFIG_NAME", "Companions", "apply", "read", "settings_of", "special_tokens", "write"]
+__all__ = ["CONFIG_NAME", "Companions", "apply", "read", "settings_of", "special_tokens", "without_split", "write"]
 
 CONFIG_NAME = "tokenizer_config.json"
 _MAP_NAME = "special_tokens_map.json"
@@ -29,11 +30,16 @@ _TEMPLATES_NAME = "additional_chat_templates"
 
 # The tokenizer says it; transformers 4 turns it off where the config does not say it too.
 _PREFIX = "add_prefix_space"
+# Special tokens within a text stay text.
+_SPLIT = "split_special_tokens"
+# [literal, flag] of the tokens that are written as objects; no key of the files.
+_RULES = "\0rules"
 # Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
 _DROPPED = frozenset(
     (
         *("added_tokens_decoder", "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
         _PREFIX,
+        _RULES,
     )
 )
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
@@ -63,11 +69,13 @@ def read(folder: Path) -> Companions:
         given = config.get("chat_template")
         first = {"default": given} if isinstance(given, str) else {}
         config["chat_template"] = [{"name": name, "template": text} for name, text in {**first, **templates}.items()]
+    rules = []
     for key, value in config.items():
-        # A token as an object says how it is recognised, which the tokenizer says itself.
         if key.endswith("_token") and (content := literal_of(value)) is not None:
+            # A token as an object says how it is recognised: of those that the tokenizer has it says so itself.
+            rules += [[content, flag] for flag in FLAGS if type(value) is dict and value.get(flag) is True]
             config[key] = content
-    return config
+    return {**config, _RULES: rules} if rules else config
 
 
 def settings_of(tokenizer: Any) -> Companions:
@@ -106,13 +114,23 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
         known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
         model = model.replaced(plain_specials=plain, special_rules=known)
     try:
+        before = model
         if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:
             model = with_special_tokens(model, added)
             rules = (*model.special_rules, *(rule for rule in rules if rule[0] in added))
             plain = model.plain_specials | (plain & added.keys())
             model = model.replaced(plain_specials=plain, special_rules=rules)
+            if not incomplete:
+                _check_ids(before, ids, name)
         if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
             model = with_special_tokens(model, lacking)
+            named = tuple((literal, flag) for literal, flag in config.get(_RULES, ()) if literal in lacking)
+            model = model.replaced(special_rules=(*model.special_rules, *named))
+        if config.get(_SPLIT) is True:
+            ordinary = (
+                (literal, "ordinary") for literal in model.special_tokens if literal not in model.plain_specials
+            )
+            model = model.replaced(special_rules=(*model.special_rules, *ordinary))
         has_prefix = "prefix_space" in model.normalizer
         if config.get(_PREFIX) is (not has_prefix):
             warn(
@@ -124,6 +142,37 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
         raise FormatError(f"{name}: {error}; the special tokens are those of {CONFIG_NAME}") from None
+
+
+def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
+    """Refuses added tokens that a tokenizer.json lacks and that get other ids than the config says: the next free ones.
+
+    Of a vocabulary with holes nothing is known.
+    """
+    tokens = model.tokens()
+    taken = {*tokens, *model.special_tokens.values()}
+    n_ids = max(taken, default=-1) + 1
+    if len(taken) < n_ids:
+        return
+    id_of = {token: token_id for token_id, token in tokens.items()}
+    for literal, token_id in sorted(ids.items(), key=lambda entry: entry[1]):
+        if literal in model.special_tokens:
+            continue
+        token = from_alphabet(literal)
+        expected = n_ids if token is None else id_of.get(token, n_ids)
+        n_ids = max(n_ids, expected + 1)
+        if token_id != expected:
+            raise FormatError(
+                f"{name}: {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, and the tokenizer, which"
+                f" lacks it, would give it {expected}; do the files belong together?"
+            )
+
+
+def without_split(model: Model) -> Model:
+    """The model as its tokenizer.json says it, where the config beside that says that special tokens stay text."""
+    if config_of(model).get(_SPLIT) is not True:
+        return model
+    return model.replaced(special_rules=tuple(rule for rule in model.special_rules if rule[1] != "ordinary"))
 
 
 def write(model: Model) -> dict[str, bytes]:

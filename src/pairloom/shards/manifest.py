@@ -8,21 +8,26 @@ Beside other shards it is `manifest.json`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from pairloom._core import __version__
+from pairloom._internal.arguments import LARGEST_INT
 from pairloom._internal.atomic import sync_directory
 from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.writers import parquet
 
-__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "exists", "name_of", "remove"]
+__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "damage_reported", "exists", "name_of", "remove"]
 
 _JSON_NAME: Final = "manifest.json"
 _PARQUET_NAME: Final = "_manifest.parquet"
@@ -115,14 +120,17 @@ class Manifest:
         content["skipped_files"] = [file._asdict() for file in self.skipped_files]
         if self.complete:
             # Copies of a corpus give the same manifest; modification times matter only to an unfinished run.
-            content["inputs"] = [{"path": entry["path"], "bytes": entry["bytes"]} for entry in self.inputs]
+            content["inputs"] = [
+                {key: value for key, value in entry.items() if key != "mtime_ns"} for entry in self.inputs
+            ]
         else:
             content["next"] = dataclasses.asdict(self.next)
         if self.old_bytes is not None:
             content["old_bytes"] = self.old_bytes
         kept = {"shards", "indexes"} if self.complete else {"shards", "indexes", "inputs"}
         lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
-        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        # In names of files that are not UTF-8 lone surrogates stand for bytes: as JSON escapes them, too.
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
 
     def _json_of(self, value: Any, is_kept: bool) -> str:
         """The JSON of a value of the object; is_kept: it is a list whose entries are encoded once."""
@@ -172,12 +180,8 @@ class Manifest:
     def load(cls, folder: Path) -> Manifest:
         """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""
         path = next((folder / name for name in NAMES if (folder / name).exists()), folder / _JSON_NAME)
-        try:
+        with damage_reported(path, "not a manifest", "remove the folder and start again"):
             return cls._of(json.loads(_json_of(path)), path)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, FormatError):
-                raise
-            raise FormatError(f"{path}: not a manifest: {error!r}; remove the folder and start again") from error
 
     @classmethod
     def _of(cls, content: dict[str, Any], path: Path) -> Manifest:
@@ -192,13 +196,34 @@ class Manifest:
             next=ResumePoint() if content["complete"] else ResumePoint(**content["next"]),
             old_bytes=content.get("old_bytes"),
         )
+        found._check()
         if content["schema"] == _OLD_SCHEMA:
             found.old_bytes = content["totals"]["bytes"]
             # Options that did not exist in that version.
             found.config = {"bos_id": None, "specials": "recognise", **found.config}
-        # Computed here, so that damage is found now.
-        _ = (found.documents, found.tokens, found.text_bytes, found.special_literals)
         return found
+
+    def _check(self) -> None:
+        """Raises ValueError or TypeError for values that no run writes: they would be met later, one by one."""
+        point, names = self.next, ("tokens", "documents")
+        numbers = [self.n_vocab, self.skipped, *dataclasses.astuple(point)]
+        for shard in self.shards:
+            numbers += [shard[name] for name in names] + [shard.get("bytes", 0)]
+            numbers += shard.get("special_literals", {}).values()
+            numbers += dataclasses.astuple(ResumePoint(**shard.get("next", {})))
+        numbers += [self.tokens, self.documents, self.text_bytes]
+        if wrong := [number for number in numbers if type(number) is not int or not 0 <= number <= LARGEST_INT]:
+            raise ValueError(f"{wrong[0]!r} is no number of tokens, documents or bytes")
+        files = [entry[name] for entries, name in self._names() for entry in entries]
+        if wrong := [name for name in (self.format, self.model, *files) if type(name) is not str]:
+            raise TypeError(f"{wrong[0]!r} is no name")
+        if np.dtype(self.dtype).kind not in "iu":
+            raise ValueError(f"ids of {self.dtype}")
+        _ = (dict(self.config), self.special_literals)
+
+    def _names(self) -> tuple[tuple[list[dict[str, Any]], str], ...]:
+        """Lists of entries, and by what key each entry names a file."""
+        return (self.inputs, "path"), (self.shards, "file"), (self.indexes, "file")
 
 
 def _json_text(value: Any, indent: int) -> str:
@@ -206,6 +231,20 @@ def _json_text(value: Any, indent: int) -> str:
     # A line break is never within a string of JSON.
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)
     return text.replace("\n", "\n" + " " * indent)
+
+
+@contextlib.contextmanager
+def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
+    """Raises anything that libraries raise for a damaged file as a FormatError, and what the system says as it is."""
+    try:
+        yield
+    except (MemoryError, ImportError, FormatError):
+        raise
+    except Exception as error:
+        # pyarrow has errors of files without a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise FormatError(f"{path}: {what}: {error!r}; {remedy}") from error
 
 
 def name_of(format: str) -> str:

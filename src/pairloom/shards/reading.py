@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, shown
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
-from pairloom.shards.shards import file_names, map_shard
+from pairloom.shards.shards import FORMATS, file_names, map_shard
 
 __all__ = ["OpenShards", "open_shards"]
 
@@ -64,6 +64,8 @@ class OpenShards(Sequence[Ids]):
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
+        if manifest.format not in FORMATS:
+            raise FormatError(f"{folder}: holds shards of format {shown(manifest.format)}; write the shards again")
         self.folder = folder
         self.manifest = manifest
         self.dtype = np.dtype(manifest.dtype)
@@ -91,18 +93,13 @@ class OpenShards(Sequence[Ids]):
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 raise MemoryError(f"{self.folder / entry['file']}: no address space to map it") from error
-            if not isinstance(error, FileNotFoundError):
-                raise
-            raise FormatError(f"{error.filename}: is in the manifest, but not there; write the shards again") from error
-        except (ValueError, EOFError) as error:
+            raise
+        if offsets.dtype.kind not in "iu" or not ids.ndim == offsets.ndim == 1:
             raise FormatError(
-                f"{self.folder / entry['file']}: not readable: {error}; write the shards again"
-            ) from error
-        sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == self.dtype
-        if offsets.dtype.kind not in "iu":
-            raise FormatError(
-                f"{self.folder / entry['file']}: its offsets are {offsets.dtype}, not integers; write the shards again"
+                f"{self.folder / entry['file']}: its offsets are {offsets.dtype}, not integers, or it has other than "
+                "one dimension; write the shards again"
             )
+        sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == self.dtype
         if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
             raise FormatError(
                 f"{self.folder / entry['file']}: {len(ids)} ids of {ids.dtype} in {len(offsets) - 1} documents, but "

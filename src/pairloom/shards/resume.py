@@ -25,7 +25,8 @@ from pairloom.tokenizer import Tokenizer
 
 __all__ = ["ResumePlan", "check_same_documents", "plan_resume"]
 
-_REMEDY = "put it back as it was, start in a new folder, or write such shards again (resume=True, rewrite=True)"
+_AGAIN = "write such shards again (resume=True, rewrite=True)"
+_REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 
 
 class ResumePlan(NamedTuple):
@@ -46,6 +47,10 @@ def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool
     rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
     """
     _check_options(folder, found, fresh)
+    if _are_other_texts(found, fresh):
+        if not rewrite:
+            raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
+        found = _first_shards(found, 0)
     if found.complete and _plain(found.inputs) == _plain(fresh.inputs):
         return ResumePlan(found, False, [])
     repaired = _repaired(found, fresh)
@@ -73,6 +78,12 @@ def _check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
 
 def _plain(inputs: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
     return [(entry["path"], entry["bytes"]) for entry in inputs]
+
+
+def _are_other_texts(found: Manifest, fresh: Manifest) -> bool:
+    """Whether both were made of texts in memory that begin differently; earlier versions did not store that."""
+    begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
+    return None not in (*begins[0], *begins[1]) and begins[0] != begins[1]
 
 
 def _repaired(found: Manifest, fresh: Manifest) -> list[str]:

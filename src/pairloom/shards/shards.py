@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.corpus import SkippedFile
+from pairloom.errors import FormatError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.writers import bin, megatron, npy, parquet
@@ -109,21 +110,27 @@ def clear(folder: Path, n_kept: int) -> None:
 
 def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """(ids, offsets) of a shard: document i is ids[offsets[i]:offsets[i + 1]]."""
-    paths = [path for _, path in _paths(folder, manifest.format, number)]
-    found: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = _MODULES[manifest.format].read(
-        paths, np.dtype(manifest.dtype)
-    )
-    return found
+    return _read(folder, manifest, number)
 
 
 def map_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """As `read_shard`, the offsets mapped too where the format can."""
+    return _read(folder, manifest, number, maps=True)
+
+
+def _read(
+    folder: Path, manifest: Manifest, number: int, *, maps: bool = False
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """(ids, offsets) of a shard; FormatError for one that is damaged or not there, or what the system says."""
     paths = [path for _, path in _paths(folder, manifest.format, number)]
-    module = _MODULES[manifest.format]
-    found: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = module.read(paths, np.dtype(manifest.dtype))
-    if paths[-1].suffix == ".npy":
-        return found[0], np.load(paths[-1], mmap_mode="r")
-    return found
+    try:
+        with manifest_file.damage_reported(paths[0], "not readable", "write the shards again"):
+            ids, offsets = _MODULES[manifest.format].read(paths, np.dtype(manifest.dtype))
+            if maps and paths[-1].suffix == ".npy":
+                offsets = np.load(paths[-1], mmap_mode="r")
+    except FileNotFoundError as error:
+        raise FormatError(f"{error.filename}: is in the manifest, but not there; write the shards again") from error
+    return ids, offsets
 
 
 class Shard(NamedTuple):

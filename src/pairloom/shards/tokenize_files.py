@@ -19,6 +19,7 @@ from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
+from pairloom.corpus.fingerprint import of_first_texts
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
@@ -128,9 +129,12 @@ def tokenize_files(
             f"inputs hold no file to read beside the shards in {shown(str(folder))}, the output; name the files of the "
             "corpus, or another output"
         )
-    fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
-    run = _Run(tokenizer, corpus, folder, resolve_threads(threads), plan)
+    n_threads = resolve_threads(threads)
     with locked_new_folder(folder, parents=True), reporter(progress) as report:
+        first_texts, corpus = of_first_texts(corpus)
+        listing = [{**entry, "first_sha256": first_texts} if first_texts else entry for entry in corpus.listing]
+        fresh = new_manifest(tokenizer, config | corpus.options, listing)
+        run = _Run(tokenizer, corpus, folder, n_threads, plan)
         manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
         if manifest.complete:
             return TokenizedFiles(folder, manifest, was_complete=True)

@@ -17,12 +17,11 @@ from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import check_keys, shown, take, take_id
 from pairloom.formats.shared.normalizer import is_unchanged
 
-__all__ = ["AddedTokens", "check_assigned", "read_added_tokens", "write_added_tokens"]
+__all__ = ["FLAGS", "AddedTokens", "check_assigned", "read_added_tokens", "write_added_tokens"]
 
 _KEYS = frozenset(("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"))
-
-
-_FLAGS: Final = ("lstrip", "rstrip", "single_word")
+FLAGS: Final = ("lstrip", "rstrip", "single_word")
+"""What an added token may say of how it is recognised."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def read_added_tokens(
         ids[literal] = token_id
         text_of[token_id] = literal
         special = take(entry, "special", bool, where)
-        flags = [flag for flag in _FLAGS if flag in entry and take(entry, flag, bool, where)]
+        flags = [flag for flag in FLAGS if flag in entry and take(entry, flag, bool, where)]
         rules += [(literal, flag) for flag in flags]
         is_normalized = take(entry, "normalized", bool, where) if "normalized" in entry else not special
         if is_normalized and forms and (flags or not is_unchanged(literal, forms)):

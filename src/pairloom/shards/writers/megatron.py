@@ -81,6 +81,8 @@ def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt
     """(ids, offsets) of one shard."""
     index = paths[1].read_bytes()
     head = len(MAGIC) + struct.calcsize("<QBQQ")
+    if len(index) < head or not index.startswith(MAGIC):
+        raise FormatError(f"{paths[1]}: is no index of Megatron-LM; write the shards again")
     n = struct.unpack_from("<Q", index, len(MAGIC) + struct.calcsize("<QB"))[0]
     lengths = np.frombuffer(index, "<i4", n, head)
     return read_flat(paths[0], dtype), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

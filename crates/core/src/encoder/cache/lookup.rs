@@ -291,3 +291,62 @@ impl Lookup for Avx512 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::CpuTier;
+
+    /// Wrong slots would cost time only: each pretoken would be new again, with the right ids.
+    #[test]
+    fn keys_and_slots_of_a_batch_are_those_of_each_pretoken_alone() {
+        let text =
+            "a bc é 中文字 fifteen__bytes_ sixteen__bytes__ and longer pretokens of all lengths ".repeat(20);
+        let text = &text.as_bytes()[..1000];
+        let table = Table::new(1 << 12, 1 << 12, true).unwrap();
+        for tier in CpuTier::available() {
+            let hasher = KeyHasher::new(tier);
+            let padded = PaddedText::new(text);
+            let query = Query { hasher, table: table.view(), text: &padded };
+            for (n, longest) in [(1, 3), (7, 15), (64, 15), (63, 20), (30, 300), (2, 999)] {
+                let mut ends: Vec<usize> = (1..=n).map(|at| (at * at * 7) % longest + 1).collect();
+                for at in 1..ends.len() {
+                    ends[at] = (ends[at] + ends[at - 1]).min(text.len());
+                }
+                ends.dedup();
+                let mut batch = Batch::new();
+                // SAFETY: the processor has the tier, which is the hasher's; ends ascend within the text, which is UTF-8 in
+                // none of whose characters there is a 0xff.
+                unsafe {
+                    match tier {
+                        #[cfg(target_arch = "x86_64")]
+                        CpuTier::Avx512 => on_avx512(&mut batch, &query, &ends),
+                        #[cfg(target_arch = "x86_64")]
+                        CpuTier::Avx2 => Avx2::look_up(&mut batch, &query, 0, &ends),
+                        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+                        CpuTier::Neon => Neon::look_up(&mut batch, &query, 0, &ends),
+                        CpuTier::Portable => Portable::look_up(&mut batch, &query, 0, &ends),
+                    }
+                }
+                let mut start = 0;
+                for (index, &end) in ends.iter().enumerate() {
+                    let key = PretokenKey::of_any(&text[start..end], hasher);
+                    assert_eq!(batch.keys[index], key, "{tier:?}: {start}..{end}");
+                    let slot = hasher.hash(key) as u32 & query.table.mask();
+                    assert_eq!(batch.slots[index], slot, "{tier:?}: {start}..{end}");
+                    assert_eq!(batch.long >> index & 1 == 1, end - start > MAX_BYTES);
+                    start = end;
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Lookup::look_up`].
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes,bmi2")]
+    unsafe fn on_avx512(batch: &mut Batch, query: &Query<'_>, ends: &[usize]) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Avx512::look_up(batch, query, 0, ends) };
+    }
+}
