@@ -286,6 +286,25 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_named(tmp_path: Path) -
         list(corpus)
 
 
+@pytest.mark.parametrize("n_batches", [1, 3])
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+def test_arrow_files_that_are_joined_are_an_error(tmp_path: Path, n_batches: int, compression: str | None) -> None:
+    files = []
+    for number in (1, 2):
+        table = pa.table({"id": [1] * 30, "text": [f"text {number}"] * 30, "more": ["x" * 100] * 30})
+        sink = io.BytesIO()
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=30 // n_batches)
+        files.append(sink.getvalue())
+    for number, content in enumerate(files, start=1):
+        (tmp_path / "one.arrow").write_bytes(content)
+        assert list(Corpus(tmp_path / "one.arrow")) == [f"text {number}"] * 30
+    (tmp_path / "two.arrow").write_bytes(b"".join(files))
+    with pytest.raises(CorpusError, match=r"two\.arrow: .* as where Arrow files were joined, of which each"):
+        list(Corpus(tmp_path / "two.arrow"))
+
+
 def test_an_arrow_stream_behind_another_is_an_error(tmp_path: Path) -> None:
     streams = []
     for text in ("first", "second"):

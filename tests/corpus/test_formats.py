@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import importlib
 import io
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
-from pairloom.corpus import columns, compression
+from pairloom.corpus import columns, compression, sources
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
@@ -372,6 +373,7 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
         assert list(Corpus(tmp_path)) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
     assert list(Corpus(str(tmp_path / "*.jsonl"))) == ["a.jsonl", "b.jsonl"]
     assert list(Corpus(str(tmp_path / "**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
+    assert list(Corpus(str(tmp_path / "**" / ".*.jsonl"))) == [".hidden.jsonl"]
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="links need permission on Windows")
@@ -399,6 +401,25 @@ def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
         assert Corpus("./").names == Corpus("**/*.jsonl").names
     # What is named is read as often as it is named.
     assert list(Corpus([data / "a.jsonl", data / "b.jsonl"])) == ["b.jsonl", "b.jsonl"]
+
+
+def test_globs_mean_what_the_standard_library_takes_them_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(1)
+    for _ in range(40):
+        folder = tmp_path.joinpath(*(rng.choice(["a", "b", ".h", "cc"]) for _ in range(rng.randrange(4))))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / rng.choice(["x.txt", "y.jsonl", ".z.txt", "a1"])).touch()
+    monkeypatch.chdir(tmp_path)
+    parts, n_found = ["**", "**", "*", "a", "b", "*.txt", ".h", ".*", "c?", "[ab]", "x.txt"], 0
+    for _ in range(500):
+        pattern = "/".join(rng.choice(parts) for _ in range(rng.randrange(1, 5)))
+        pattern = str(tmp_path / pattern) if rng.random() < 0.3 else pattern
+        theirs = {name for name in glob.glob(pattern, recursive=True) if Path(name).is_file()}  # noqa: PTH207
+        # For a file it gives "x.txt/", too.
+        theirs = {name for name in theirs if not name.endswith("/")}
+        assert {name for name in sources._matching(pattern) if Path(name).is_file()} == theirs, pattern
+        n_found += len(theirs)
+    assert n_found > 500
 
 
 def test_tables_are_read_as_plain_text_with_a_warning(tmp_path: Path) -> None:

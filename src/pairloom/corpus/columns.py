@@ -37,6 +37,8 @@ _SMALL_FILE = 1 << 24
 # Reads of so many bytes get memory that is used again: the C library may take it from the system for each, and return
 # it after.
 _LEAST_REUSED, _MOST_REUSED = 1 << 16, 1 << 23
+# Of an Arrow file between its last batch and its footer: eight bytes that end the batches, and padding.
+_MOST_BETWEEN = 72
 
 
 class Rows(NamedTuple):
@@ -129,6 +131,8 @@ class RowsReader:
             source = _WholeReads(file, self._name, self._memory)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
+                # What was read was the footer, at the end.
+                source.furthest = 0
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
             else:
                 reader = ipc.open_stream(source)
@@ -143,6 +147,11 @@ class RowsReader:
             if begin != b"ARROW1" and file.read(1):
                 raise CorpusError(
                     f"{self._name}: something follows the end of its Arrow stream; put each stream into its own file"
+                )
+            if begin == b"ARROW1" and source.furthest and source.n_bytes_before_footer() > _MOST_BETWEEN:
+                raise CorpusError(
+                    f"{self._name}: something stands between its last batch and its footer, as where Arrow files were"
+                    " joined, of which each should be a file of its own"
                 )
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
@@ -294,6 +303,7 @@ class _WholeReads:
         self._n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
         self._reused = bytearray(1)
+        self.furthest = 0
         self.closed = False
 
     def readable(self) -> bool:
@@ -319,6 +329,7 @@ class _WholeReads:
                 f"{self._name}: a batch of {wanted:,} bytes is too large for max_memory; raise it, or write smaller "
                 "batches"
             )
+        self.furthest = max(self.furthest, self._file.tell() + wanted)
         view = self._free_view(wanted) if _LEAST_REUSED <= wanted <= _MOST_REUSED else None
         if view is None:
             return self._read_whole(wanted)
@@ -326,6 +337,12 @@ class _WholeReads:
         while n_read < wanted and (n_more := self._file.readinto(view[n_read:])):  # type: ignore[attr-defined]
             n_read += n_more
         return view[:n_read]
+
+    def n_bytes_before_footer(self) -> int:
+        """How much of an Arrow file stands between what was read furthest and the footer."""
+        # Behind the footer stand its length and six bytes that are the same in each file.
+        self._file.seek(self._n_bytes - 10)
+        return self._n_bytes - 10 - int.from_bytes(self._file.read(4), "little") - self.furthest
 
     def _free_view(self, n_bytes: int) -> memoryview | None:
         """The memory of an earlier read, unless something still refers to it; pyarrow copies most of what it reads."""

@@ -188,8 +188,8 @@ def _folder(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Sour
     yield from _each_once(known, doubled)
 
 
-def _files_below(path: str) -> Iterator[str]:
-    """The files in a folder and in those below it, also behind links, without names that begin with a dot."""
+def _files_below(path: str, *, hidden: bool = False) -> Iterator[str]:
+    """The files in a folder and in those below it, also behind links; hidden: also by names that begin with a dot."""
     # Folders to read, and what those above them are without links.
     left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
     while left:
@@ -200,7 +200,7 @@ def _files_below(path: str) -> Iterator[str]:
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.startswith("."):
+                if entry.name.startswith(".") and not hidden:
                     continue
                 if entry.is_dir():
                     left.append((entry.path, (*above, real)))
@@ -219,7 +219,7 @@ def _matching(pattern: str) -> Iterator[str]:
     # glob follows links in a circle forty times, and two circles in all orders of them.
     parts = [sign, *PurePath(after).parts]
     for folder in filter(os.path.isdir, found):
-        for name in _files_below(folder):
+        for name in _files_below(folder, hidden=any(part.startswith(".") for part in parts)):
             if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
                 yield name
 
@@ -234,13 +234,17 @@ def _parted(pattern: str) -> tuple[str, str, str]:
 
 
 def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
-    """Whether the parts of a path are matched by those of a pattern, of which "**" stands for any number."""
-    if not parts:
-        return not names
+    """Whether the parts of a file's path are matched by those of a pattern.
+
+    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by parts that begin with one alone.
+    """
+    if not parts or not names:
+        return not names and not parts
+    is_hidden = names[0].startswith(".") and not parts[0].startswith(".")
     if parts[0] == "**":
-        rest = parts[1:]
-        return not rest or any(_matches(names[at:], rest) for at in range(len(names) + 1))
-    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
+        is_end = len(names) == len(parts) == 1
+        return _matches(names, parts[1:]) or (not is_hidden and (is_end or _matches(names[1:], parts)))
+    return not is_hidden and fnmatch.fnmatch(names[0], parts[0]) and _matches(names[1:], parts[1:])
 
 
 def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:

@@ -55,6 +55,9 @@ class ResumePoint:
     source_skipped: int = 0
 
 
+_POINT = tuple(field.name for field in dataclasses.fields(ResumePoint))
+
+
 @dataclass
 class Manifest:
     """What a folder of shards holds."""
@@ -205,12 +208,12 @@ class Manifest:
 
     def _check(self) -> None:
         """Raises ValueError or TypeError for values that no run writes: they would be met later, one by one."""
-        point, names = self.next, ("tokens", "documents")
-        numbers = [self.n_vocab, self.skipped, *dataclasses.astuple(point)]
+        names = ("tokens", "documents")
+        numbers = [self.n_vocab, self.skipped, *(getattr(self.next, name) for name in _POINT)]
         for shard in self.shards:
             numbers += [shard[name] for name in names] + [shard.get("bytes", 0)]
             numbers += shard.get("special_literals", {}).values()
-            numbers += dataclasses.astuple(ResumePoint(**shard.get("next", {})))
+            numbers += [point[name] for point in [shard.get("next")] if point is not None for name in _POINT]
         numbers += [self.tokens, self.documents, self.text_bytes]
         if wrong := [number for number in numbers if type(number) is not int or not 0 <= number <= LARGEST_INT]:
             raise ValueError(f"{wrong[0]!r} is no number of tokens, documents or bytes")
