@@ -236,7 +236,8 @@ def _parted(pattern: str) -> tuple[str, str, str]:
 def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
     """Whether the parts of a file's path are matched by those of a pattern.
 
-    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by parts that begin with one alone.
+    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by
+    parts that begin with one alone.
     """
     if not parts or not names:
         return not names and not parts
