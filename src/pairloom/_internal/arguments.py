@@ -170,8 +170,7 @@ def check_path(name: str, path: Any) -> str:
         remedy = "; use os.fsdecode" if isinstance(plain, bytes) else ""
         raise TypeError(f"{name} must be a str, not {type(plain).__name__}{remedy}")
     if not plain:
-        # As a path it would mean the current folder.
-        raise ValueError(f"{name} is empty; name a file or a folder")
+        raise ValueError(f"{name} is empty; name a file or a folder, '.' if the current one is meant")
     if "\0" in plain:
         raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
     try:

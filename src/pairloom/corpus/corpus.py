@@ -24,7 +24,7 @@ from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
+__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset", "texts_of", "with_texts"]
 
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
@@ -151,17 +151,6 @@ class Corpus:
         return corpus
 
     @property
-    def texts(self) -> Any:
-        """The texts in memory, None for files."""
-        return self._texts
-
-    def with_texts(self, texts: Any) -> Corpus:
-        """This corpus with other texts in memory, which are not checked."""
-        corpus = copy.copy(self)
-        corpus._texts = texts
-        return corpus
-
-    @property
     def is_plain(self) -> bool:
         """Whether it is local files of plain text, each read whole, so that the core can read them itself."""
         return (
@@ -224,6 +213,18 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
+
+
+def texts_of(corpus: Corpus) -> Any:
+    """The texts of a corpus in memory, None for files."""
+    return corpus._texts
+
+
+def with_texts(corpus: Corpus, texts: Any) -> Corpus:
+    """The corpus with other texts in memory, which are not checked."""
+    corpus = copy.copy(corpus)
+    corpus._texts = texts
+    return corpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus.corpus import texts_of, with_texts
 from pairloom.corpus.sources import STDIN, Source, is_for_corpus, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 
@@ -40,10 +41,10 @@ def of_files(paths: list[str]) -> dict[str, Any]:
 def of_corpus(corpus: Corpus) -> tuple[dict[str, Any], Corpus]:
     """(the fingerprint of what a corpus reads, and how, the corpus): of texts in memory as `of_texts`."""
     options = {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files}
-    if corpus.texts is None:
+    if (texts := texts_of(corpus)) is None:
         return {"files": _files(corpus.sources), "options": options}, corpus
-    known, texts = of_texts(corpus.texts)
-    return {**known, "options": options}, corpus.with_texts(texts)
+    known, texts = of_texts(texts)
+    return {**known, "options": options}, with_texts(corpus, texts)
 
 
 def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
@@ -76,7 +77,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
 
     None for files, and for Arrow columns, of which no part can be taken.
     """
-    texts = corpus.texts
+    texts = texts_of(corpus)
     if texts is None or is_arrow(texts):
         return None, corpus
     if is_dataset(texts):
@@ -84,7 +85,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     if isinstance(texts, (list, tuple)):
         return _digest([next(batches_of(texts), [])]), corpus
     known, texts = of_texts(texts)
-    return known["sha256"], corpus.with_texts(texts)
+    return known["sha256"], with_texts(corpus, texts)
 
 
 def difference(theirs: Any, mine: dict[str, Any]) -> str | None:

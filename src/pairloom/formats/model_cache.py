@@ -33,13 +33,10 @@ _DIGEST_BYTES = 32
 class ModelCache:
     """The entries in a folder, which is made when the first one is written.
 
-    Raises NotADirectoryError where `folder` is something else, ValueError where it is empty: entries would lie among
-    the files of whatever folder is the current one.
+    Raises NotADirectoryError where `folder` is something else.
     """
 
     def __init__(self, folder: str) -> None:
-        if not folder:
-            raise ValueError("cache must name a folder, not be empty; pass '.' if the current folder is meant")
         self._folder = Path(folder)
         if self._folder.exists() and not self._folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "the cache must be a folder", folder)
