@@ -253,21 +253,24 @@ def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:
 
     The others are appended to `doubled`.
     """
-    kept: dict[tuple[int, int], list[str]] = {}
+    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells, which
+    # is asked of few.
+    first_of_number: dict[tuple[int, int], str] = {}
+    name_of: dict[str, str] = {}
     sources: dict[str, Source] = {}
     for name in sorted(names, key=_order):
         status = Path(name).stat()
-        same = kept.setdefault((status.st_dev, status.st_ino), [])
-        # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
-        twin = next((other for other in same if os.path.realpath(other) == os.path.realpath(name)), None)
-        if twin is not None and _n_links(twin) <= _n_links(name):
-            doubled.append(name)
-            continue
-        if twin is not None:
-            doubled.append(twin)
-            same.remove(twin)
-            del sources[twin]
-        same.append(name)
+        first = first_of_number.setdefault((status.st_dev, status.st_ino), name)
+        if first != name:
+            name_of.setdefault(os.path.realpath(first), first)
+            twin = name_of.setdefault(os.path.realpath(name), name)
+            if twin != name and _n_links(twin) <= _n_links(name):
+                doubled.append(name)
+                continue
+            if twin != name:
+                doubled.append(twin)
+                del sources[twin]
+                name_of[os.path.realpath(name)] = name
         sources[name] = _local(name, status)
     yield from sources.values()
 
