@@ -253,8 +253,8 @@ def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:
 
     The others are appended to `doubled`.
     """
-    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells, which
-    # is asked of few.
+    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
+    # That is asked of few.
     first_of_number: dict[tuple[int, int], str] = {}
     name_of: dict[str, str] = {}
     sources: dict[str, Source] = {}
