@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
-from pairloom.corpus import columns, compression, sources
+from pairloom.corpus import columns, compression, local_files
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
@@ -376,7 +376,7 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
     assert list(Corpus(str(tmp_path / "**" / ".*.jsonl"))) == [".hidden.jsonl"]
 
 
-@pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="links need permission on Windows")
+@pytest.mark.skipif(os.name == "nt", reason="links need permission on Windows")
 def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data / "sub", elsewhere):
@@ -417,7 +417,7 @@ def test_globs_mean_what_the_standard_library_takes_them_for(tmp_path: Path, mon
         theirs = {name for name in glob.glob(pattern, recursive=True) if Path(name).is_file()}  # noqa: PTH207
         # For a file it gives "x.txt/", too.
         theirs = {name for name in theirs if not name.endswith("/")}
-        assert {name for name in sources._matching(pattern) if Path(name).is_file()} == theirs, pattern
+        assert {name for name in local_files.matching(pattern) if Path(name).is_file()} == theirs, pattern
         n_found += len(theirs)
     assert n_found > 500
 

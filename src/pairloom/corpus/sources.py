@@ -11,20 +11,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import fnmatch
-import glob
 import os
 import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom._internal.arguments import as_text, check_choice
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
+from pairloom.corpus.local_files import each_once, files_below, matching, path_order
 from pairloom.corpus.remote import open_remote
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
@@ -160,7 +159,7 @@ def _resolve_one(path: str, left_out: list[str], doubled: list[str]) -> Iterator
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
-        names = [name for name in _matching(path) if not Path(name).is_dir()]
+        names = [name for name in matching(path) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
         yield from _each_once(names, doubled)
@@ -177,7 +176,7 @@ def _local(path: str, status: os.stat_result | None = None) -> Source:
 
 
 def _folder(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Source]:
-    names = list(_files_below(path))
+    names = list(files_below(path))
     known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
         raise CorpusError(
@@ -188,108 +187,17 @@ def _folder(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Sour
     yield from _each_once(known, doubled)
 
 
-def _files_below(path: str, *, hidden: bool = False) -> Iterator[str]:
-    """The files in a folder and in those below it, also behind links; hidden: also by names that begin with a dot."""
-    # Folders to read, and what those above them are without links.
-    left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
-    while left:
-        folder, above = left.pop()
-        real = os.path.realpath(folder)
-        if real in above:
-            # Links in a circle.
-            continue
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(".") and not hidden:
-                    continue
-                if entry.is_dir():
-                    left.append((entry.path, (*above, real)))
-                else:
-                    yield str(Path(entry.path))
-
-
-def _matching(pattern: str) -> Iterator[str]:
-    """The paths that a glob matches, ** with folders behind links, too."""
-    before, sign, after = _parted(pattern)
-    # Unlike Path.glob, this takes a whole path with the pattern in it.
-    found = glob.glob(before)  # noqa: PTH207
-    if not sign:
-        yield from found
-        return
-    # glob follows links in a circle forty times, and two circles in all orders of them.
-    parts = [sign, *PurePath(after).parts]
-    for folder in filter(os.path.isdir, found):
-        for name in _files_below(folder, hidden=any(part.startswith(".") for part in parts)):
-            if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
-                yield name
-
-
-def _parted(pattern: str) -> tuple[str, str, str]:
-    """(what stands before the part "**" of a path, "**", what stands behind it); the latter two empty without it."""
-    path = PurePath(pattern)
-    if "**" not in path.parts:
-        return pattern, "", ""
-    at = path.parts.index("**")
-    return str(PurePath(*path.parts[:at])), "**", str(PurePath(*path.parts[at + 1 :]))
-
-
-def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
-    """Whether the parts of a file's path are matched by those of a pattern.
-
-    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by
-    parts that begin with one alone.
-    """
-    if not parts or not names:
-        return not names and not parts
-    is_hidden = names[0].startswith(".") and not parts[0].startswith(".")
-    if parts[0] == "**":
-        is_end = len(names) == len(parts) == 1
-        return _matches(names, parts[1:]) or (not is_hidden and (is_end or _matches(names[1:], parts)))
-    return not is_hidden and fnmatch.fnmatch(names[0], parts[0]) and _matches(names[1:], parts[1:])
-
-
 def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:
-    """The files, sorted; of several names of one, by way of links, that with the fewest links.
-
-    The others are appended to `doubled`.
-    """
-    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
-    # That is asked of few.
-    first_of_number: dict[tuple[int, int], str] = {}
-    name_of: dict[str, str] = {}
-    sources: dict[str, Source] = {}
-    for name in sorted(names, key=_order):
-        status = Path(name).stat()
-        first = first_of_number.setdefault((status.st_dev, status.st_ino), name)
-        if first != name:
-            name_of.setdefault(os.path.realpath(first), first)
-            twin = name_of.setdefault(os.path.realpath(name), name)
-            if twin != name and _n_links(twin) <= _n_links(name):
-                doubled.append(name)
-                continue
-            if twin != name:
-                doubled.append(twin)
-                del sources[twin]
-                name_of[os.path.realpath(name)] = name
-        sources[name] = _local(name, status)
-    yield from sources.values()
-
-
-def _n_links(name: str) -> int:
-    """How many parts of a path are links."""
-    path = Path(name).absolute()
-    return sum(part.is_symlink() for part in (path, *path.parents))
+    for name, status in each_once(names, doubled):
+        yield _local(name, status)
 
 
 def _others(names: list[str]) -> list[str]:
     """Those without a known suffix, sorted, but for names like _SUCCESS, with which engines mark their folders."""
     others = (name for name in names if _by_suffix(name)[0] is None)
-    return sorted((name for name in others if not PurePosixPath(_order(name)).name.startswith(("_", "."))), key=_order)
-
-
-def _order(path: str) -> str:
-    """The key by which paths are sorted: the same on every platform."""
-    return Path(path).as_posix()
+    return sorted(
+        (name for name in others if not PurePosixPath(path_order(name)).name.startswith(("_", "."))), key=path_order
+    )
 
 
 def _remote(url: str, left_out: list[str]) -> Iterator[Source]:

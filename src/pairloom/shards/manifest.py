@@ -217,16 +217,13 @@ class Manifest:
         numbers += [self.tokens, self.documents, self.text_bytes]
         if wrong := [number for number in numbers if type(number) is not int or not 0 <= number <= LARGEST_INT]:
             raise ValueError(f"{wrong[0]!r} is no number of tokens, documents or bytes")
-        files = [entry[name] for entries, name in self._names() for entry in entries]
+        lists = (self.inputs, "path"), (self.shards, "file"), (self.indexes, "file")
+        files = [entry[name] for entries, name in lists for entry in entries]
         if wrong := [name for name in (self.format, self.model, *files) if type(name) is not str]:
             raise TypeError(f"{wrong[0]!r} is no name")
         if np.dtype(self.dtype).kind not in "iu":
             raise ValueError(f"ids of {self.dtype}")
         _ = (dict(self.config), self.special_literals)
-
-    def _names(self) -> tuple[tuple[list[dict[str, Any]], str], ...]:
-        """Lists of entries, and by what key each entry names a file."""
-        return (self.inputs, "path"), (self.shards, "file"), (self.indexes, "file")
 
 
 def _json_text(value: Any, indent: int) -> str:

@@ -1,0 +1,110 @@
+"""Names of local files: those in a folder, those that a glob matches; each file once where links lead to it again."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+__all__ = ["each_once", "files_below", "matching", "path_order"]
+
+
+def files_below(path: str, *, hidden: bool = False) -> Iterator[str]:
+    """The files in a folder and in those below it, also behind links; hidden: also by names that begin with a dot."""
+    # Folders to read, and what those above them are without links.
+    left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
+    while left:
+        folder, above = left.pop()
+        real = os.path.realpath(folder)
+        if real in above:
+            # Links in a circle.
+            continue
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") and not hidden:
+                    continue
+                if entry.is_dir():
+                    left.append((entry.path, (*above, real)))
+                else:
+                    yield str(Path(entry.path))
+
+
+def matching(pattern: str) -> Iterator[str]:
+    """The paths that a glob matches, ** with folders behind links, too."""
+    before, sign, after = _parted(pattern)
+    # Unlike Path.glob, this takes a whole path with the pattern in it.
+    found = glob.glob(before)  # noqa: PTH207
+    if not sign:
+        yield from found
+        return
+    # glob follows links in a circle forty times, and two circles in all orders of them.
+    parts = [sign, *PurePath(after).parts]
+    for folder in filter(os.path.isdir, found):
+        for name in files_below(folder, hidden=any(part.startswith(".") for part in parts)):
+            if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
+                yield name
+
+
+def _parted(pattern: str) -> tuple[str, str, str]:
+    """(what stands before the part "**" of a path, "**", what stands behind it); the latter two empty without it."""
+    path = PurePath(pattern)
+    if "**" not in path.parts:
+        return pattern, "", ""
+    at = path.parts.index("**")
+    return str(PurePath(*path.parts[:at])), "**", str(PurePath(*path.parts[at + 1 :]))
+
+
+def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
+    """Whether the parts of a file's path are matched by those of a pattern.
+
+    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by
+    parts that begin with one alone.
+    """
+    if not parts or not names:
+        return not names and not parts
+    is_hidden = names[0].startswith(".") and not parts[0].startswith(".")
+    if parts[0] == "**":
+        is_end = len(names) == len(parts) == 1
+        return _matches(names, parts[1:]) or (not is_hidden and (is_end or _matches(names[1:], parts)))
+    return not is_hidden and fnmatch.fnmatch(names[0], parts[0]) and _matches(names[1:], parts[1:])
+
+
+def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_result]]:
+    """(name, status) of the files, sorted; of several names of one, by way of links, that with the fewest links.
+
+    The others are appended to `doubled`.
+    """
+    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
+    # That is asked of few.
+    first_of_number: dict[tuple[int, int], str] = {}
+    name_of: dict[str, str] = {}
+    kept: dict[str, os.stat_result] = {}
+    for name in sorted(names, key=path_order):
+        status = Path(name).stat()
+        first = first_of_number.setdefault((status.st_dev, status.st_ino), name)
+        if first != name:
+            name_of.setdefault(os.path.realpath(first), first)
+            real = os.path.realpath(name)
+            twin = name_of.setdefault(real, name)
+            if twin != name and _n_links(twin) <= _n_links(name):
+                doubled.append(name)
+                continue
+            if twin != name:
+                doubled.append(twin)
+                del kept[twin]
+                name_of[real] = name
+        kept[name] = status
+    return list(kept.items())
+
+
+def path_order(path: str) -> str:
+    """The key by which paths are sorted: the same on every platform."""
+    return Path(path).as_posix()
+
+
+def _n_links(name: str) -> int:
+    """How many parts of a path are links."""
+    path = Path(name).absolute()
+    return sum(part.is_symlink() for part in (path, *path.parents))
