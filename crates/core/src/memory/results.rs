@@ -48,13 +48,13 @@ impl<I> Kept<I> {
 
     /// Room for `n` ids, if it is kept.
     fn take(&mut self, n: usize) -> Option<Vec<I>> {
-        self.check();
+        self.forget_stale();
         (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
     }
 
     /// Forgets all from before a fork, after which writing to these pages would copy them, one small page at a time, and
     /// where address space is scarce.
-    fn check(&mut self) {
+    fn forget_stale(&mut self) {
         if self.process != this_process() || is_limited() {
             *self = Kept { process: this_process(), ..Kept::nothing() };
         }
@@ -80,7 +80,7 @@ impl<I: Id> ResultIds<I> {
     pub(crate) fn part(n: usize) -> Vec<I> {
         let kept = I::kept().try_lock().ok();
         let part = kept.and_then(|mut kept| {
-            kept.check();
+            kept.forget_stale();
             kept.parts.pop()
         });
         let mut ids = part.unwrap_or_default();
@@ -97,7 +97,7 @@ impl<I: Id> ResultIds<I> {
             && !is_limited()
             && let Ok(mut kept) = I::kept().try_lock()
         {
-            kept.check();
+            kept.forget_stale();
             if kept.parts.len() < MAX_PARTS && kept.parts.try_reserve(1).is_ok() {
                 kept.parts.push(ids);
             }
@@ -137,7 +137,7 @@ impl<I: Id> Drop for ResultIds<I> {
         if pages::lend(ids.spare_capacity_mut())
             && let Ok(mut kept) = I::kept().try_lock()
         {
-            kept.check();
+            kept.forget_stale();
             if kept.ids.capacity() < ids.capacity() {
                 // What was kept is freed without the lock.
                 mem::swap(&mut kept.ids, &mut ids);
