@@ -16,6 +16,7 @@ use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::special::SpecialTokens;
+use pairloom_core::text::Characters;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
 type Failure = Box<dyn std::error::Error>;
@@ -100,6 +101,11 @@ fn running() -> Option<Duration> {
     line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// The characters of `text` that two bytes can hold.
+fn two_bytes_each(text: &str) -> Vec<u16> {
+    text.chars().filter_map(|character| u16::try_from(u32::from(character)).ok()).collect()
+}
+
 /// Takes `--name value` out of the arguments.
 fn option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == name)?;
@@ -182,6 +188,17 @@ fn main() -> Result<(), Failure> {
             let end = text[floor..].find('\n').map_or(text.len(), |n| floor + n + 1);
             blocks.push(&text[at..end]);
             at = end;
+        }
+        // As CPython stores them: characters of two bytes each.
+        let units: Vec<Vec<u16>> = blocks.iter().map(|block| two_bytes_each(block)).collect();
+        let wide: Vec<Characters> = units.iter().map(|units| Characters::Ucs2(units)).collect();
+        for threads in [1, 2] {
+            bench.measure(&format!("count of {}, UCS-2, threads {threads}", wide.len()), rate, || {
+                Ok(warm.count_batch(&wide, SpecialPolicy::All, threads, &Silent)?)
+            })?;
+            bench.measure(&format!("batch of {}, UCS-2, threads {threads}", wide.len()), rate, || {
+                Ok(warm.encode_batch::<u16>(&wide, SpecialPolicy::All, threads, &Silent)?)
+            })?;
         }
         for threads in [1, 2] {
             bench.measure(&format!("count of {}, threads {threads}", blocks.len()), rate, || {

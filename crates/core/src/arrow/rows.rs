@@ -7,7 +7,7 @@ use super::import::{Bits, Chunked, Kind, View, invalid};
 use crate::corpus::not_utf8;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::text::{Text, prefetch_first, valid};
+use crate::text::{Text, valid};
 
 /// The bytes of a row, which must be UTF-8; checked when they are read as [`Text`].
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ impl Text for Utf8Row<'_> {
         self.0.len()
     }
 
-    fn prefetch(&self) {
-        prefetch_first(self.0, 1 << 13);
+    fn stored(&self) -> &[u8] {
+        self.0
     }
 }
 

@@ -16,6 +16,7 @@ use crate::ids::Id;
 use crate::memory::{ResultIds, TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
+use crate::prefetch::Ahead;
 use crate::special::SpecialTokens;
 use crate::text::Text;
 
@@ -27,6 +28,9 @@ const PROGRESS_BYTES: usize = 1 << 14;
 
 /// Texts of at most this size are joined.
 const SHORT_BYTES: usize = 512;
+
+/// Bytes of the next text that are prefetched while texts are joined.
+const AHEAD_BYTES: usize = 1 << 10;
 
 /// Bytes of short texts that are joined: they stay in the nearest cache with the keys of their pretokens.
 const JOINED_BYTES: usize = 1 << 12;
@@ -49,7 +53,7 @@ impl Joined {
                 break;
             }
             if let Some(next) = texts.get(index + 1) {
-                next.prefetch();
+                Ahead::of(next.stored(), AHEAD_BYTES).ask(usize::MAX);
             }
             let Ok(utf8) = text.utf8(buffer) else { break };
             if try_push_str(&mut self.text, utf8, "short texts").is_err()
@@ -265,9 +269,7 @@ impl Encoder {
                         counts.truncate(index);
                     }
                     for (index, text) in texts.iter().enumerate().skip(index).take(n_joined.max(1)) {
-                        if let Some(next) = texts.get(index + 1) {
-                            next.prefetch();
-                        }
+                        worker.look_ahead(texts.get(index + 1));
                         let in_text = |error: Error| error.in_text(first + index);
                         let utf8 = text.utf8(buffer).map_err(in_text)?;
                         let piece = Piece::One(first + index, utf8);

@@ -4,6 +4,7 @@
 //! look up batch 0
 //! for each batch of 64 pretokens:
 //!     look up the next batch               its cache lines are on their way while this one is written
+//!     ask for a part of the next text      so that it is in the cache when its turn comes
 //!     compare the bytes of long pretokens  those that are equal get the keys of their entries
 //!     for each pretoken of this batch:
 //!         an entry in its bucket?          copy as many ids as an entry holds, advance by as many as there are
@@ -39,6 +40,7 @@ use super::shared::Shared;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::monitor::OnProgress;
+use crate::prefetch::Ahead;
 use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
@@ -47,6 +49,9 @@ const VERY_LONG: usize = 1 << 15;
 
 /// Bytes of a long pretoken that are merged between two calls of `on_progress`: milliseconds of work.
 const BYTES_PER_TICK: usize = 1 << 16;
+
+/// Cache lines of the next text that are asked for with each batch: more than a batch takes, at two bytes a character.
+const LINES_AHEAD: usize = 12;
 
 /// Pretokens of a text: they end at `ends`, which ascend, and the first begins at `start`.
 #[derive(Clone, Copy)]
@@ -111,6 +116,8 @@ pub(super) struct PretokenEncoder {
     short: ShortScratch,
     /// The ids of the pretoken at hand.
     ids: Vec<u32>,
+    /// What is read after the pretokens.
+    ahead: Ahead,
 }
 
 impl PretokenEncoder {
@@ -120,7 +127,13 @@ impl PretokenEncoder {
             batches: [Batch::new(), Batch::new()],
             short: ShortScratch::default(),
             ids: Vec::new(),
+            ahead: Ahead::default(),
         }
+    }
+
+    /// Prefetches what is read later, a little with each batch.
+    pub(super) fn look_ahead(&mut self, ahead: Ahead) {
+        self.ahead = ahead;
     }
 
     /// Uses the newest table of the cache.
@@ -250,6 +263,7 @@ impl PretokenEncoder {
                 // SAFETY: as above.
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
+            self.ahead.ask(LINES_AHEAD);
             let batch = &mut self.batches[current];
             batch.confirm(&self.handle.table, text, start, ends);
             let mut n_done = 0;

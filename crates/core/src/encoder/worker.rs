@@ -9,12 +9,17 @@ use crate::corpus::utf8_reader::Buffers;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::prefetch::Ahead;
 use crate::pretokens::key::PretokenKey;
 use crate::pretokens::safe_cuts::N_UNSETTLED;
 use crate::special::{Finder, SpecialTokens};
+use crate::text::Text;
 
 /// In a longer document, `on_progress` is called before each scan.
 const LONG_BYTES: usize = 1 << 20;
+
+/// The most bytes of the next text that are prefetched: they stay in the second-level cache meanwhile.
+const AHEAD_BYTES: usize = 1 << 16;
 
 /// What the ids of a block are called when they exceed a limit.
 const IDS: &str = "the ids of a block of documents";
@@ -61,6 +66,12 @@ impl Worker {
     /// Uses the newest table of the cache.
     pub(super) fn refresh(&mut self, cache: &Cache) {
         self.pretoken_encoder.refresh(cache);
+    }
+
+    /// Prefetches the begin of a text that will be encoded next, while another is encoded.
+    pub(super) fn look_ahead(&mut self, next: Option<&impl Text>) {
+        self.pretoken_encoder
+            .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::of(text.stored(), AHEAD_BYTES)));
     }
 
     /// Encodes a whole text; the literals of `specials` become ids.

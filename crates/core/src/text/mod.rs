@@ -20,10 +20,8 @@ pub use from_utf8::{from_utf8, measure, valid};
 pub use units::Unit;
 
 use to_utf8::to_utf8;
-use units::AHEAD_BYTES;
 
 use crate::error::Result;
-use crate::prefetch::{LINE_BYTES, prefetch};
 
 /// A text that can be read as UTF-8.
 pub trait Text: Sync {
@@ -35,8 +33,8 @@ pub trait Text: Sync {
     /// The size in bytes, exact to a small factor.
     fn n_bytes(&self) -> usize;
 
-    /// Prefetches the beginning of the text.
-    fn prefetch(&self);
+    /// The bytes from which [`utf8`](Self::utf8) makes it, as they are in memory.
+    fn stored(&self) -> &[u8];
 }
 
 impl Text for &str {
@@ -49,8 +47,8 @@ impl Text for &str {
         self.len()
     }
 
-    fn prefetch(&self) {
-        prefetch_first(self.as_bytes(), 1 << 13);
+    fn stored(&self) -> &[u8] {
+        self.as_bytes()
     }
 }
 
@@ -88,21 +86,13 @@ impl Text for Characters<'_> {
         }
     }
 
-    fn prefetch(&self) {
+    fn stored(&self) -> &[u8] {
         match *self {
-            Characters::Utf8(text) => text.prefetch(),
-            Characters::Latin1(units) => prefetch_first(units, AHEAD_BYTES),
-            Characters::Ucs2(units) => prefetch_first(units, AHEAD_BYTES),
-            Characters::Ucs4(units) => prefetch_first(units, AHEAD_BYTES),
+            Characters::Utf8(text) => text.as_bytes(),
+            Characters::Latin1(units) => units,
+            Characters::Ucs2(units) => units::as_bytes(units),
+            Characters::Ucs4(units) => units::as_bytes(units),
         }
-    }
-}
-
-/// Prefetches the first `n_bytes` of `units`. The processor prefetches the rest, but cannot foresee where texts begin.
-pub(crate) fn prefetch_first<U>(units: &[U], n_bytes: usize) {
-    let n_units = units.len().min(n_bytes / size_of::<U>());
-    for unit in units[..n_units].iter().step_by(LINE_BYTES / size_of::<U>()) {
-        prefetch(unit);
     }
 }
 

@@ -38,3 +38,9 @@ macro_rules! unit {
 unit!(u8, 2);
 unit!(u16, 3);
 unit!(u32, 4);
+
+/// The bytes of code points.
+pub(super) fn as_bytes<U: Unit>(units: &[U]) -> &[u8] {
+    // SAFETY: units are u8, u16 or u32, which have no padding; the bytes are borrowed as the units are.
+    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
+}
