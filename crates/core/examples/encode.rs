@@ -16,7 +16,7 @@ use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::special::SpecialTokens;
-use pairloom_core::text::Characters;
+use pairloom_core::text::{Characters, Text};
 use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
 type Failure = Box<dyn std::error::Error>;
@@ -106,6 +106,26 @@ fn two_bytes_each(text: &str) -> Vec<u16> {
     text.chars().filter_map(|character| u16::try_from(u32::from(character)).ok()).collect()
 }
 
+/// Times counting and encoding documents of `n_bytes` together, in UTF-8.
+fn batches(
+    bench: &Bench,
+    encoder: &Encoder,
+    stored: &str,
+    texts: &[impl Text],
+    n_bytes: usize,
+) -> Result<(), Failure> {
+    let rate = |time: f64| format!("{:8.0} MB/s", n_bytes as f64 / time / 1e6);
+    for threads in [1, 2] {
+        bench.measure(&format!("count of {}, {stored}threads {threads}", texts.len()), rate, || {
+            Ok(encoder.count_batch(texts, SpecialPolicy::All, threads, &Silent)?)
+        })?;
+        bench.measure(&format!("batch of {}, {stored}threads {threads}", texts.len()), rate, || {
+            Ok(encoder.encode_batch::<u16>(texts, SpecialPolicy::All, threads, &Silent)?)
+        })?;
+    }
+    Ok(())
+}
+
 /// Takes `--name value` out of the arguments.
 fn option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == name)?;
@@ -192,22 +212,8 @@ fn main() -> Result<(), Failure> {
         // As CPython stores them: characters of two bytes each.
         let units: Vec<Vec<u16>> = blocks.iter().map(|block| two_bytes_each(block)).collect();
         let wide: Vec<Characters> = units.iter().map(|units| Characters::Ucs2(units)).collect();
-        for threads in [1, 2] {
-            bench.measure(&format!("count of {}, UCS-2, threads {threads}", wide.len()), rate, || {
-                Ok(warm.count_batch(&wide, SpecialPolicy::All, threads, &Silent)?)
-            })?;
-            bench.measure(&format!("batch of {}, UCS-2, threads {threads}", wide.len()), rate, || {
-                Ok(warm.encode_batch::<u16>(&wide, SpecialPolicy::All, threads, &Silent)?)
-            })?;
-        }
-        for threads in [1, 2] {
-            bench.measure(&format!("count of {}, threads {threads}", blocks.len()), rate, || {
-                Ok(warm.count_batch(&blocks, SpecialPolicy::All, threads, &Silent)?)
-            })?;
-            bench.measure(&format!("batch of {}, threads {threads}", blocks.len()), rate, || {
-                Ok(warm.encode_batch::<u16>(&blocks, SpecialPolicy::All, threads, &Silent)?)
-            })?;
-        }
+        batches(&bench, &warm, "UCS-2, ", &wide, text.len())?;
+        batches(&bench, &warm, "", &blocks, text.len())?;
         ids.clear();
         warm.encode(&text, SpecialPolicy::All, &mut ids)?;
         let decoder = Decoder::new(&vocabulary, &specials)?;
