@@ -574,6 +574,15 @@ def test_long_texts_come_back_in_every_width(alphabet: str) -> None:
     assert decoded.encode() == AB.decode_bytes(ids.tolist()) == text.encode()
 
 
+def test_long_bytes_come_back() -> None:
+    # From 8 MiB on they are written to huge pages.
+    text = random.Random(2).randbytes(1009).hex() * (9 << 10)
+    ids = AB.encode_to_numpy(text)
+    decoded = AB.decode_bytes(ids)
+    assert decoded == text.encode()
+    assert AB.decode_bytes(ids[:0]) == b""
+
+
 def test_long_texts_that_are_no_utf8_follow_errors() -> None:
     ids = [97] * 1_500_000 + [0xE6]
     assert AB.decode(ids, errors="replace") == "a" * 1_500_000 + "\ufffd"

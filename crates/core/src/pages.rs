@@ -17,6 +17,10 @@ const MIN_BYTES: usize = 8 << 20;
 /// Bytes of a huge page; elsewhere they may differ.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
+/// Bytes that an allocator may write before a block that it maps.
+#[cfg(target_os = "linux")]
+const HEADER_BYTES: usize = 32;
+
 /// Reserves room for `n` items in huge pages if they are many; the caller should `shrink_to_fit` in the end. Where it
 /// fails, the vector is unchanged and grows as usual.
 pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
@@ -26,8 +30,29 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     prefer_huge(items.spare_capacity_mut());
 }
 
+/// Reserves room for `n` items that will all be written, in huge pages but for a rest that fills less than half of one. Where
+/// it fails, the vector is unchanged.
+pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let n_bytes = n.saturating_mul(size_of::<T>());
+        let n_huge = n_bytes.saturating_add(HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;
+        // A mapping of whole huge pages begins with one (Linux 6.7 and later).
+        let n_mapped = n_bytes.checked_add(HEADER_BYTES).and_then(|n| n.checked_next_multiple_of(HUGE_BYTES));
+        if n_huge > 0
+            && let Some(n_mapped) = n_mapped
+            && items.try_reserve_exact((n_mapped - HEADER_BYTES) / size_of::<T>()).is_ok()
+        {
+            // The allocator's header has made the first page a small one.
+            make_huge(items.as_ptr() as usize / 4096 * 4096, n_huge, HUGE_BYTES);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (items, n);
+}
+
 /// Whether `n` items are many.
-pub(crate) fn is_large<T>(n: usize) -> bool {
+pub fn is_large<T>(n: usize) -> bool {
     n.saturating_mul(size_of::<T>()) >= MIN_BYTES
 }
 
@@ -48,14 +73,8 @@ pub fn prepare(n_bytes: usize) -> usize {
         // one: what is around it would be 511 more page faults. So who allocates stops before the last huge page that is
         // not wholly in the block; the next block begins there, and Linux 6.1 and later puts what is around its begin, with
         // what is in it, in huge pages.
-        const MADV_COLLAPSE: libc::c_int = 25;
         let (begin, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
-        let first = begin / HUGE_BYTES * HUGE_BYTES;
-        // SAFETY: neither advice changes a byte, whoever owns the memory; where none is mapped it is refused.
-        unsafe {
-            libc::madvise(first as *mut libc::c_void, 2 * HUGE_BYTES, libc::MADV_HUGEPAGE);
-            libc::madvise(first as *mut libc::c_void, 2 * HUGE_BYTES, MADV_COLLAPSE);
-        }
+        make_huge(begin / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
         n_ready = end / HUGE_BYTES * HUGE_BYTES - begin;
     }
     #[cfg(not(target_os = "linux"))]
@@ -63,6 +82,19 @@ pub fn prepare(n_bytes: usize) -> usize {
         n_ready = n_bytes;
     }
     n_ready
+}
+
+/// Asks for huge pages for `n_bytes` from `begin` on, and for the first `n_now` bytes at once, with what is there already
+/// (Linux 6.1 and later).
+#[cfg(target_os = "linux")]
+fn make_huge(begin: usize, n_bytes: usize, n_now: usize) {
+    const MADV_COLLAPSE: libc::c_int = 25;
+    let begin = begin as *mut libc::c_void;
+    // SAFETY: neither advice changes a byte, whoever owns the memory; where none is mapped it is refused.
+    unsafe {
+        libc::madvise(begin, n_bytes, libc::MADV_HUGEPAGE);
+        libc::madvise(begin, n_now, MADV_COLLAPSE);
+    }
 }
 
 /// Maps `n_bytes` zeros, at least one. Pages take no memory before they are touched.
@@ -182,6 +214,30 @@ unsafe fn advise<T>(room: &mut [T], advice: libc::c_int) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reserve_full_gives_room_and_changes_no_memory_that_is_used() {
+        let mut used: Vec<Vec<u8>> = Vec::new();
+        let mut columns: Vec<Vec<u64>> = Vec::new();
+        for n_bytes in
+            [0, 8, HUGE_BYTES - 8, HUGE_BYTES, HUGE_BYTES + 8, 2 * HUGE_BYTES - 32, 7 * HUGE_BYTES - 16]
+        {
+            for _ in 0..3 {
+                used.push(vec![used.len() as u8; 9000]);
+                let mut column = Vec::new();
+                reserve_full(&mut column, n_bytes / 8);
+                assert!(column.is_empty());
+                column.resize(n_bytes / 8, columns.len() as u64);
+                columns.push(column);
+            }
+        }
+        for (n, (block, column)) in used.iter().zip(&columns).enumerate() {
+            assert!(block.iter().all(|&byte| byte == n as u8) && column.iter().all(|&item| item == n as u64));
+        }
+        let mut refused = vec![7u64];
+        reserve_full(&mut refused, usize::MAX);
+        assert_eq!((refused.len(), refused[0]), (1, 7));
+    }
 
     #[test]
     fn prepare_changes_no_memory_that_is_used() {

@@ -3,19 +3,42 @@
 //! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic then, so objects whose size
 //! depends on input are made with these functions only.
 
+use std::mem::MaybeUninit;
+
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple};
 
 use pairloom_core::memory::TryReserve;
+use pairloom_core::pages;
 
 /// A bytes object.
 pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    if pages::is_large::<u8>(data.len()) {
+        return long_bytes(py, data);
+    }
     // SAFETY: `data` is valid during the call, which returns a new bytes object, or null with an exception set.
     unsafe {
         let new = ffi::PyBytes_FromStringAndSize(data.as_ptr().cast(), data.len() as ffi::Py_ssize_t);
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
+    }
+}
+
+/// The same in huge pages: most of the time goes to page faults of new memory.
+fn long_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    // SAFETY: the first call returns a new object of as many bytes as `data`, not initialised, or null with an exception set.
+    // No other reference to it exists, so it may be written; the copy writes all of it.
+    unsafe {
+        let new = ffi::PyBytes_FromStringAndSize(std::ptr::null(), data.len() as ffi::Py_ssize_t);
+        let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyBytes>();
+        let start = ffi::PyBytes_AsString(new.as_ptr()).cast::<MaybeUninit<u8>>();
+        let room = std::slice::from_raw_parts_mut(start, data.len());
+        py.detach(|| {
+            pages::prefer_huge(room);
+            room.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(data.as_ptr(), data.len());
+        });
+        Ok(new)
     }
 }
 

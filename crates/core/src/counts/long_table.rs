@@ -5,7 +5,7 @@
 //! ```text
 //! ask for the slot of each hash
 //! where the hash in the slot is the same: ask for the bytes in the arena
-//! compare the bytes and add; what is new goes to the arena's end
+//! compare the bytes and add; what is new goes behind what the arena holds
 //! ```
 //!
 //! Invariants: the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between the first
@@ -13,7 +13,7 @@
 //! counting slower by a tenth where many words are long (docs/decisions/pretokens.md).
 
 use super::table_memory::TableMemory;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 use crate::short_bytes;
@@ -37,7 +37,9 @@ pub(super) struct LongAddend<'a> {
 pub(super) struct LongTable {
     slots: Zeros<Slot>,
     n_taken: usize,
-    arena: Vec<u8>,
+    arena: Zeros<u8>,
+    /// How many bytes of the arena are taken.
+    n_bytes: usize,
 }
 
 /// Half a cache line.
@@ -94,15 +96,17 @@ impl LongTable {
         }
         let &LongAddend { pretoken, hash, count } = addend;
         self.reserve_arena(pretoken.len(), memory)?;
-        self.slots[index] = Slot { hash, start: self.arena.len(), n_bytes: pretoken.len(), count };
-        self.arena.extend_from_slice(pretoken);
+        let start = self.n_bytes;
+        self.slots[index] = Slot { hash, start, n_bytes: pretoken.len(), count };
+        short_bytes::copy(pretoken, &mut self.arena[start..]);
+        self.n_bytes += pretoken.len();
         self.n_taken += 1;
         Ok(())
     }
 
     /// How many pretokens there are, and their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
-        (self.n_taken, self.arena.len())
+        (self.n_taken, self.n_bytes)
     }
 
     /// The pretokens and their counts.
@@ -127,7 +131,7 @@ impl LongTable {
     /// Makes room for `n` pretokens of `n_bytes` in all.
     pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, memory: &TableMemory) -> Result<()> {
         self.reserve(n.saturating_sub(self.n_taken), memory)?;
-        self.reserve_arena(n_bytes.saturating_sub(self.arena.len()), memory)
+        self.reserve_arena(n_bytes.saturating_sub(self.n_bytes), memory)
     }
 
     /// Makes room for `n_more` pretokens, not for their bytes: most are known.
@@ -152,15 +156,18 @@ impl LongTable {
     }
 
     fn reserve_arena(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
-        let arena = &mut self.arena;
-        if arena.capacity() - arena.len() >= n_more {
+        if self.arena.len() - self.n_bytes >= n_more {
             return Ok(());
         }
-        let before = arena.capacity();
-        let wanted = (arena.len() + n_more).max(arena.len() + arena.len() / 2).max(256);
-        memory.budget.take(wanted, ARENA)?;
-        arena.try_reserve_exact(wanted - arena.len()).map_err(Error::out_of_memory(ARENA))?;
-        memory.budget.give_freed(before);
+        let needed = self.n_bytes.saturating_add(n_more).max(256);
+        // Twice as much as before; near a limit, where there may be no room for that, half as much again.
+        let wanted = match memory.budget.is_limited() {
+            true => needed.max(self.n_bytes + self.n_bytes / 2),
+            false => needed.checked_next_power_of_two().unwrap_or(needed),
+        };
+        let mut arena = memory.zeros(wanted, ARENA)?;
+        arena[..self.n_bytes].copy_from_slice(&self.arena[..self.n_bytes]);
+        memory.free(std::mem::replace(&mut self.arena, arena));
         Ok(())
     }
 }

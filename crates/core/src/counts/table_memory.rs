@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{SharedPages, Zero, Zeros};
 
-/// Makes the slots of tables; they are booked with its budget.
+/// Makes the slots and arenas of tables; they are booked with its budget.
 pub(super) struct TableMemory {
     pub(super) budget: Budget,
     pages: SharedPages,
@@ -20,12 +20,12 @@ impl TableMemory {
         TableMemory { budget, pages: SharedPages::default(), n_bytes }
     }
 
-    /// About how many bytes the slots take.
+    /// About how many bytes the tables take.
     pub(super) fn n_bytes(&self) -> usize {
         self.n_bytes.load(Ordering::Relaxed)
     }
 
-    /// `n` zeros; `n` times their size is a power of two.
+    /// `n` zeros; they share huge pages with others where `n` times their size is a power of two.
     ///
     /// Under a limit they come from the allocator: what shares a huge page takes memory as long as one of its slices is
     /// used, and more than what is booked.

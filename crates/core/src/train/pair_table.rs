@@ -2,11 +2,11 @@
 //!
 //! A hash table with open addressing and linear probing, at most half full. Counts and lists are in separate arrays: a
 //! step changes the counts of many pairs but reads the list of only one. A pair whose count falls below the threshold
-//! stays until the table grows, and is dropped then.
+//! stays until the table grows, and is dropped then. A slot of zeros is vacant, so that a new table need not be filled.
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::filled;
+use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 
 /// A pair as one integer: the left symbol in the high half, the right symbol in the low half.
@@ -19,13 +19,31 @@ pub(super) fn pair_of(key: u64) -> (usize, usize) {
     ((key >> 32) as usize, (key & 0xFFFF_FFFF) as usize)
 }
 
-const VACANT: u64 = u64::MAX;
 const WHAT: &str = "the table of pairs";
 
-#[derive(Clone, Copy)]
+/// A pair and its count.
+#[derive(Clone, Copy, Default)]
 struct Count {
-    key: u64,
+    /// The complement of the key, which no pair has as 0: symbols are less than `u32::MAX`.
+    inverse: u64,
     count: u64,
+}
+
+// SAFETY: numbers 0.
+unsafe impl Zero for Count {}
+
+impl Count {
+    fn new(key: u64, count: u64) -> Count {
+        Count { inverse: !key, count }
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.inverse == 0
+    }
+
+    fn key(&self) -> u64 {
+        !self.inverse
+    }
 }
 
 /// The slots of the arena that hold the ascending positions of a pair.
@@ -37,14 +55,17 @@ pub(super) struct PositionList {
     pub len: usize,
 }
 
+// SAFETY: numbers 0.
+unsafe impl Zero for PositionList {}
+
 /// The bytes of a slot.
 const SLOT_BYTES: usize = size_of::<Count>() + size_of::<PositionList>();
 
 /// See the module.
 pub(super) struct PairTable<'a> {
     budget: &'a Budget,
-    counts: Vec<Count>,
-    lists: Vec<PositionList>,
+    counts: Zeros<Count>,
+    lists: Zeros<PositionList>,
     /// Slots in use.
     n_used: usize,
     /// 64 minus the binary logarithm of the number of slots.
@@ -59,13 +80,13 @@ impl<'a> PairTable<'a> {
         // From here on the table gives back what it took, also after an error.
         let mut pairs = PairTable {
             budget,
-            counts: Vec::new(),
-            lists: Vec::new(),
+            counts: Zeros::default(),
+            lists: Zeros::default(),
             n_used: 0,
             shift: 64 - n_slots.trailing_zeros(),
         };
-        pairs.counts = filled(n_slots, Count { key: VACANT, count: 0 }, WHAT)?;
-        pairs.lists = filled(n_slots, PositionList::default(), WHAT)?;
+        pairs.counts = Zeros::new(n_slots, WHAT)?;
+        pairs.lists = Zeros::new(n_slots, WHAT)?;
         Ok(pairs)
     }
 
@@ -83,8 +104,8 @@ impl<'a> PairTable<'a> {
         let mask = self.counts.len() - 1;
         let mut slot = self.first_slot(key);
         loop {
-            let found = self.counts[slot & mask].key;
-            if found == key || found == VACANT {
+            let found = self.counts[slot & mask].inverse;
+            if found == !key || found == 0 {
                 return slot & mask;
             }
             slot += 1;
@@ -100,7 +121,7 @@ impl<'a> PairTable<'a> {
     /// The count and the list of a pair, if it is in the table.
     pub fn get(&self, key: u64) -> Option<(u64, PositionList)> {
         let slot = self.slot(key);
-        (self.counts[slot].key == key).then(|| (self.counts[slot].count, self.lists[slot]))
+        (self.counts[slot].key() == key).then(|| (self.counts[slot].count, self.lists[slot]))
     }
 
     /// Subtracts `weight` from the count of a pair, if it is in the table.
@@ -108,7 +129,7 @@ impl<'a> PairTable<'a> {
     pub fn subtract(&mut self, key: u64, weight: u64) {
         let slot = self.slot(key);
         let entry = &mut self.counts[slot];
-        if entry.key == key {
+        if entry.key() == key {
             entry.count -= weight;
         }
     }
@@ -116,7 +137,7 @@ impl<'a> PairTable<'a> {
     /// The list of a pair, if it is in the table.
     pub fn list_mut(&mut self, key: u64) -> Option<&mut PositionList> {
         let slot = self.slot(key);
-        if self.counts[slot].key == key { Some(&mut self.lists[slot]) } else { None }
+        if self.counts[slot].key() == key { Some(&mut self.lists[slot]) } else { None }
     }
 
     /// Gives every pair an empty list that starts at slot `start_of(key, count, length)`; removes the pairs for which
@@ -125,9 +146,9 @@ impl<'a> PairTable<'a> {
         &mut self,
         mut start_of: impl FnMut(u64, u64, usize) -> Result<usize>,
     ) -> Result<()> {
-        for (entry, list) in self.counts.iter().zip(&mut self.lists) {
-            if entry.key != VACANT {
-                *list = PositionList { start: start_of(entry.key, entry.count, list.len)?, len: 0 };
+        for (entry, list) in self.counts.iter().zip(&mut *self.lists) {
+            if !entry.is_vacant() {
+                *list = PositionList { start: start_of(entry.key(), entry.count, list.len)?, len: 0 };
             }
         }
         self.retain(0, |_, list| list.start != 0)
@@ -140,8 +161,8 @@ impl<'a> PairTable<'a> {
         }
         let slot = self.slot(key);
         let entry = &mut self.counts[slot];
-        if entry.key == VACANT {
-            *entry = Count { key, count: 0 };
+        if entry.is_vacant() {
+            *entry = Count::new(key, 0);
             self.n_used += 1;
         }
         entry.count += weight;
@@ -152,7 +173,7 @@ impl<'a> PairTable<'a> {
     /// Sets a pair's count to 0 and removes its list. Its slot stays in use until the table grows.
     pub fn retire(&mut self, key: u64) {
         let slot = self.slot(key);
-        if self.counts[slot].key == key {
+        if self.counts[slot].key() == key {
             self.counts[slot].count = 0;
             self.lists[slot] = PositionList::default();
         }
@@ -164,8 +185,8 @@ impl<'a> PairTable<'a> {
             self.retain(self.n_used, |count, _| count >= threshold)?;
         }
         let slot = self.slot(key);
-        self.n_used += usize::from(self.counts[slot].key == VACANT);
-        self.counts[slot] = Count { key, count };
+        self.n_used += usize::from(self.counts[slot].is_vacant());
+        self.counts[slot] = Count::new(key, count);
         self.lists[slot] = list;
         Ok(())
     }
@@ -177,7 +198,7 @@ impl<'a> PairTable<'a> {
 
     /// The number of pairs of at least `threshold`.
     pub fn n_at_least(&self, threshold: u64) -> usize {
-        self.counts.iter().filter(|entry| entry.key != VACANT && entry.count >= threshold).count()
+        self.counts.iter().filter(|entry| !entry.is_vacant() && entry.count >= threshold).count()
     }
 
     /// Makes room for `n` pairs in all. Call it before filling one table in the slot order of another: both hash
@@ -189,12 +210,12 @@ impl<'a> PairTable<'a> {
     /// Keeps the pairs for which `keep(count, list)` holds, in a table with room for twice as many and at least
     /// `n_least`.
     fn retain(&mut self, n_least: usize, keep: impl Fn(u64, &PositionList) -> bool) -> Result<()> {
-        let kept = |entry: &Count, list: &PositionList| entry.key != VACANT && keep(entry.count, list);
-        let entries = || self.counts.iter().zip(&self.lists).filter(|(entry, list)| kept(entry, list));
+        let kept = |entry: &Count, list: &PositionList| !entry.is_vacant() && keep(entry.count, list);
+        let entries = || self.counts.iter().zip(&*self.lists).filter(|(entry, list)| kept(entry, list));
         let n_kept = entries().count();
         let mut grown = PairTable::with_room((n_kept * 2).max(n_least), self.budget)?;
         for (&entry, &list) in entries() {
-            let slot = grown.slot(entry.key);
+            let slot = grown.slot(entry.key());
             grown.counts[slot] = entry;
             grown.lists[slot] = list;
         }
@@ -206,7 +227,7 @@ impl<'a> PairTable<'a> {
 
 impl Drop for PairTable<'_> {
     fn drop(&mut self) {
-        (self.counts, self.lists) = (Vec::new(), Vec::new());
+        (self.counts, self.lists) = (Zeros::default(), Zeros::default());
         self.budget.give_freed((1 << (64 - self.shift)) * SLOT_BYTES);
     }
 }
