@@ -39,6 +39,11 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         ("train --vocab-size 300 --output a.txt --input a.txt", "a.txt: exists already; pass --force to replace it"),
         ("count --output a.txt --input a.txt", "a.txt: exists already; pass --force to replace it"),
         ("convert --model model.json --output a.txt --format huggingface", "pass --force"),
+        ("convert --model model.json --output a.txt --format gpt2 --force", "a.txt: is not a folder; name a new one\n"),
+        (
+            "train --vocab-size 300 --output a.txt --input a.txt --format gpt2",
+            "a.txt: is not a folder; name a new one\n",
+        ),
         (f"{TRAIN} bad.txt", "replace malformed bytes with --input-errors replace"),
         (f"{TOKENIZE} bad.txt", "replace malformed bytes with --input-errors replace"),
         ("train --vocab-size 3 --output new --input a.txt", "--vocab-size is 3"),

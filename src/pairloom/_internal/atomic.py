@@ -13,10 +13,10 @@ import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["check_file", "check_free", "sync_directory", "write_file", "write_folder"]
+__all__ = ["check_file", "check_folder", "check_free", "sync_directory", "write_file", "write_folder"]
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -40,6 +40,19 @@ def check_file(path: Path, overwrite: bool) -> None:
         raise IsADirectoryError(errno.EISDIR, "is a directory; name a file", str(path))
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is a pipe, a socket or a device, not a file; name a file", str(path))
+
+
+def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
+    """Raises what `check_file` raises for files of these names in the folder, NotADirectoryError for what is no folder.
+
+    A folder cannot replace a file, even with `overwrite`.
+    """
+    check_free(path, True)
+    if path.is_dir():
+        for name in names:
+            check_file(path / name, overwrite)
+    elif path.exists() or path.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder; name a new one", str(path))
 
 
 def write_file(path: Path, data: bytes, overwrite: bool) -> None:
@@ -71,14 +84,11 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
     A new folder is filled under a temporary name first, so that it appears whole. In a folder that exists, each file is
     written atomically, and only files of the same names are conflicts.
     """
-    check_free(path, True)
+    check_folder(path, files, overwrite)
     if path.is_dir():
-        for name in files:
-            check_file(path / name, overwrite)
         for name, data in files.items():
             write_file(path / name, data, overwrite)
         return
-    check_free(path, False)
     path = _resolved(path)
     temporary = _temporary_name(path)
     temporary.mkdir()

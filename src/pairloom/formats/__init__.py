@@ -155,8 +155,9 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
 
     format: None is "tiktoken" for a name that ends in .tiktoken, else "pairloom". Warns about what the format does
-    not store. Raises FileExistsError unless `overwrite`, FileNotFoundError where the parent directory does
-    not exist, FormatError where the format cannot express the model exactly.
+    not store. Raises FileExistsError unless `overwrite`, NotADirectoryError for a file in the place of the folder,
+    FileNotFoundError where the parent directory does not exist, FormatError where the format cannot express the model
+    exactly.
     """
     target = pathlib.Path(check_path("path", path))
     check_bool("overwrite", overwrite)
@@ -208,13 +209,12 @@ def _not_stored(model: Model, format: str) -> str:
 def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) -> None:
     """Writes a folder that transformers loads: a tokenizer.json, and the files of `pretrained` beside it.
 
-    Raises FileExistsError for a file that is there unless `overwrite`, FormatError where a tokenizer.json cannot
-    express the model exactly.
+    Raises FileExistsError for a file that is there unless `overwrite`, NotADirectoryError for one in the place of the
+    folder, FormatError where a tokenizer.json cannot express the model exactly.
     """
     target = pathlib.Path(check_path("path", path))
     check_bool("overwrite", overwrite)
-    # A folder cannot replace a file, even with `overwrite`.
-    atomic.check_free(target, target.is_dir())
+    atomic.check_folder(target, (), overwrite)
     tokenizer_json = huggingface.write(pretrained.without_split(model))
     atomic.write_folder(target, {huggingface.FILE_NAME: tokenizer_json, **pretrained.write(model)}, overwrite)
     if model.decode_errors != "replace":
@@ -238,14 +238,10 @@ def _tiktoken_files(folder: Path) -> list[Path]:
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
     """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
     target = pathlib.Path(check_path("path", path))
-    if format != "gpt2":
-        atomic.check_file(target, overwrite)
-    elif target.is_dir():
-        for name in (gpt2.VOCAB_NAME, gpt2.MERGES_NAME):
-            atomic.check_file(target / name, overwrite)
+    if format == "gpt2":
+        atomic.check_folder(target, (gpt2.VOCAB_NAME, gpt2.MERGES_NAME), overwrite)
     else:
-        # A folder cannot replace a file, even with `overwrite`.
-        atomic.check_free(target, False)
+        atomic.check_file(target, overwrite)
 
 
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:

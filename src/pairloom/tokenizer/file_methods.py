@@ -89,8 +89,9 @@ class FileMethods(TokenizerBase):
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
         format: None is "tiktoken" for a path that ends in .tiktoken and "pairloom" for any other. Equal tokenizers give
-        equal bytes. Warns about what the format does not store. Raises FileExistsError unless
-        `overwrite`, FormatError when the format cannot express this tokenizer exactly.
+        equal bytes. Warns about what the format does not store. Raises FileExistsError unless `overwrite`,
+        NotADirectoryError for a file in the place of the folder, FormatError when the format cannot express this
+        tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 
@@ -98,8 +99,8 @@ class FileMethods(TokenizerBase):
         """Saves a folder that transformers loads: tokenizer.json, tokenizer_config.json, special_tokens_map.json, and
         chat_template.jinja if there is a chat template.
 
-        Raises FileExistsError for a file that is there unless `overwrite`, FormatError when a tokenizer.json cannot
-        express this tokenizer exactly.
+        Raises FileExistsError for a file that is there unless `overwrite`, NotADirectoryError for one in the place of
+        the folder, FormatError when a tokenizer.json cannot express this tokenizer exactly.
         """
         formats.save_pretrained(self._model, path, overwrite=overwrite)
 

@@ -14,6 +14,7 @@ use serde::de::{
 
 use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
+use super::utf8_reader::likely_cause;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
@@ -253,6 +254,8 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
     };
     if error.is_eof() {
         text.push_str("; the line is cut short");
+    } else if error.is_syntax() && looks_like_utf16(line) {
+        text.push_str(likely_cause(line, false));
     } else if error.is_syntax() && matches!(with_replacements(line), Ok(Some(_))) {
         text.push_str("; replace what is no character with input_errors=\"replace\"");
     } else if error.is_data()
@@ -270,6 +273,11 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
         text.push_str("; leave such rows out with skip_bad");
     }
     text
+}
+
+/// Whether a line begins as UTF-16 does, with its mark or with a character of which one byte is 0.
+fn looks_like_utf16(line: &[u8]) -> bool {
+    matches!(line, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..])
 }
 
 /// The field as the caller named it.

@@ -131,6 +131,16 @@ fn json_lines_with_invalid_record_fails_or_skips() {
     assert!(message("{\"text\": null}", "text").contains("expected a string"));
     assert!(message("[1]", "text").contains("expected an object"));
     assert!(message("{\"text\": \"a\"} x", "text").contains("trailing characters"));
+    for big_endian in [false, true] {
+        let units = "\u{feff}{\"text\": \"é\"}\n".encode_utf16();
+        let utf16: Vec<u8> =
+            units.flat_map(|unit| if big_endian { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect();
+        for (lines, replaces) in [(&utf16[..], false), (&utf16[2..], false), (&utf16[..], true)] {
+            let errors = RecordErrors { replaces, skips: false };
+            let message = json(lines, "text", 1000, errors).unwrap_err().to_string();
+            assert!(message.contains("looks like UTF-16"), "{message}");
+        }
+    }
     assert!(
         message("{\"text\": \"\\ud800\"}", "text").contains("surrogate")
             || !message("{\"text\": \"\\ud800\"}", "text").is_empty()
