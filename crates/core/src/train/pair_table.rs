@@ -231,3 +231,37 @@ impl Drop for PairTable<'_> {
         self.budget.give_freed((1 << (64 - self.shift)) * SLOT_BYTES);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn table_holds_what_was_put_in_while_it_grows_into_pages_of_its_own() {
+        let budget = Budget::new(None);
+        let mut table = PairTable::with_room(0, &budget).unwrap();
+        let mut expected: HashMap<u64, (u64, usize)> = HashMap::new();
+        // The pair (0, 0) too, whose key is 0.
+        let keys: Vec<u64> = (0..70_000).map(|n| key_of(n % 300, n / 300 * 7)).collect();
+        for (n, &key) in keys.iter().enumerate() {
+            let (count, start) = (n as u64 % 50, n + 1);
+            table.put(key, count, PositionList { start, len: 1 }, 5).unwrap();
+            table.subtract(key, count / 2);
+            if n % 11 == 0 {
+                table.retire(key);
+            }
+            expected.insert(key, if n % 11 == 0 { (0, 0) } else { (count - count / 2, start) });
+        }
+        assert!(size_of_val(&*table.counts) >= crate::pages::HUGE_BYTES);
+        for (key, &(count, start)) in &expected {
+            match table.get(*key) {
+                Some((found, list)) => assert_eq!((found, list.start), (count, start), "{key}"),
+                None => assert!(count < 5, "{key} was dropped with a count of {count}"),
+            }
+        }
+        assert_eq!(table.n_at_least(5), expected.values().filter(|value| value.0 >= 5).count());
+        assert!(table.get(key_of(1, 3)).is_none());
+    }
+}
