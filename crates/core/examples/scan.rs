@@ -40,9 +40,8 @@ fn report(name: &str, engine: &str, pretokenizer: &Pretokenizer, text: &str) -> 
 fn count(pretokenizer: &Pretokenizer, text: &str) -> pairloom_core::Result<usize> {
     let (mut ends, mut from, mut n_pretokens) = (Vec::new(), 0, 0);
     while from < text.len() {
-        pretokenizer.fill(text, from, &mut ends)?;
+        from = pretokenizer.fill(text, from, &mut ends)?;
         n_pretokens += ends.len();
-        from = ends.last().copied().unwrap_or(text.len());
     }
     Ok(n_pretokens)
 }

@@ -67,11 +67,14 @@ fn count(text: &str) -> pairloom_core::Result<HashMap<&str, u64>> {
     let mut counts = HashMap::new();
     let (mut from, mut ends) = (0, Vec::new());
     while from < text.len() {
-        pretokenizer.fill(text, from, &mut ends)?;
-        for &end in &ends {
-            *counts.entry(&text[from..end]).or_default() += 1;
-            from = end;
+        let filled = pretokenizer.fill(text, from, &mut ends)?;
+        let mut begin = from;
+        for &distance in &ends {
+            let end = from + distance as usize;
+            *counts.entry(&text[begin..end]).or_default() += 1;
+            begin = end;
         }
+        from = filled;
     }
     Ok(counts)
 }

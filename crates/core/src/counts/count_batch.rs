@@ -61,7 +61,7 @@ impl Batch {
         log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) {
         #[cfg(target_arch = "x86_64")]
         if hasher.tier().has_avx2() {
@@ -85,7 +85,7 @@ impl Batch {
         log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) {
         self.count_by::<Folded>(hasher, table, log, text, start, ends);
     }
@@ -100,7 +100,7 @@ impl Batch {
         log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) {
         self.count_by::<ArmAes>(hasher, table, log, text, start, ends);
     }
@@ -114,7 +114,7 @@ impl Batch {
         log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
         let first = table.first_line();
@@ -140,7 +140,7 @@ impl Batch {
         log: &mut PartitionLog,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) {
         self.count_by::<Aes>(hasher, table, log, text, start, ends);
     }
@@ -154,11 +154,13 @@ impl Batch {
         table: &mut LocalTable,
         text: &PaddedText<'_>,
         start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) -> usize {
         // Only the last batch of a text is near its end.
         match ends.last() {
-            Some(&end) if text.is_inside(end) => self.load_at::<H, true>(hasher, table, text, start, ends),
+            Some(&end) if text.is_inside(end as usize) => {
+                self.load_at::<H, true>(hasher, table, text, start, ends)
+            }
             _ => self.load_at::<H, false>(hasher, table, text, start, ends),
         }
     }
@@ -171,7 +173,7 @@ impl Batch {
         table: &mut LocalTable,
         text: &PaddedText<'_>,
         mut start: usize,
-        ends: &[usize],
+        ends: &[u32],
     ) -> usize {
         let mask = table.offset_mask();
         let first = table.first_line();
@@ -180,6 +182,7 @@ impl Batch {
         let mut next = keys;
         self.n_long = 0;
         for &end in ends {
+            let end = end as usize;
             // The pretoken's length, negative: so it needs one addition to find its padding.
             let minus_length = start.wrapping_sub(end);
             if minus_length >= MAX_BYTES.wrapping_neg() {

@@ -35,7 +35,7 @@ pub(super) enum Job {
 pub(super) struct ThreadState<'s> {
     local: &'s mut LocalCounts,
     buffers: Buffers,
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// The source of the last part, still open.
     open: Option<(usize, Utf8Reader<'s>)>,
 }

@@ -48,22 +48,17 @@ impl LocalCounts {
         Ok(())
     }
 
-    /// Counts the pretokens of `text` from `start` on that end at `ends`, which ascend.
-    pub(super) fn add_pretokens(
-        &mut self,
-        table: &SharedTable,
-        text: &[u8],
-        mut start: usize,
-        ends: &[usize],
-    ) -> Result<()> {
+    /// Counts the pretokens of `text`, which end at `ends`, which ascend.
+    pub(super) fn add_pretokens(&mut self, table: &SharedTable, text: &[u8], ends: &[u32]) -> Result<()> {
         let padded = PaddedText::new(text);
+        let mut start = 0;
         for ends in ends.chunks(BATCH_SIZE) {
             self.log.make_room(table, BATCH_SIZE)?;
             self.batch.count(table.hasher, &mut self.short_table, &mut self.log, &padded, start, ends);
             for &(start, end) in self.batch.long() {
                 self.log.add_long(table, &text[start..end], 1)?;
             }
-            start = ends.last().copied().unwrap_or(start);
+            start = ends.last().map_or(start, |&end| end as usize);
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::{Utf8Reader, Window};
 use crate::error::Result;
 use crate::monitor::OnProgress;
-use crate::pretokens::safe_cuts::Unsettled;
+use crate::pretokens::safe_cuts::n_settled;
 
 /// Sizes in which work is divided, at least 1. They change the time, never the result; tests make them tiny.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub(super) struct PartCounter<'s> {
     pub(super) table: &'s SharedTable,
     pub(super) local: &'s mut LocalCounts,
     /// Buffer for the ends of pretokens.
-    pub(super) ends: &'s mut Vec<usize>,
+    pub(super) ends: &'s mut Vec<u32>,
     /// Called often, with the bytes finished since the last call; an error stops counting.
     pub(super) on_progress: OnProgress<'s>,
     pub(super) totals: &'s mut Totals,
@@ -151,17 +151,18 @@ impl PartCounter<'_> {
         if is_open && !self.options.pretokenizer.is_memoryless() {
             return Ok(begin);
         }
-        let mut unsettled = Unsettled::default();
-        let (mut counted, mut from) = (0, 0);
-        while from < document.len() {
+        let mut counted = 0;
+        while counted < document.len() {
             (self.on_progress)(0)?;
-            self.options.pretokenizer.fill(document, from, self.ends)?;
-            from = *self.ends.last().unwrap_or(&document.len());
+            let end = self.options.pretokenizer.fill(document, counted, self.ends)?;
             if is_open {
-                unsettled.exchange(self.ends);
+                self.ends.truncate(n_settled(self.ends.len(), end == document.len()));
             }
-            self.local.add_pretokens(self.table, document.as_bytes(), counted, self.ends)?;
-            counted = self.ends.last().copied().unwrap_or(counted);
+            self.local.add_pretokens(self.table, &document.as_bytes()[counted..], self.ends)?;
+            counted += self.ends.last().map_or(0, |&distance| distance as usize);
+            if end == document.len() {
+                break;
+            }
         }
         Ok(begin + counted)
     }

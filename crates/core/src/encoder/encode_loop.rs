@@ -30,7 +30,7 @@ use super::cache::key::CACHED_BYTES;
 use super::cache::lookup::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::cache::lookup::{Avx2, Avx512};
-use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query};
+use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query, pretoken_range};
 use super::cache::packed::Packed;
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
@@ -59,26 +59,21 @@ pub(super) struct Pretokens<'a> {
     shared: &'a Shared,
     text: &'a [u8],
     start: usize,
-    ends: &'a [usize],
+    ends: &'a [u32],
 }
 
 impl<'a> Pretokens<'a> {
-    /// Those of a text: UTF-8 has no byte 0xff.
-    pub(super) fn of_text(shared: &'a Shared, text: &'a str, start: usize, ends: &'a [usize]) -> Self {
-        Pretokens { shared, text: text.as_bytes(), start, ends }
+    /// Those of a text from its begin on: UTF-8 has no byte 0xff.
+    pub(super) fn of_text(shared: &'a Shared, text: &'a str, ends: &'a [u32]) -> Self {
+        Pretokens { shared, text: text.as_bytes(), start: 0, ends }
     }
 
     /// Those of any bytes.
     ///
     /// # Safety
     /// None of them ends in 0xff ([`PretokenKey::can_end_in`]).
-    pub(super) unsafe fn of_bytes(
-        shared: &'a Shared,
-        text: &'a [u8],
-        start: usize,
-        ends: &'a [usize],
-    ) -> Self {
-        debug_assert!(ends.iter().all(|&end| end == 0 || PretokenKey::can_end_in(text[end - 1])));
+    pub(super) unsafe fn of_bytes(shared: &'a Shared, text: &'a [u8], start: usize, ends: &'a [u32]) -> Self {
+        debug_assert!(ends.iter().all(|&end| end == 0 || PretokenKey::can_end_in(text[end as usize - 1])));
         Pretokens { shared, text, start, ends }
     }
 }
@@ -257,7 +252,7 @@ impl PretokenEncoder {
             // `encode_new` may have changed the table.
             let query = Query { hasher, table: self.handle.table.view(), text: &padded };
             self.batches[current].prefetch_records(&self.handle.table);
-            let end = ends.last().copied().unwrap_or(start);
+            let end = ends.last().map_or(start, |&end| end as usize);
             let next = chunks.next();
             if let Some(next) = next {
                 // SAFETY: as above.
@@ -270,19 +265,16 @@ impl PretokenEncoder {
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_passed).min(ends.len());
                 if n_done < stop {
-                    let begin = if n_done == 0 { start } else { ends[n_done - 1] };
-                    let found = n_done..stop;
-                    n_done +=
-                        self.put_cached::<L, NARROW, S>(current, found, ends[stop - 1] - begin, output)?;
+                    let begin = if n_done == 0 { start } else { ends[n_done - 1] as usize };
+                    let n_bytes = ends[stop - 1] as usize - begin;
+                    n_done += self.put_cached::<L, NARROW, S>(current, n_done..stop, n_bytes, output)?;
                 }
                 if n_done == stop {
                     documents.pass(n_passed + n_done, output.n());
                     continue;
                 }
-                let end = ends[n_done];
-                let begin = if n_done == 0 { start } else { ends[n_done - 1] };
                 // The ids of this pretoken are beside its bucket, or not known.
-                let pretoken = &text[begin..end];
+                let pretoken = &text[pretoken_range(start, ends, n_done)];
                 let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
                 if let Some(entry) = self.handle.table.find_beside(key, slot, pretoken) {
                     if entry.is_spilled(NARROW) {

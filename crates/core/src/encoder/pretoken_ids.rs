@@ -14,6 +14,9 @@ const JOB_BYTES: u64 = 1 << 18;
 /// What is allocated, in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the ids of pretokens";
 
+/// What is said of a pretoken that alone has more bytes than the ends of a job can tell.
+const TOO_LONG: &str = "a pretoken has more than 4 GiB; leave it out of the counts";
+
 impl Encoder {
     /// The ids of each pretoken.
     pub fn encode_pretokens<'a>(
@@ -51,11 +54,14 @@ impl Encoder {
                 ids.clear();
                 let (first, last) = (jobs[number], jobs[number + 1]);
                 let start = if first == 0 { 0 } else { ends[first - 1] as usize };
-                let mut own_ends: Vec<usize> = Vec::with_room(last - first, WHAT)?;
-                own_ends.extend(ends[first..last].iter().map(|&end| end as usize));
-                let text = &bytes[..own_ends.last().copied().unwrap_or(start)];
+                let mut own_ends: Vec<u32> = Vec::with_room(last - first, WHAT)?;
+                for &end in &ends[first..last] {
+                    let distance = u32::try_from(end as usize - start);
+                    own_ends.push(distance.map_err(|_| Error::Invalid(TOO_LONG.into()))?);
+                }
+                let text = &bytes[start..];
                 self.with_worker(|worker| {
-                    worker.encode_pretokens(&self.shared, text, start, &own_ends, &mut Ids(ids), on_progress)
+                    worker.encode_pretokens(&self.shared, text, &own_ends, &mut Ids(ids), on_progress)
                 })
             },
             |ids, _| {

@@ -26,14 +26,15 @@ fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
         let document = &text[at..found.map_or(text.len(), |found| found.start)];
         let (mut from, mut ends) = (0, Vec::new());
         while from < document.len() {
-            encoder.shared.pretokenizer.fill(document, from, &mut ends)?;
+            let filled = encoder.shared.pretokenizer.fill(document, from, &mut ends)?;
+            let mut rest = &document.as_bytes()[from..];
+            let mut before = 0;
             for &end in &ends {
-                ids.extend(merge::naive::encode_pretoken(
-                    &encoder.shared.vocabulary,
-                    &document.as_bytes()[from..end],
-                )?);
-                from = end;
+                let (pretoken, after) = rest.split_at((end - before) as usize);
+                ids.extend(merge::naive::encode_pretoken(&encoder.shared.vocabulary, pretoken)?);
+                (rest, before) = (after, end);
             }
+            from = filled;
         }
         let Some(found) = found else { return Ok(ids) };
         ids.push(encoder.shared.specials.tokens()[found.index].1);

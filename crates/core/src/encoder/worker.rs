@@ -11,7 +11,7 @@ use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
 use crate::pretokens::key::PretokenKey;
-use crate::pretokens::safe_cuts::N_UNSETTLED;
+use crate::pretokens::safe_cuts::n_settled;
 use crate::special::{Finder, SpecialTokens};
 use crate::text::Text;
 
@@ -26,10 +26,10 @@ const IDS: &str = "the ids of a block of documents";
 
 /// The buffers of a thread, reused from text to text.
 pub(super) struct Worker {
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     pretoken_encoder: PretokenEncoder,
     /// The ends of the pretokens of short documents, and how many there are up to the end of each document.
-    joined_ends: Vec<usize>,
+    joined_ends: Vec<u32>,
     n_pretokens: Vec<usize>,
     /// A block of a file.
     pub(super) file_buffers: Buffers,
@@ -101,7 +101,7 @@ impl Worker {
         self.encode_document(shared, &text[at..], output, on_progress)
     }
 
-    /// Encodes short documents, which end in `text` at `ends`, and appends to `n_ids` how many ids `output` has after each.
+    /// Encodes short documents, which end in `text` at `ends`, less than 4 GiB in all, and appends to `n_ids` how many ids `output` has after each.
     ///
     /// Their pretokens are looked up together, so that the loads of one do not wait for those of another. The
     /// pretokenizer is memoryless, and `text` holds no literals of special tokens that become ids.
@@ -121,27 +121,28 @@ impl Worker {
         let mut from = 0;
         for &end in ends {
             while from < end {
-                shared.pretokenizer.fill(&text[..end], from, &mut self.ends)?;
-                self.joined_ends.try_extend(&self.ends, "pretoken ends")?;
-                from = self.ends.last().copied().unwrap_or(end);
+                let filled = shared.pretokenizer.fill(&text[..end], from, &mut self.ends)?;
+                self.joined_ends.grow(self.ends.len(), "pretoken ends")?;
+                self.joined_ends.extend(self.ends.iter().map(|&distance| from as u32 + distance));
+                from = filled;
             }
             self.n_pretokens.push(self.joined_ends.len());
         }
-        let pretokens = Pretokens::of_text(shared, text, 0, &self.joined_ends);
+        let pretokens = Pretokens::of_text(shared, text, &self.joined_ends);
         let documents = DocumentEnds { left: &self.n_pretokens, n_ids };
         self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
     }
 
-    /// Encodes the pretokens of `bytes` from `start` on that end at `ends`. They may be of any bytes.
+    /// Encodes the pretokens of `bytes`, which end at `ends`. They may be of any bytes.
     pub(super) fn encode_pretokens<S: Output>(
         &mut self,
         shared: &Shared,
         bytes: &[u8],
-        mut start: usize,
-        ends: &[usize],
+        ends: &[u32],
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        let mut start = 0;
         for run in ends.chunk_by(|&one, &next| is_batched(bytes, one) == is_batched(bytes, next)) {
             if is_batched(bytes, run[0]) {
                 // SAFETY: all of a run are alike, and no pretoken of this one ends in a byte that it may not end in.
@@ -149,11 +150,12 @@ impl Worker {
                 self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             } else {
                 for &end in run {
+                    let end = end as usize;
                     self.pretoken_encoder.encode_bytes(shared, &bytes[start..end], output, on_progress)?;
                     start = end;
                 }
             }
-            start = run[run.len() - 1];
+            start = run[run.len() - 1] as usize;
         }
         Ok(())
     }
@@ -198,13 +200,12 @@ impl Worker {
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             let n_ids = output.n();
-            shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            let pretokens = Pretokens::of_text(shared, document, from, &self.ends);
+            let end = shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
+            let pretokens = Pretokens::of_text(shared, &document[from..], &self.ends);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             if is_limited {
                 shared.budget.take((output.n() - n_ids) * S::ID_BYTES, IDS)?;
             }
-            let end = self.ends.last().copied().unwrap_or(document.len());
             on_progress(end - from)?;
             from = end;
         }
@@ -213,7 +214,7 @@ impl Worker {
 
     /// Encodes the part of a text that the rest cannot change; gives its length in bytes.
     ///
-    /// Held back are the last [`N_UNSETTLED`] pretokens, trailing white space, and bytes that may begin a special
+    /// Held back are the last pretokens ([`n_settled`]), trailing white space, and bytes that may begin a special
     /// token; unless `is_memoryless`, everything after the last special token.
     pub(super) fn encode_open_text<S: Output>(
         &mut self,
@@ -279,39 +280,32 @@ impl Worker {
         }
         // Never end in white space: it is split differently before a word and at the end of a document.
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
-        let (mut encoded, mut scanned) = (0, 0);
-        while scanned < text.len() {
+        let mut encoded = 0;
+        while encoded < text.len() {
             if text.len() > LONG_BYTES {
                 on_progress(0)?;
             }
-            shared.pretokenizer.fill_with_progress(text, scanned, &mut self.ends, on_progress)?;
-            let (n_ends, end) = (self.ends.len(), self.ends.last().copied().unwrap_or(text.len()));
-            // At the end of the text the last two pretokens are held back. Before it, the last one is scanned again by
-            // the next fill, so that the final fill gives two to hold back.
-            let n_held = match is_last {
-                true => 0,
-                false if end < text.len() => 1.min(n_ends.saturating_sub(1)),
-                false => N_UNSETTLED,
-            };
-            let n_certain = n_ends.saturating_sub(n_held);
+            let end = shared.pretokenizer.fill_with_progress(text, encoded, &mut self.ends, on_progress)?;
+            let n_ends = self.ends.len();
+            let n_certain = if is_last { n_ends } else { n_settled(n_ends, end == text.len()) };
             let mut certain = &self.ends[..n_certain];
             if !is_last && end > unspaced {
-                certain = &certain[..certain.partition_point(|&end| end <= unspaced)];
+                let is_before = |&distance: &u32| encoded + distance as usize <= unspaced;
+                certain = &certain[..certain.partition_point(is_before)];
             }
             let is_short = certain.len() < n_certain;
-            let pretokens = Pretokens::of_text(shared, text, encoded, certain);
+            let pretokens = Pretokens::of_text(shared, &text[encoded..], certain);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
-            encoded = certain.last().copied().unwrap_or(encoded);
+            encoded += certain.last().map_or(0, |&distance| distance as usize);
             if is_short || end == text.len() {
                 break;
             }
-            scanned = encoded;
         }
         Ok(encoded)
     }
 }
 
 /// Whether the pretoken that ends at `end` can be looked up with others, by keys.
-fn is_batched(bytes: &[u8], end: usize) -> bool {
-    end.checked_sub(1).is_none_or(|last| PretokenKey::can_end_in(bytes[last]))
+fn is_batched(bytes: &[u8], end: u32) -> bool {
+    end.checked_sub(1).is_none_or(|last| PretokenKey::can_end_in(bytes[last as usize]))
 }

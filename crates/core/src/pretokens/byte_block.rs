@@ -28,6 +28,25 @@ pub(super) type Baseline = sse2::Sse2;
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 pub(super) type Baseline = portable::Words;
 
+/// For each byte the numbers of its bits that are set, in ascending order.
+#[cfg(target_arch = "x86_64")]
+const fn set_bits() -> [[u8; 8]; 256] {
+    let mut all = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut n) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                all[byte][n] = bit as u8;
+                n += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    all
+}
+
 /// 64 bytes. Answers are masks: bit i speaks of byte i.
 ///
 /// A type whose instructions not every processor has is only ever made where they were detected.
@@ -83,30 +102,31 @@ pub(super) trait Block: Copy {
         unsafe { Self::load(classes::one_by_one(bytes, leads).as_ptr()) }
     }
 
-    /// Writes `base + i` for every bit i of `bits`, in ascending order.
+    /// Writes `base + i` for every bit i of `bits`, in ascending order; gives how many that are.
     ///
     /// # Safety
     /// 64 entries must be writable at `out`, whatever `bits` is: what lies behind the last is overwritten.
-    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize);
+    unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize;
 }
 
 /// [`Block::write_offsets`] by scalar instructions: eight at a time without a branch.
 ///
 /// # Safety
 /// As for the trait's function.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
-unsafe fn write_offsets_scalar(mut bits: u64, base: usize, out: *mut usize) {
+unsafe fn write_offsets_scalar(mut bits: u64, base: u32, out: *mut u32) -> usize {
     let n_bits = bits.count_ones() as usize;
     let mut written = 0;
     loop {
         for slot in written..written + 8 {
             // SAFETY: slot < 64, since written is a multiple of 8 below n_bits <= 64.
-            unsafe { out.add(slot).write(base.wrapping_add(bits.trailing_zeros() as usize)) };
+            unsafe { out.add(slot).write(base.wrapping_add(bits.trailing_zeros())) };
             bits &= bits.wrapping_sub(1);
         }
         written += 8;
         if written >= n_bits {
-            break;
+            return n_bits;
         }
     }
 }
@@ -146,11 +166,13 @@ mod tests {
                 assert_eq!(block.at_least(least), mask(&|byte| byte >= least));
             }
             let bits = mask(&|byte| byte.wrapping_mul(31) < start);
-            let mut out = [0usize; 64];
-            // SAFETY: 64 entries.
-            unsafe { B::write_offsets(bits, 1000, out.as_mut_ptr()) };
-            let expected: Vec<_> = (0..64).filter(|at| bits >> at & 1 == 1).map(|at| at + 1000).collect();
-            assert_eq!(&out[..expected.len()], expected);
+            for bits in [bits, 0, u64::MAX, 1 << 63, 0xff00_00ff_0000_0001] {
+                let mut out = [0u32; 64];
+                // SAFETY: 64 entries.
+                let n = unsafe { B::write_offsets(bits, 1000, out.as_mut_ptr()) };
+                let expected: Vec<_> = (0..64).filter(|at| bits >> at & 1 == 1).map(|at| at + 1000).collect();
+                assert_eq!(&out[..n], expected);
+            }
         }
     }
 

@@ -158,12 +158,14 @@ impl Pretokenizer {
         &self.patterns
     }
 
-    /// Replaces `ends` by the ends (absolute offsets) of the pretokens that follow `from`.
+    /// Replaces `ends` by the ends of the pretokens that follow `from`, as distances from there; gives the offset in the
+    /// document where the last one ends.
     ///
-    /// `from` is 0 or the last end of the call before for the same `document`; if [`Pretokenizer::is_memoryless`], any
-    /// pretoken's end. Gives at least one end unless `from == document.len()`, and at most [`ENDS_PER_FILL`].
-    /// [`Error::Pattern`] if the regex engine gives up on the text.
-    pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
+    /// `from` is 0 or what the call before gave for the same `document`; if [`Pretokenizer::is_memoryless`], any
+    /// pretoken's end. There is at least one end unless `from == document.len()`, and at most [`ENDS_PER_FILL`].
+    /// [`Error::Pattern`] if the regex engine gives up on the text; [`Error::Invalid`] if one of the first two pretokens
+    /// has more than 4 GiB, or what several patterns must split at once.
+    pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<usize> {
         self.fill_with_progress(document, from, ends, &mut |_| Ok(()))
     }
 
@@ -173,13 +175,18 @@ impl Pretokenizer {
         &self,
         document: &str,
         from: usize,
-        ends: &mut Vec<usize>,
+        ends: &mut Vec<u32>,
         on_progress: OnProgress<'_>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
             Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
             Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
+        }?;
+        match ends.last() {
+            Some(&distance) => Ok(from + distance as usize),
+            None if from == document.len() => Ok(from),
+            None => Err(too_long(from)),
         }
     }
 
@@ -213,14 +220,23 @@ impl Pretokenizer {
     pub fn ends_with_progress(&self, document: &str, on_progress: OnProgress<'_>) -> Result<Vec<usize>> {
         let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
         while from < document.len() {
-            self.fill_with_progress(document, from, &mut some, on_progress)?;
-            all.try_extend(&some, "pretoken ends")?;
-            let end = some.last().copied().unwrap_or(document.len());
+            let end = self.fill_with_progress(document, from, &mut some, on_progress)?;
+            all.grow(some.len(), "pretoken ends")?;
+            all.extend(some.iter().map(|&distance| from + distance as usize));
             on_progress(end - from)?;
             from = end;
         }
         Ok(all)
     }
+}
+
+/// What [`Pretokenizer::fill`] says of a text whose first end is too far away.
+#[cold]
+fn too_long(from: usize) -> Error {
+    Error::Invalid(format!(
+        "a document has a pretoken of more than 4 GiB, from byte {from} on, or its patterns must split so much at once; \
+         divide it by special tokens, or choose a pattern that splits it"
+    ))
 }
 
 #[cfg(test)]

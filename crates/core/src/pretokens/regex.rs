@@ -149,12 +149,12 @@ impl RegexScanner {
         }
     }
 
-    /// [`super::Pretokenizer::fill_with_progress`] for this pattern.
+    /// [`super::Pretokenizer::fill_with_progress`] for this pattern; no ends if the first is too far away.
     pub fn fill(
         &self,
         text: &str,
         from: usize,
-        ends: &mut Vec<usize>,
+        ends: &mut Vec<u32>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         ends.clear();
@@ -163,11 +163,12 @@ impl RegexScanner {
         let (mut at, mut n_matches) = (from, 0);
         while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
             let (start, end) = self.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
+            let Ok(distance) = u32::try_from(end - from) else { break };
             if start > at {
-                ends.push(start);
+                ends.push((start - from) as u32);
             }
             if end > start {
-                ends.push(end);
+                ends.push(distance);
             }
             n_matches += 1;
             if n_matches >= steps_per_call(text.len() - at) {

@@ -149,12 +149,14 @@ impl SafeCuts {
                 && !self.specials.touches(text.as_bytes(), start + at)
         };
         let (mut last, mut ends, mut from) = (None, Vec::new(), 0);
-        let mut unsettled = Unsettled::default();
         while from < part.len() {
-            self.pretokenizer.fill(part, from, &mut ends)?;
-            from = ends.last().copied().unwrap_or(part.len());
-            unsettled.exchange(&mut ends);
-            last = ends.iter().rev().copied().find(is_cut).or(last);
+            let end = self.pretokenizer.fill(part, from, &mut ends)?;
+            let settled = &ends[..n_settled(ends.len(), end == part.len())];
+            last = settled.iter().rev().map(|&distance| from + distance as usize).find(is_cut).or(last);
+            match settled.last() {
+                Some(&distance) if end < part.len() => from += distance as usize,
+                _ => break,
+            }
         }
         Ok(match last {
             Some(at) => Some(Cut { at: start + at, is_boundary: false }),
@@ -163,23 +165,12 @@ impl SafeCuts {
     }
 }
 
-/// The last ends found, held back because the text that follows may change them.
-#[derive(Default)]
-pub(crate) struct Unsettled {
-    ends: [usize; N_UNSETTLED],
-    n_ends: usize,
-}
-
-impl Unsettled {
-    /// Puts the ends held back in front of `ends`, and holds back the last [`N_UNSETTLED`] instead.
-    pub(crate) fn exchange(&mut self, ends: &mut Vec<usize>) {
-        ends.extend_from_slice(&self.ends[..self.n_ends]);
-        ends.rotate_right(self.n_ends);
-        self.n_ends = ends.len().min(N_UNSETTLED);
-        let settled = ends.len() - self.n_ends;
-        self.ends[..self.n_ends].copy_from_slice(&ends[settled..]);
-        ends.truncate(settled);
-    }
+/// How many of the `n_ends` ends that a call of `Pretokenizer::fill` gave no text that follows can change.
+///
+/// Where it came to the end of what is given, all but the last [`N_UNSETTLED`]. Before, all but one, which the next call is to
+/// find again: so the call that comes to the end finds two to hold back.
+pub(crate) fn n_settled(n_ends: usize, is_at_end: bool) -> usize {
+    n_ends.saturating_sub(if is_at_end { N_UNSETTLED } else { 1 })
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use crate::prefetch::prefetch;
 /// The most ends that one call of `Pretokenizer::fill` gives. Only several patterns without a hand-written scanner
 /// may give more.
 pub const ENDS_PER_FILL: usize = 4096;
+/// How far from where it begins a call looks for pretokens: ends are distances of four bytes.
+const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 /// How far ahead of a window text is asked for. Scanning goes on by some kilobytes at a time, with random accesses between,
 /// so processors do not foresee it.
 const AHEAD_BYTES: usize = 2048;
@@ -61,7 +63,8 @@ const ASCII_RELIABLE: u32 = 62;
 //    compiled without their instructions.
 // 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`). Where the
 //    rules allow, the next one begins at a fixed distance, so that it need not wait for this one's last start.
-// 4. Ends are written without a check of capacity: `fill` reserves room for all of them.
+// 4. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
+//    and not offsets of eight: C is scanned by a third faster with each instruction set.
 //
 // The character loop (`Rules::next_end`) also serves pretokens longer than a window; it skips long runs by windows of
 // its own, see `runs`, so that a megabyte of one letter takes linear time and does not lose the speed.
@@ -97,49 +100,65 @@ pub(super) trait Rules: Copy + Default {
 
 /// [`super::Pretokenizer::fill`] with the instructions of `tier`, which `Pretokenizer::at_tier` checked: it alone hands out
 /// this function, beside the tier.
-pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<usize>) -> Result<()> {
-    let (rules, text) = (R::default(), Text { text, tier });
+pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
+    fill_within::<R>(tier, text, from, MOST_BYTES, ends)
+}
+
+/// The same with another limit than [`MOST_BYTES`], not above it.
+fn fill_within<R: Rules>(
+    tier: CpuTier,
+    text: &str,
+    from: usize,
+    most_bytes: usize,
+    ends: &mut Vec<u32>,
+) -> Result<()> {
+    // What is before does not matter: see 1 above.
+    let (rules, text) = (R::default(), Text { text: &text[from..], tier });
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
     match tier {
         // SAFETY: `at_tier` checked that the processor has the tier; the room was reserved above.
         #[cfg(target_arch = "x86_64")]
-        CpuTier::Avx512 => unsafe { fill_avx512(rules, text, from, ends) },
+        CpuTier::Avx512 => unsafe { fill_avx512(rules, text, most_bytes, ends) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        CpuTier::Avx2 => unsafe { fill_avx2(rules, text, from, ends) },
+        CpuTier::Avx2 => unsafe { fill_avx2(rules, text, most_bytes, ends) },
         // SAFETY: every processor has these.
-        _ => unsafe { fill_by::<byte_block::Baseline, R>(rules, text, from, ends) },
+        _ => unsafe { fill_by::<byte_block::Baseline, R>(rules, text, most_bytes, ends) },
     }
     Ok(())
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx512<R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
+fn fill_avx512<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
     // SAFETY: the caller reserved the room.
-    unsafe { fill_by::<byte_block::Avx512, R>(rules, text, from, ends) }
+    unsafe { fill_by::<byte_block::Avx512, R>(rules, text, most_bytes, ends) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
+fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
     // SAFETY: the caller reserved the room.
-    unsafe { fill_by::<byte_block::Avx2, R>(rules, text, from, ends) }
+    unsafe { fill_by::<byte_block::Avx2, R>(rules, text, most_bytes, ends) }
 }
 
+/// The ends of the pretokens of `text` until there are enough, or one ends more than `most_bytes` from the begin; none if it is
+/// the first or the second. `most_bytes` is at most [`MOST_BYTES`].
+///
 /// # Safety
 /// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
-unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, ends: &mut Vec<usize>) {
+unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
     let bytes = text.as_bytes();
+    let stop = bytes.len().min(most_bytes);
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
-    let mut at = from;
+    let mut at = 0;
     // Bits of the window at `at` that are decided.
     let mut known = 1;
     // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
-    while at < bytes.len() && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
+    while at < stop && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
         let n_left = bytes.len() - at;
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
         let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
@@ -159,8 +178,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
         if R::LOOKBEHIND > 0 && is_inside && window.is_ascii {
             // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
             // within the room that was reserved.
-            unsafe { B::write_offsets(starts, at, out.add(n_ends)) };
-            n_ends += starts.count_ones() as usize;
+            n_ends += unsafe { B::write_offsets(starts, at as u32, out.add(n_ends)) };
             at += (ASCII_RELIABLE - R::LOOKBEHIND) as usize;
             known = (1 << R::LOOKBEHIND) - 1;
             continue;
@@ -168,20 +186,26 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, from: usize, end
         known = 1;
         if starts == 0 {
             // SAFETY: n_ends is at most the number of entries that were written.
-            let begin = if n_ends == 0 { from } else { unsafe { *out.add(n_ends - 1) } };
+            let begin = if n_ends == 0 { 0 } else { unsafe { *out.add(n_ends - 1) as usize } };
             at = rules.next_end(text, begin);
+            if at > stop {
+                break;
+            }
             // SAFETY: n_ends is below the room that was reserved.
-            unsafe { out.add(n_ends).write(at) };
+            unsafe { out.add(n_ends).write(at as u32) };
             n_ends += 1;
         } else {
             // SAFETY: as above.
-            unsafe { B::write_offsets(starts, at, out.add(n_ends)) };
-            n_ends += starts.count_ones() as usize;
+            n_ends += unsafe { B::write_offsets(starts, at as u32, out.add(n_ends)) };
             at += 63 - starts.leading_zeros() as usize;
         }
     }
     // SAFETY: entries 0..n_ends were written.
     unsafe { ends.set_len(n_ends) };
+    // Who holds back the last end would get it again and again, and nothing else.
+    if ends.len() == 1 && (ends[0] as usize) < bytes.len() {
+        ends.clear();
+    }
 }
 
 /// What a window decides.
@@ -218,4 +242,49 @@ unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_
     let n_decided = found.unknown_from.min(n_reliable);
     let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
     Decided { starts: (found.starts & valid | end_of_text) & decided, is_ascii }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gpt2::Gpt2;
+    use super::*;
+
+    /// Until the end of the text, or until a call gives none.
+    fn ends_within(tier: CpuTier, text: &str, most_bytes: usize) -> Vec<usize> {
+        let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
+        while from < text.len() {
+            fill_within::<Gpt2<false>>(tier, text, from, most_bytes, &mut ends).unwrap();
+            assert!(ends.is_sorted());
+            let Some(&last) = ends.last() else { break };
+            all.extend(ends.iter().map(|&distance| from + distance as usize));
+            from += last as usize;
+        }
+        all
+    }
+
+    #[test]
+    fn ends_too_far_away_are_left_to_the_next_call_or_not_given() {
+        const MOST: usize = 1000;
+        let words = "It's a few words, and then \n\n some more; ".repeat(60);
+        for (letter, between) in [("x", " "), ("x", ""), ("é", " "), (" ", "1"), ("中", "!"), ("'", " ")] {
+            for n_bytes in [3, 700, 860, 990, 999, 1000, 1002, 1060, 1070, 1200, 5000] {
+                let long = letter.repeat(n_bytes / letter.len());
+                let text = format!("{words}{between}{long}{between}{words}");
+                for tier in CpuTier::available() {
+                    let all = ends_within(tier, &text, MOST_BYTES);
+                    let some = ends_within(tier, &text, MOST);
+                    assert!(all.starts_with(&some), "{tier:?} {letter:?} {n_bytes}");
+                    if let Some(next) = all.get(some.len()) {
+                        // One of the two pretokens that would have been next is too long.
+                        let begin = some.last().copied().unwrap_or(0);
+                        let second = all.get(some.len() + 1).unwrap_or(next);
+                        assert!(second - begin > MOST, "{tier:?} {letter:?} {n_bytes}");
+                    }
+                    // Between these it depends on where a window ends, and on the pretoken before.
+                    assert!(some.len() == all.len() || n_bytes >= MOST - WINDOW_BYTES);
+                    assert!(some.len() < all.len() || n_bytes <= MOST + WINDOW_BYTES);
+                }
+            }
+        }
+    }
 }

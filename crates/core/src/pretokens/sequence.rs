@@ -11,16 +11,34 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document. A segment of the first pattern is
-/// always finished, since a later call could not tell where it began: there may be more than `ENDS_PER_FILL` ends.
+/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; no ends if the last is too far away.
+/// A segment of the first pattern is always finished, since a later call could not tell where it began: there may be more
+/// than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
+    steps: &[Step],
+    text: &str,
+    from: usize,
+    ends: &mut Vec<u32>,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    ends.clear();
+    let mut offsets = Vec::new();
+    find(steps, text, from, &mut offsets, on_progress)?;
+    if offsets.last().is_some_and(|&end| u32::try_from(end - from).is_ok()) {
+        ends.grow(offsets.len(), "pretoken ends")?;
+        ends.extend(offsets.iter().map(|&end| (end - from) as u32));
+    }
+    Ok(())
+}
+
+/// Appends the ends, as offsets in the text.
+fn find(
     steps: &[Step],
     text: &str,
     from: usize,
     ends: &mut Vec<usize>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
-    ends.clear();
     let Some((Step::Split(scanner, joining), rest)) = steps.split_first() else {
         return split(steps, text, from, text.len(), ends, on_progress);
     };

@@ -10,6 +10,8 @@
 //! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes by AES; [`Avx2`], which does that and compares
 //! the sixteen bytes of a key at once; and [`Avx512`], where a key is one masked load and four keys are hashed at once.
 
+use std::ops::Range;
+
 use super::packed::Packed;
 #[cfg(target_arch = "x86_64")]
 use super::table::AtOnce;
@@ -60,11 +62,10 @@ impl Batch {
     /// Compares the bytes of long pretokens of `text`. Those that are known get the keys of their entries, by which
     /// [`Lookup::find`] finds them.
     #[inline(always)]
-    pub(in crate::encoder) fn confirm(&mut self, table: &Table, text: &[u8], start: usize, ends: &[usize]) {
+    pub(in crate::encoder) fn confirm(&mut self, table: &Table, text: &[u8], start: usize, ends: &[u32]) {
         for index in self.long() {
-            let begin = if index == 0 { start } else { ends[index - 1] };
             let (key, slot) = (self.keys[index], self.slots[index]);
-            if let Some(held) = table.confirmed(key, slot, &text[begin..ends[index]]) {
+            if let Some(held) = table.confirmed(key, slot, &text[pretoken_range(start, ends, index)]) {
                 self.keys[index] = held;
             }
         }
@@ -78,6 +79,13 @@ impl Batch {
             *slot = hasher.hash(*key) as u32 & table.mask();
         }
     }
+}
+
+/// Where in the text a pretoken is, of those that end at `ends` and the first of which begins at `start`.
+#[inline(always)]
+pub(in crate::encoder) fn pretoken_range(start: usize, ends: &[u32], index: usize) -> Range<usize> {
+    let begin = if index == 0 { start } else { ends[index - 1] as usize };
+    begin..ends[index] as usize
 }
 
 /// Where a batch is looked up, and the text of its pretokens.
@@ -96,7 +104,7 @@ pub(in crate::encoder) trait Lookup {
     /// # Safety
     /// The processor has the instructions, the hasher's tier asks for them; ends ascend from `start` and lie within the
     /// text; no pretoken ends in 0xff, as a longer one's key does: it would be found by the key of another.
-    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]);
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]);
 
     /// How keys are compared.
     type Keys: CompareKeys;
@@ -117,12 +125,14 @@ pub(in crate::encoder) trait Lookup {
 /// # Safety
 /// As for that function.
 #[inline(always)]
-unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
     // SAFETY: the caller's promise is the same.
     unsafe {
         // Only the last batch of a text is near its end.
         batch.long = match ends.last() {
-            Some(&end) if query.text.is_inside(end) => look_up_at::<H, true>(batch, query, start, ends),
+            Some(&end) if query.text.is_inside(end as usize) => {
+                look_up_at::<H, true>(batch, query, start, ends)
+            }
             _ => look_up_at::<H, false>(batch, query, start, ends),
         };
     }
@@ -130,8 +140,7 @@ unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: us
     while left != 0 {
         let index = left.trailing_zeros() as usize % BATCH;
         left &= left - 1;
-        let begin = if index == 0 { start } else { ends[index - 1] };
-        let key = PretokenKey::of_long(&query.text.text[begin..ends[index]], query.hasher);
+        let key = PretokenKey::of_long(&query.text.text[pretoken_range(start, ends, index)], query.hasher);
         batch.keys[index] = key;
         // SAFETY: the caller vouches for the instructions.
         batch.slots[index] = unsafe { H::hash(query.hasher, &key) } as u32 & query.table.mask();
@@ -149,12 +158,13 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
     batch: &mut Batch,
     query: &Query<'_>,
     mut start: usize,
-    ends: &[usize],
+    ends: &[u32],
 ) -> u64 {
     let Query { hasher, table, text } = *query;
     let mut long = 0;
     let room = batch.keys.iter_mut().zip(&mut batch.slots);
     for (&end, (key, slot)) in ends.iter().zip(room) {
+        let end = end as usize;
         // The first one gets the highest bit of those that are used: so it is an addition with carry.
         long = long + long + u64::from(start.wrapping_sub(end) < MAX_BYTES.wrapping_neg());
         // Of a long pretoken it says nothing, but it is less than LOAD_BYTES.
@@ -174,7 +184,7 @@ impl Lookup for Portable {
     type Keys = ByWords;
 
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<Folded>(batch, query, start, ends) };
     }
@@ -190,7 +200,7 @@ impl Lookup for Neon {
     type Keys = ByWords;
 
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<ArmAes>(batch, query, start, ends) };
     }
@@ -205,7 +215,7 @@ impl Lookup for Avx2 {
     type Keys = AtOnce;
 
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
         // SAFETY: the caller's promise is the same.
         unsafe { look_up_by::<Aes>(batch, query, start, ends) };
     }
@@ -215,24 +225,21 @@ impl Lookup for Avx2 {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn long_ones(start: usize, ends: &[usize]) -> u64 {
+fn long_ones(start: usize, ends: &[u32]) -> u64 {
     use std::arch::x86_64::*;
-    let (mut long, mut before) = (0, _mm512_set1_epi64(start as i64));
-    let (eights, rest) = ends.as_chunks::<8>();
-    for (number, eight) in eights.iter().enumerate() {
-        // SAFETY: eight ends are a register.
-        let these = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+    let (mut long, mut before) = (0, _mm512_set1_epi32(start as i32));
+    let (sixteens, rest) = ends.as_chunks::<16>();
+    for (number, sixteen) in sixteens.iter().enumerate() {
+        // SAFETY: sixteen ends are a register.
+        let these = unsafe { _mm512_loadu_si512(sixteen.as_ptr().cast()) };
         // The ends before these: the last one of `before`, and all but the last of these.
-        let n_bytes = _mm512_sub_epi64(these, _mm512_alignr_epi64::<7>(these, before));
-        let is_long = _mm512_cmpgt_epu64_mask(n_bytes, _mm512_set1_epi64(MAX_BYTES as i64));
-        long |= u64::from(is_long) << (8 * number);
+        let n_bytes = _mm512_sub_epi32(these, _mm512_alignr_epi32::<15>(these, before));
+        let is_long = _mm512_cmpgt_epu32_mask(n_bytes, _mm512_set1_epi32(MAX_BYTES as i32));
+        long |= u64::from(is_long) << (16 * number);
         before = these;
     }
-    let n_done = ends.len() - rest.len();
-    let mut begin = if n_done == 0 { start } else { ends[n_done - 1] };
-    for (index, &end) in (n_done..).zip(rest) {
-        long |= u64::from(end - begin > MAX_BYTES) << index;
-        begin = end;
+    for index in ends.len() - rest.len()..ends.len() {
+        long |= u64::from(pretoken_range(start, ends, index).len() > MAX_BYTES) << index;
     }
     long
 }
@@ -246,7 +253,7 @@ impl Lookup for Avx512 {
     type Keys = AtOnce;
 
     #[inline(always)]
-    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[usize]) {
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
         use std::arch::x86_64::*;
         debug_assert!(ends.len() <= BATCH);
         let Query { hasher, table, text } = *query;
@@ -257,6 +264,7 @@ impl Lookup for Avx512 {
         unsafe {
             let padding = _mm_set1_epi8(-1);
             for (index, &end) in ends.iter().enumerate() {
+                let end = end as usize;
                 let len = end - begin;
                 let kept = _bzhi_u32(0x7fff, len as u32) as __mmask16;
                 let key = _mm_mask_loadu_epi8(padding, kept, text.text.as_ptr().add(begin).cast());
@@ -268,8 +276,7 @@ impl Lookup for Avx512 {
             while left != 0 {
                 let index = left.trailing_zeros() as usize;
                 left &= left - 1;
-                let begin = if index == 0 { start } else { *ends.get_unchecked(index - 1) };
-                let pretoken = text.text.get_unchecked(begin..*ends.get_unchecked(index));
+                let pretoken = text.text.get_unchecked(pretoken_range(start, ends, index));
                 *batch.keys.get_unchecked_mut(index) = PretokenKey::of_long(pretoken, hasher);
             }
             let (first, second) = hasher.seed_vectors();
@@ -309,9 +316,9 @@ mod tests {
             let padded = PaddedText::new(text);
             let query = Query { hasher, table: table.view(), text: &padded };
             for (n, longest) in [(1, 3), (7, 15), (64, 15), (63, 20), (30, 300), (2, 999)] {
-                let mut ends: Vec<usize> = (1..=n).map(|at| (at * at * 7) % longest + 1).collect();
+                let mut ends: Vec<u32> = (1..=n).map(|at| (at * at * 7) % longest + 1).collect();
                 for at in 1..ends.len() {
-                    ends[at] = (ends[at] + ends[at - 1]).min(text.len());
+                    ends[at] = (ends[at] + ends[at - 1]).min(text.len() as u32);
                 }
                 ends.dedup();
                 let mut batch = Batch::new();
@@ -330,6 +337,7 @@ mod tests {
                 }
                 let mut start = 0;
                 for (index, &end) in ends.iter().enumerate() {
+                    let end = end as usize;
                     let key = PretokenKey::of_any(&text[start..end], hasher);
                     assert_eq!(batch.keys[index], key, "{tier:?}: {start}..{end}");
                     let slot = hasher.hash(key) as u32 & query.table.mask();
@@ -345,7 +353,7 @@ mod tests {
     /// As for [`Lookup::look_up`].
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes,bmi2")]
-    unsafe fn on_avx512(batch: &mut Batch, query: &Query<'_>, ends: &[usize]) {
+    unsafe fn on_avx512(batch: &mut Batch, query: &Query<'_>, ends: &[u32]) {
         // SAFETY: the caller's promise is the same.
         unsafe { Avx512::look_up(batch, query, 0, ends) };
     }

@@ -6,25 +6,9 @@
 
 use std::arch::x86_64::*;
 
-use super::Block;
+use super::{Block, set_bits};
 
-/// The numbers of the bits that are set in a byte, in ascending order, four and four.
-static SET_BITS: [[[u8; 4]; 2]; 256] = {
-    let mut all = [[[0; 4]; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut n) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                all[byte][n / 4][n % 4] = bit as u8;
-                n += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    all
-};
+static SET_BITS: [[u8; 8]; 256] = set_bits();
 
 /// See the module. Needs avx2.
 #[derive(Clone, Copy)]
@@ -71,11 +55,11 @@ fn at_least(half: __m256i, least: u8) -> __m256i {
 }
 
 #[inline(always)]
-fn four_offsets(base: __m256i, offsets: [u8; 4]) -> __m256i {
-    // SAFETY: see the module.
+fn eight_offsets(base: __m256i, offsets: &[u8; 8]) -> __m256i {
+    // SAFETY: see the module; eight bytes are loaded.
     unsafe {
-        let offsets = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(i32::from_le_bytes(offsets)));
-        _mm256_add_epi64(base, offsets)
+        let offsets = _mm256_cvtepu8_epi32(_mm_loadl_epi64(offsets.as_ptr().cast()));
+        _mm256_add_epi32(base, offsets)
     }
 }
 
@@ -138,21 +122,20 @@ impl Block for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
+    unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         // SAFETY: see the module. Each turn writes eight entries behind those of the bytes before, which are eight each at
         // most, so none is past the 64 that the caller vouches for.
         unsafe {
             let (mut left, mut out) = (bits, out);
-            let mut at = _mm256_set1_epi64x(base as i64);
+            let mut at = _mm256_set1_epi32(base as i32);
             for _ in 0..8 {
                 let byte = left as u8;
                 left >>= 8;
-                let [first, second] = SET_BITS[usize::from(byte)];
-                _mm256_storeu_si256(out.cast(), four_offsets(at, first));
-                _mm256_storeu_si256(out.add(4).cast(), four_offsets(at, second));
+                _mm256_storeu_si256(out.cast(), eight_offsets(at, &SET_BITS[usize::from(byte)]));
                 out = out.add(byte.count_ones() as usize);
-                at = _mm256_add_epi64(at, _mm256_set1_epi64x(8));
+                at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
             }
         }
+        bits.count_ones() as usize
     }
 }

@@ -116,9 +116,9 @@ impl Block for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
+    unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         let n_bits = bits.count_ones();
-        // SAFETY: see the module; each store writes 8 of the 64 entries that the caller vouches for.
+        // SAFETY: see the module; each store writes 16 of the 64 entries that the caller vouches for.
         unsafe {
             let every = _mm512_set_epi64(
                 0x3f3e_3d3c_3b3a_3938,
@@ -131,7 +131,7 @@ impl Block for Avx512 {
                 0x0706_0504_0302_0100,
             );
             let packed = _mm512_maskz_compress_epi8(bits, every);
-            let base = _mm512_set1_epi64(base as i64);
+            let base = _mm512_set1_epi32(base as i32);
             // About sixteen are usual: whether they are more cannot be foretold.
             store(_mm512_castsi512_si128(packed), base, out);
             store(_mm512_extracti32x4_epi32::<1>(packed), base, out.add(16));
@@ -140,6 +140,7 @@ impl Block for Avx512 {
                 store(_mm512_extracti32x4_epi32::<3>(packed), base, out.add(48));
             }
         }
+        n_bits as usize
     }
 }
 
@@ -174,14 +175,9 @@ fn row<const NUMBER: usize>(block: &[u8; 256]) -> __m512i {
 /// # Safety
 /// 16 entries must be writable at `out`.
 #[inline(always)]
-unsafe fn store(sixteen: __m128i, base: __m512i, out: *mut usize) {
-    // SAFETY: see the module; two stores of 8 entries.
-    unsafe {
-        let low = _mm512_cvtepu8_epi64(sixteen);
-        let high = _mm512_cvtepu8_epi64(_mm_srli_si128::<8>(sixteen));
-        _mm512_storeu_si512(out.cast(), _mm512_add_epi64(low, base));
-        _mm512_storeu_si512(out.add(8).cast(), _mm512_add_epi64(high, base));
-    }
+unsafe fn store(sixteen: __m128i, base: __m512i, out: *mut u32) {
+    // SAFETY: see the module; the caller vouches for 16 entries.
+    unsafe { _mm512_storeu_si512(out.cast(), _mm512_add_epi32(_mm512_cvtepu8_epi32(sixteen), base)) };
 }
 
 /// `classes`, and where `same` says so, the entry of `block` that the byte of `low` numbers.

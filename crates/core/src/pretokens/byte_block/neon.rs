@@ -76,7 +76,7 @@ impl Block for Neon {
     }
 
     #[inline(always)]
-    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
+    unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         // SAFETY: the caller's promise is the same.
         unsafe { write_offsets_scalar(bits, base, out) }
     }

@@ -2,7 +2,21 @@
 
 use std::arch::x86_64::*;
 
-use super::{Block, write_offsets_scalar};
+use super::{Block, set_bits};
+
+#[repr(align(16))]
+struct Aligned<T>(T);
+
+/// [`set_bits`] in two bytes each, which takes one instruction less to make four of.
+static SET_BITS: Aligned<[[u16; 8]; 256]> = {
+    let (narrow, mut wide) = (set_bits(), [[0; 8]; 256]);
+    let mut at = 0;
+    while at < 256 * 8 {
+        wide[at / 8][at % 8] = narrow[at / 8][at % 8] as u16;
+        at += 1;
+    }
+    Aligned(wide)
+};
 
 /// See the module.
 #[derive(Clone, Copy)]
@@ -29,6 +43,14 @@ impl Sse2 {
 fn all(byte: u8) -> __m128i {
     // SAFETY: every x86-64 processor has SSE2.
     unsafe { _mm_set1_epi8(byte as i8) }
+}
+
+/// How many bits each byte has.
+#[inline(always)]
+fn bits_of_bytes(bits: u64) -> u64 {
+    let twos = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+    let fours = (twos & 0x3333_3333_3333_3333) + (twos >> 2 & 0x3333_3333_3333_3333);
+    (fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f
 }
 
 impl Block for Sse2 {
@@ -92,8 +114,26 @@ impl Block for Sse2 {
     }
 
     #[inline(always)]
-    unsafe fn write_offsets(bits: u64, base: usize, out: *mut usize) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { write_offsets_scalar(bits, base, out) }
+    unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
+        let n_bits = bits_of_bytes(bits);
+        // Byte i: how many bits the bytes from 0 to i have.
+        let sums = n_bits.wrapping_mul(0x0101_0101_0101_0101);
+        // SAFETY: every x86-64 processor has SSE2. Each turn writes eight entries behind those of the bytes before, which are
+        // eight each at most, so none is past the 64 that the caller vouches for. A row of the table is 16 bytes, aligned to 16.
+        unsafe {
+            let zero = _mm_setzero_si128();
+            let (mut left, mut before) = (bits, sums << 8);
+            let mut at = _mm_set1_epi32(base as i32);
+            for _ in 0..8 {
+                let numbers = _mm_load_si128(SET_BITS.0[usize::from(left as u8)].as_ptr().cast());
+                let out = out.add(usize::from(before as u8));
+                _mm_storeu_si128(out.cast(), _mm_add_epi32(at, _mm_unpacklo_epi16(numbers, zero)));
+                _mm_storeu_si128(out.add(4).cast(), _mm_add_epi32(at, _mm_unpackhi_epi16(numbers, zero)));
+                left >>= 8;
+                before >>= 8;
+                at = _mm_add_epi32(at, _mm_set1_epi32(8));
+            }
+        }
+        (sums >> 56) as usize
     }
 }
