@@ -101,7 +101,8 @@ impl Worker {
         self.encode_document(shared, &text[at..], output, on_progress)
     }
 
-    /// Encodes short documents, which end in `text` at `ends`, less than 4 GiB in all, and appends to `n_ids` how many ids `output` has after each.
+    /// Encodes short documents, which end in `text` at `ends`, less than 4 GiB in all, and appends to `n_ids` how many ids
+    /// `output` has after each.
     ///
     /// Their pretokens are looked up together, so that the loads of one do not wait for those of another. The
     /// pretokenizer is memoryless, and `text` holds no literals of special tokens that become ids.
