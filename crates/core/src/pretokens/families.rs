@@ -9,7 +9,7 @@ use crate::cpu::CpuTier;
 use crate::error::Result;
 
 /// [`super::Pretokenizer::fill`] for one named pattern, with the instructions of a tier that this processor has; no ends if the
-/// first is too far away.
+/// first or the second is too far away.
 pub(super) type Fill = fn(CpuTier, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<()>;
 
 /// The scanner of a named pattern.

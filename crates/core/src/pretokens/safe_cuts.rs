@@ -29,7 +29,7 @@ use crate::special::SpecialTokens;
 
 /// How many pretokens at the end of a text may change when text is appended: "'", "r" and then "e" is "'re"; "\n", " "
 /// and then "\n" is "\n \n".
-pub(crate) const N_UNSETTLED: usize = 2;
+const N_UNSETTLED: usize = 2;
 
 /// How far before the wanted offset a cut is searched.
 pub(crate) const REACH_BYTES: usize = 16 << 10;
