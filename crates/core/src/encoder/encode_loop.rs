@@ -32,6 +32,7 @@ use super::cache::lookup::Neon;
 use super::cache::lookup::{Avx2, Avx512};
 use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query, pretoken_range};
 use super::cache::packed::Packed;
+use super::cache::table::Table;
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, few, heap};
@@ -75,6 +76,18 @@ impl<'a> Pretokens<'a> {
     pub(super) unsafe fn of_bytes(shared: &'a Shared, text: &'a [u8], start: usize, ends: &'a [u32]) -> Self {
         debug_assert!(ends.iter().all(|&end| end == 0 || PretokenKey::can_end_in(text[end as usize - 1])));
         Pretokens { shared, text, start, ends }
+    }
+
+    /// Pretoken `index`.
+    fn get(&self, index: usize) -> &'a [u8] {
+        &self.text[pretoken_range(self.start, self.ends, index)]
+    }
+
+    /// How many bytes these have together, of which there is at least one.
+    #[inline(always)]
+    fn n_bytes(&self, Range { start, end }: &Range<usize>) -> usize {
+        let begin = if *start == 0 { self.start } else { self.ends[start - 1] as usize };
+        self.ends[end - 1] as usize - begin
     }
 }
 
@@ -261,40 +274,23 @@ impl PretokenEncoder {
             self.ahead.ask(LINES_AHEAD);
             let batch = &mut self.batches[current];
             batch.confirm(&self.handle.table, text, start, ends);
+            let these = Pretokens { start, ends, ..pretokens };
             let mut n_done = 0;
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_passed).min(ends.len());
                 if n_done < stop {
-                    let begin = if n_done == 0 { start } else { ends[n_done - 1] as usize };
-                    let n_bytes = ends[stop - 1] as usize - begin;
-                    n_done += self.put_cached::<L, NARROW, S>(current, n_done..stop, n_bytes, output)?;
+                    n_done += self.put_cached::<L, NARROW, S>(current, these, n_done..stop, output)?;
                 }
                 if n_done == stop {
                     documents.pass(n_passed + n_done, output.n());
                     continue;
                 }
-                // The ids of this pretoken are beside its bucket, or not known.
-                let pretoken = &text[pretoken_range(start, ends, n_done)];
-                let (key, slot) = (self.batches[current].keys[n_done], self.batches[current].slots[n_done]);
-                if let Some(entry) = self.handle.table.find_beside(key, slot, pretoken) {
-                    if entry.is_spilled(NARROW) {
-                        // SAFETY: The entry was found in this table.
-                        output.put_stored(unsafe { self.handle.table.spilled_ids(entry) })?;
-                    } else {
-                        let mut cursor = output.open(1, pretoken.len())?;
-                        // SAFETY: The cursor was opened for one entry; the output was not touched meanwhile.
-                        unsafe {
-                            S::put_entry::<NARROW>(&mut cursor, entry);
-                            output.close(cursor);
-                        }
-                    }
-                } else {
-                    let table = self.handle.table.number();
-                    self.encode_new(shared, pretoken, key, output, on_progress)?;
-                    if self.handle.table.number() != table {
-                        let table = self.handle.table.view();
-                        self.batches.iter_mut().for_each(|batch| batch.move_to(table, hasher));
-                    }
+                // The ids of this pretoken are not known.
+                let (key, table) = (self.batches[current].keys[n_done], self.handle.table.number());
+                self.encode_new(shared, these.get(n_done), key, output, on_progress)?;
+                if self.handle.table.number() != table {
+                    let table = self.handle.table.view();
+                    self.batches.iter_mut().for_each(|batch| batch.move_to(table, hasher));
                 }
                 n_done += 1;
                 documents.pass(n_passed + n_done, output.n());
@@ -309,27 +305,37 @@ impl PretokenEncoder {
         }
     }
 
-    /// Puts the ids of some pretokens of a batch, of `n_bytes` bytes together, up to the first without an entry in its bucket;
-    /// gives how many that were.
+    /// Puts the ids of some pretokens of a batch up to the first without an entry; gives how many that were.
     #[inline(always)]
     fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
         batch: usize,
-        pretokens: Range<usize>,
-        n_bytes: usize,
+        pretokens: Pretokens<'_>,
+        range: Range<usize>,
         output: &mut S,
     ) -> Result<usize> {
+        let Pretokens { text, start, ends, .. } = pretokens;
         let table = self.handle.table.view();
-        let batch = &self.batches[batch];
-        let (keys, slots) = (&batch.keys[pretokens.clone()], &batch.slots[pretokens]);
-        let mut cursor = output.open(keys.len(), n_bytes)?;
+        let Batch { keys, slots, .. } = &self.batches[batch];
+        let (keys, slots) = (&keys[range.clone()], &slots[range.clone()]);
+        let mut cursor = output.open(keys.len(), pretokens.n_bytes(&range))?;
         let (mut n_put, mut n_gaps) = (0, 0);
         // Where ids of the arena belong. Leaving this loop for each of them, or waiting for them in it, costs more than all
         // the rest of it in writing whose words have many ids.
         let mut gaps = [const { MaybeUninit::<(S::Cursor, &Packed)>::uninit() }; BATCH];
         for (key, &slot) in keys.iter().zip(slots) {
             // SAFETY: The processor has the instructions. The batch was looked up in this table, or moved to it.
-            let Some(entry) = (unsafe { L::find(table, key, slot) }) else { break };
+            let entry = match unsafe { L::find(table, key, slot) } {
+                Some(entry) => entry,
+                // By `or_else` all of this loop would be slower.
+                None => {
+                    match find_beside(&self.handle.table, *key, slot, text, start, ends, range.start + n_put)
+                    {
+                        Some(entry) => entry,
+                        None => break,
+                    }
+                }
+            };
             if S::HAS_IDS && entry.is_spilled(NARROW) {
                 self.handle.table.prefetch_ids(entry);
                 gaps[n_gaps].write((cursor, entry));
@@ -483,4 +489,20 @@ impl PretokenEncoder {
             Ok(())
         })
     }
+}
+
+/// The entry of pretoken `index`, whose key and slot these are and which has none in its bucket, if it is beside that. Called by
+/// the loop over a batch, and stays out of it: leaving the loop for these, or searching within, takes more time.
+#[cold]
+#[inline(never)]
+fn find_beside<'t>(
+    table: &'t Table,
+    key: PretokenKey,
+    slot: u32,
+    text: &[u8],
+    start: usize,
+    ends: &[u32],
+    index: usize,
+) -> Option<&'t Packed> {
+    table.find_beside(key, slot, &text[pretoken_range(start, ends, index)])
 }

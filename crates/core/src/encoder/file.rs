@@ -1,9 +1,10 @@
 //! Encodes a whole file on all threads.
 //!
-//! The file is divided near multiples of [`PART_BYTES`], at safe cuts ([`crate::pretokens::safe_cuts`]): a cut is a
-//! function of the file alone, so the jobs on both of its sides find the same one. Where there is none, the part before
-//! it goes on. Each part is one job ([`crate::parallel`]); the ids of the parts are joined in order. Patterns that are
-//! not memoryless allow no cuts: the file is one part.
+//! The file is divided near multiples of [`PART_BYTES`], and more finely at its end, at safe cuts
+//! ([`crate::pretokens::safe_cuts`]): a cut is a function of the file and of the offset where it is wished, so the jobs on both
+//! of its sides find the same one. Where there is none, the part before it goes on. Each part is one job
+//! ([`crate::parallel`]); the ids of the parts are joined in order. Patterns that are not memoryless allow no cuts: the
+//! file is one part.
 //!
 //! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 
@@ -20,10 +21,13 @@ use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::memory::{ResultIds, TryReserve};
 use crate::monitor::{Monitor, OnProgress};
+use crate::parallel;
 use crate::pretokens::safe_cuts::part_at;
 
 /// Bytes of a part of a file.
 const PART_BYTES: u64 = 2 << 20;
+/// Parts at the end of a file are smaller by this factor, so that no thread is left with a large one when others are done.
+const N_SMALL: u64 = 8;
 /// Bytes of a block: it stays in the second-level cache until it is encoded.
 const BLOCK_BYTES: usize = 1 << 18;
 
@@ -34,6 +38,39 @@ pub(super) struct Division {
     pub(super) part_bytes: u64,
     /// Whether the pattern allows parts at all.
     pub(super) is_memoryless: bool,
+}
+
+/// Where the parts of a file are wished to begin.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Bytes of a large part, and of one of the small parts at the end.
+    n_bytes: [u64; 2],
+    /// How many are large.
+    n_large: u64,
+    /// How many there are.
+    n: u64,
+}
+
+impl Parts {
+    /// A file of `n_bytes` for so many threads: where the last of them takes its last large part, the others have small ones.
+    fn of(n_bytes: u64, part_bytes: u64, threads: u64) -> Self {
+        let small_bytes = part_bytes.div_ceil(N_SMALL);
+        let n_large = (n_bytes / part_bytes).saturating_sub(threads);
+        let n_small = (n_bytes - n_large * part_bytes).div_ceil(small_bytes);
+        Parts { n_bytes: [part_bytes, small_bytes], n_large, n: n_large + n_small }
+    }
+
+    /// All of a file.
+    fn one() -> Self {
+        Parts { n_bytes: [0; 2], n_large: 0, n: 1 }
+    }
+
+    /// Where part `number` is wished to begin, and how many bytes the part before it has.
+    fn begin(&self, number: u64) -> (u64, u64) {
+        let [large, small] = self.n_bytes;
+        let n_large = number.min(self.n_large);
+        (n_large * large + (number - n_large) * small, if number > self.n_large { small } else { large })
+    }
 }
 
 impl Encoder {
@@ -64,22 +101,15 @@ impl Encoder {
         let metadata = file.metadata().map_err(Error::io(path))?;
         // Pipes have no size, and files in /proc have size 0: they are read to their end as one part.
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
-        let n_parts = match size {
-            Some(n_bytes) if is_memoryless && threads != 1 => n_bytes.div_ceil(part_bytes),
-            _ => 1,
+        let threads = parallel::wanted(threads);
+        let parts = match size {
+            Some(n_bytes) if is_memoryless && threads > 1 => Parts::of(n_bytes, part_bytes, threads as u64),
+            _ => Parts::one(),
         };
-        let n_parts = usize::try_from(n_parts).map_err(Error::out_of_memory("the parts of a file"))?;
+        let n_parts = usize::try_from(parts.n).map_err(Error::out_of_memory("the parts of a file"))?;
         let budget = Budget::new(None);
         let source = Source::Open(path, &file, size);
-        let scan = FileScan {
-            encoder: self,
-            source,
-            budget: &budget,
-            part_bytes,
-            n_parts: n_parts as u64,
-            is_memoryless,
-            specials,
-        };
+        let scan = FileScan { encoder: self, source, budget: &budget, parts, is_memoryless, specials };
         // Hardly any text has more than an id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
@@ -108,8 +138,7 @@ struct FileScan<'a> {
     encoder: &'a Encoder,
     source: Source<'a>,
     budget: &'a Budget,
-    part_bytes: u64,
-    n_parts: u64,
+    parts: Parts,
     is_memoryless: bool,
     specials: Specials,
 }
@@ -132,12 +161,15 @@ impl FileScan<'_> {
         Ok(())
     }
 
-    /// Cut `number`: 0 is the start of the file, `n_parts` its end.
+    /// Cut `number`: 0 is the start of the file, and the one behind the last part its end.
     fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
         match number {
             0 => Ok(Some(0)),
-            _ if number == self.n_parts => Ok(Some(u64::MAX)),
-            _ => reader.safe_cut(number * self.part_bytes, self.part_bytes, &self.encoder.shared.specials),
+            _ if number == self.parts.n => Ok(Some(u64::MAX)),
+            _ => {
+                let (wished, reach) = self.parts.begin(number);
+                reader.safe_cut(wished, reach, &self.encoder.shared.specials)
+            }
         }
     }
 
@@ -174,6 +206,41 @@ impl FileScan<'_> {
             at += n_used as u64;
             // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
             n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_file_are_small_at_its_end_and_leave_nothing_out() {
+        for (n_bytes, part_bytes, threads) in [
+            (1, 8, 2),
+            (8, 8, 2),
+            (17, 8, 2),
+            (100, 8, 2),
+            (101, 8, 7),
+            (1000, 7, 3),
+            (5, 1, 2),
+            (1 << 40, 1 << 21, 16),
+        ] {
+            let parts = Parts::of(n_bytes, part_bytes, threads);
+            let small = part_bytes.div_ceil(N_SMALL);
+            let (last, _) = parts.begin(parts.n - 1);
+            assert!(last < n_bytes && n_bytes <= last + small, "{n_bytes} of {part_bytes}");
+            for number in 1..parts.n.min(10_000) {
+                let ((before, _), (begin, reach)) = (parts.begin(number - 1), parts.begin(number));
+                assert_eq!(begin - before, reach);
+                // As many large parts as there are threads may be under way when only small ones are left.
+                let is_large = n_bytes - before >= (threads + 1) * part_bytes;
+                assert_eq!(
+                    reach,
+                    if is_large { part_bytes } else { small },
+                    "{n_bytes} of {part_bytes}: {number}"
+                );
+            }
         }
     }
 }

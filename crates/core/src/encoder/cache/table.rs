@@ -335,7 +335,6 @@ impl Table {
     }
 
     /// The content of the entry of `pretoken`, whose key and slot these are, if it is beside its own bucket.
-    #[inline(never)]
     pub(in crate::encoder) fn find_beside(
         &self,
         key: PretokenKey,
