@@ -55,6 +55,10 @@ impl Parts {
     /// A file of `n_bytes` for so many threads: where the last of them takes its last large part, the others have small ones.
     fn of(n_bytes: u64, part_bytes: u64, threads: u64) -> Self {
         let small_bytes = part_bytes.div_ceil(N_SMALL);
+        // Starting a thread takes longer than what it would have to do.
+        if n_bytes < 2 * small_bytes {
+            return Parts::one();
+        }
         let n_large = (n_bytes / part_bytes).saturating_sub(threads);
         let n_small = (n_bytes - n_large * part_bytes).div_ceil(small_bytes);
         Parts { n_bytes: [part_bytes, small_bytes], n_large, n: n_large + n_small }
