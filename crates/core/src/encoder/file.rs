@@ -3,8 +3,8 @@
 //! The file is divided near multiples of [`PART_BYTES`], and more finely at its end, at safe cuts
 //! ([`crate::pretokens::safe_cuts`]): a cut is a function of the file and of the offset where it is wished, so the jobs on both
 //! of its sides find the same one. Where there is none, the part before it goes on. Each part is one job
-//! ([`crate::parallel`]); the ids of the parts are joined in order. Patterns that are not memoryless allow no cuts: the
-//! file is one part.
+//! ([`crate::parallel`]); the ids of the parts are joined in order. A small file is one part, and so is any under a
+//! pattern that is not memoryless, which allows no cuts.
 //!
 //! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 
@@ -217,6 +217,13 @@ impl FileScan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_less_than_two_small_parts_is_one() {
+        for (n_bytes, n) in [(0, 1), (15, 1), (31, 1), (32, 2), (33, 3)] {
+            assert_eq!(Parts::of(n_bytes, 16 * N_SMALL, 2).n, n, "{n_bytes}");
+        }
+    }
 
     #[test]
     fn parts_of_a_file_are_small_at_its_end_and_leave_nothing_out() {
