@@ -31,11 +31,7 @@ pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAI
 impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
     for Cl100k<N_DIGITS, MARKS, KEEP_TRAILING>
 {
-    #[inline(always)]
-    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { if MARKS { window.add_non_ascii::<MARK>(bytes) } else { window.add_non_ascii::<0>(bytes) } }
-    }
+    const CLASSES: u8 = if MARKS { MARK } else { 0 };
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {

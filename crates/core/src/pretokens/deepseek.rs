@@ -30,11 +30,7 @@ pub(super) struct DeepSeek;
 const WORD: u8 = LETTER | MARK;
 
 impl Rules for DeepSeek {
-    #[inline(always)]
-    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { window.add_non_ascii::<{ MARK | SYMBOL }>(bytes) }
-    }
+    const CLASSES: u8 = MARK | SYMBOL;
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {

@@ -19,12 +19,6 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
     const LOOKBEHIND: u32 = 4;
 
     #[inline(always)]
-    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { window.add_non_ascii::<0>(bytes) }
-    }
-
-    #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
         let Window { block, valid, letter, number, space, .. } = *window;
         let after_space = block.equal(b' ') << 1;

@@ -38,17 +38,7 @@ pub(super) struct O200k<
 impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const ISOLATE_HAN: bool> Rules
     for O200k<N_DIGITS, CONTRACTIONS, SLASHES, ISOLATE_HAN>
 {
-    #[inline(always)]
-    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8) {
-        // SAFETY: the caller's promise is the same.
-        unsafe {
-            if ISOLATE_HAN {
-                window.add_non_ascii::<{ LOWER | UPPER | MARK | HAN }>(bytes)
-            } else {
-                window.add_non_ascii::<{ LOWER | UPPER | MARK }>(bytes)
-            }
-        }
-    }
+    const CLASSES: u8 = if ISOLATE_HAN { LOWER | UPPER | MARK | HAN } else { LOWER | UPPER | MARK };
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {

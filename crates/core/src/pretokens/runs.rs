@@ -149,7 +149,7 @@ unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members:
             let start = bytes.as_ptr().add(at);
             let mut window = Window::<B>::load(start, u64::MAX);
             if window.high != 0 {
-                window.add_non_ascii::<{ u8::MAX }>(start);
+                window.add_non_ascii::<false>(u8::MAX, start);
             }
             window
         };

@@ -22,6 +22,8 @@ const AHEAD_BYTES: usize = 2048;
 /// Bits of a window of ASCII that do not depend on what follows it: the starts of contractions look at two letters after the
 /// apostrophe.
 const ASCII_RELIABLE: u32 = 62;
+/// The same of other windows: a character has up to four bytes.
+const RELIABLE: u32 = 60;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
 // (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). In pseudo-code:
@@ -32,9 +34,9 @@ const ASCII_RELIABLE: u32 = 62;
 //         starts = rules(window)                   // bit i: a pretoken starts at byte at + i
 //         starts &= bits that the window decides   // the last bytes depend on text after the window
 //         starts &= !known                         // at itself is known to be a start
-//         if the window is ASCII and rules look back so few bytes:
+//         if rules look back a few bytes only:
 //             output(at + i) for each bit i of starts
-//             at = at + bits that are decided - bytes to look back
+//             at = at + bits that are decided - bytes to look back, or the character's begin before that
 //         elif starts == 0:
 //             at = end of the last pretoken, found character by character
 //             output(at)
@@ -45,15 +47,14 @@ const ASCII_RELIABLE: u32 = 62;
 // Why it is correct:
 // 1. Every window begins where a pretoken begins. For every pattern that has a scanner that is all the context there
 //    is (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to
-//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". Or it begins with as many
-//    bytes of ASCII as the rules look back (`Rules::LOOKBEHIND`); starts at these were output before.
+//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". Or it begins with a character and
+//    as many bytes as the rules look back (`Rules::LOOKBEHIND`); starts at these were output before.
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
 //    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
 //    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
-// 3. Each turn advances: by a fixed distance, or the highest bit of `starts` is at least 1, or by a pretoken that goes on
-//    behind the window's known bytes. The next end is looked for
-//    from the last one on only where a window of other characters has none, and the turn ends there, so no byte is looked
-//    at a third time.
+// 3. Each turn advances: by most of a window, or the highest bit of `starts` is at least 1, or by a pretoken that goes on
+//    behind the window's known bytes. The next end is looked for from the last one on only where a window has none, and the
+//    turn ends there, so no byte is looked at a third time.
 //
 // What was chosen for speed:
 // 1. Windows overlap by a part of a pretoken, about a tenth of the work, and loads are unaligned. In exchange no rule
@@ -61,9 +62,11 @@ const ASCII_RELIABLE: u32 = 62;
 // 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it
 //    is compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
 //    compiled without their instructions.
-// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`). Where the
-//    rules allow, the next one begins at a fixed distance, so that it need not wait for this one's last start.
-// 4. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
+// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`), and one whose
+//    characters have at most two bytes, as most of Europe's writing, another one.
+// 4. Where the rules allow, the next window begins at a distance that does not depend on starts, so that it need not wait for
+//    this one's: at a fixed one, if a character of ASCII is there.
+// 5. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
 //    and not offsets of eight: C is scanned 16 to 39 % faster (docs/decisions/pretokens.md).
 //
 // The character loop (`Rules::next_end`) also serves pretokens longer than a window; it skips long runs by windows of
@@ -77,19 +80,28 @@ pub(super) struct Starts {
     pub unknown_from: u32,
 }
 
+impl Starts {
+    /// Those of a window that decides its first `n_reliable` bits at most; the end of the text is one.
+    #[inline(always)]
+    fn decided(self, n_reliable: u32, valid: u64, is_last: bool) -> u64 {
+        // One bit above `valid`; 0 if the text does not end in this window.
+        let end_of_text = valid.wrapping_add(1);
+        let n_decided = self.unknown_from.min(if is_last { 64 } else { n_reliable });
+        let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
+        (self.starts & valid | end_of_text) & decided
+    }
+}
+
 /// The rules of a family of patterns, twice: on masks, and character by character. Both give the same pretokens.
 pub(super) trait Rules: Copy + Default {
-    /// If not 0: whether a pretoken starts at a byte depends on no more bytes before it than these, if they are ASCII.
+    /// If not 0: a window may begin at any character. So many bytes from there on, what is before it does not matter.
     const LOOKBEHIND: u32 = 0;
 
-    /// [`Window::add_non_ascii`] with the classes that the rules use.
-    ///
-    /// # Safety
-    /// As for that function.
-    unsafe fn add_non_ascii<B: Block>(window: &mut Window<B>, bytes: *const u8);
+    /// The classes that the rules use of characters beyond ASCII, except letters, numbers and white space.
+    const CLASSES: u8 = 0;
 
-    /// The starts in a window that begins where a pretoken begins, or with [`LOOKBEHIND`](Self::LOOKBEHIND) bytes of ASCII
-    /// that the caller knows. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
+    /// The starts in a window that begins where a pretoken begins, or with [`LOOKBEHIND`](Self::LOOKBEHIND) bytes at which the
+    /// caller knows them. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
     ///
     /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
@@ -163,7 +175,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
         let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
         let window = if is_inside {
-            // SAFETY: that many bytes are readable, and `at` is a character's first byte: it is a pretoken's start or ASCII.
+            // SAFETY: that many bytes are readable, and `at` is a character's first byte.
             unsafe { decide::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
         } else {
             // Near the end of the text, a copy that is padded with zeros stands in for it.
@@ -175,12 +187,12 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
             unsafe { decide::<B, R>(rules, padded.as_ptr(), valid, is_last) }
         };
         let starts = window.starts & !known;
-        if R::LOOKBEHIND > 0 && is_inside && window.is_ascii {
+        if R::LOOKBEHIND > 0 && is_inside {
             // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
             // within the room that was reserved.
             n_ends += unsafe { B::write_offsets(starts, at as u32, out.add(n_ends)) };
-            at += (ASCII_RELIABLE - R::LOOKBEHIND) as usize;
-            known = (1 << R::LOOKBEHIND) - 1;
+            at += window.next as usize;
+            known = window.known;
             continue;
         }
         known = 1;
@@ -212,7 +224,10 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
 struct Decided {
     /// Starts of pretokens; the end of the text counts as one.
     starts: u64,
-    is_ascii: bool,
+    /// Where the next window may begin, whatever starts there are, if the rules look back a few bytes only.
+    next: u32,
+    /// Bits of that window that are decided here.
+    known: u64,
 }
 
 /// The starts that the window decides.
@@ -223,25 +238,27 @@ struct Decided {
 unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
     // SAFETY: the caller's promise is the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
-    let is_ascii = window.block.is_ascii();
-    let found = if is_ascii {
-        rules.starts::<B, true>(&window, is_last)
+    if window.block.is_ascii() {
+        let starts = rules.starts::<B, true>(&window, is_last).decided(ASCII_RELIABLE, valid, is_last);
+        let next = ASCII_RELIABLE - R::LOOKBEHIND;
+        return Decided { starts, next, known: (1 << R::LOOKBEHIND) - 1 };
+    }
+    let starts = if window.has_no_longer_than_two() {
+        // SAFETY: the caller's promise is the same.
+        unsafe { window.add_non_ascii::<true>(R::CLASSES, bytes) };
+        rules.starts::<B, false>(&window, is_last)
     } else {
         // SAFETY: the caller's promise is the same.
-        unsafe { R::add_non_ascii(&mut window, bytes) };
+        unsafe { window.add_non_ascii::<false>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let n_reliable = match (is_last, is_ascii) {
-        (true, _) => 64,
-        (false, true) => ASCII_RELIABLE,
-        // A character has up to four bytes.
-        (false, false) => 60,
-    };
-    // One bit above `valid`; 0 if the text does not end in this window.
-    let end_of_text = valid.wrapping_add(1);
-    let n_decided = found.unknown_from.min(n_reliable);
-    let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
-    Decided { starts: (found.starts & valid | end_of_text) & decided, is_ascii }
+    let mut next = RELIABLE - R::LOOKBEHIND;
+    if window.high >> next & 1 == 1 {
+        // The first byte of the character there.
+        let boundaries = !window.continuation() & ((2 << next) - 1);
+        next = 63 - boundaries.leading_zeros();
+    }
+    Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (RELIABLE - next)) - 1 }
 }
 
 #[cfg(test)]

@@ -307,6 +307,23 @@ fn scanners_find_a_break_at_any_offset_of_a_window() {
     }
 }
 
+/// Where a window begins within a pretoken, what is there depends on the character before a contraction, of any length.
+#[test]
+fn scanners_look_back_over_a_character_of_any_length_at_any_offset_of_a_window() {
+    for (_, texts) in patterns::spellings() {
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
+        for before in ["a", " ", "é", "\u{a0}", "ő", "٣", "中", "…", "\u{3000}", "😀", "𝟙", "𐐀"]
+        {
+            for break_ in ["'ll", "'s", "''ve", " 're", "12", "\n", "\u{85}"] {
+                for n in (0..130).step_by(if cfg!(debug_assertions) { 7 } else { 1 }) {
+                    let text = format!("ж{}{before}{break_}{before}x 1{before}", "a".repeat(n));
+                    assert_equal(&fast, &oracle, &text.repeat(2));
+                }
+            }
+        }
+    }
+}
+
 /// A pretoken may begin windows before the one that shows its end.
 #[test]
 fn scanners_find_the_end_of_a_run_of_ascii_and_other_characters() {

@@ -76,18 +76,25 @@ impl<B: Block> Window<B> {
         }
     }
 
-    /// Adds the characters beyond ASCII: letters, numbers, white space and the classes in `WANTED`.
+    /// Whether all characters have one byte or two.
+    #[inline(always)]
+    pub fn has_no_longer_than_two(&self) -> bool {
+        self.block.at_least(0xe0) == 0
+    }
+
+    /// Adds the characters beyond ASCII: letters, numbers, white space and the classes in `wanted`. `TWO` promises that none
+    /// has more than two bytes.
     ///
     /// # Safety
     /// As for [`Window::load`], with the same `bytes`.
     #[inline(always)]
-    pub unsafe fn add_non_ascii<const WANTED: u8>(&mut self, bytes: *const u8) {
-        let (two, three, four) =
-            (self.block.at_least(0xc0), self.block.at_least(0xe0), self.block.at_least(0xf0));
+    pub unsafe fn add_non_ascii<const TWO: bool>(&mut self, wanted: u8, bytes: *const u8) {
+        let two = self.block.at_least(0xc0);
+        let (three, four) = if TWO { (0, 0) } else { (self.block.at_least(0xe0), self.block.at_least(0xf0)) };
         self.leads = [two & !three, three & !four, four];
         // First bytes of characters that are letters and nothing else that is wanted: they need no look at their classes.
         let letters =
-            if B::HAS_BLOCK_CLASSES || WANTED & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
+            if B::HAS_BLOCK_CLASSES || wanted & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
                 0
             } else {
                 letter_leads(self.block, self.leads)
@@ -100,19 +107,19 @@ impl<B: Block> Window<B> {
         let continuation = [second, third, third & second << 2];
         let left = self.leads.map(|leads| leads & !letters);
         if left == [0; 3] {
-            self.letter |= spread(letters, continuation);
+            self.letter |= spread::<TWO>(letters, continuation);
             return;
         }
         // SAFETY: the caller's promise is the same.
         let classes = unsafe { self.block.classes(bytes, left) };
-        self.letter |= spread(letters | classes.any_of(unicode::LETTER), continuation);
-        self.number |= spread(with::<B>(classes, unicode::NUMBER), continuation);
-        self.space |= spread(with::<B>(classes, unicode::SPACE), continuation);
-        self.lower |= spread(with::<B>(classes, unicode::LOWER & WANTED), continuation);
-        self.upper |= spread(with::<B>(classes, unicode::UPPER & WANTED), continuation);
-        self.mark |= spread(with::<B>(classes, unicode::MARK & WANTED), continuation);
-        self.han |= spread(with::<B>(classes, unicode::HAN & WANTED), continuation);
-        self.symbol |= spread(with::<B>(classes, unicode::SYMBOL & WANTED), continuation);
+        self.letter |= spread::<TWO>(letters | classes.any_of(unicode::LETTER), continuation);
+        self.number |= spread::<TWO>(with::<B>(classes, unicode::NUMBER), continuation);
+        self.space |= spread::<TWO>(with::<B>(classes, unicode::SPACE), continuation);
+        self.lower |= spread::<TWO>(with::<B>(classes, unicode::LOWER & wanted), continuation);
+        self.upper |= spread::<TWO>(with::<B>(classes, unicode::UPPER & wanted), continuation);
+        self.mark |= spread::<TWO>(with::<B>(classes, unicode::MARK & wanted), continuation);
+        self.han |= spread::<TWO>(with::<B>(classes, unicode::HAN & wanted), continuation);
+        self.symbol |= spread::<TWO>(with::<B>(classes, unicode::SYMBOL & wanted), continuation);
     }
 
     /// Continuation bytes.
@@ -154,7 +161,10 @@ fn with<B: Block>(classes: B, class: u8) -> u64 {
 /// All bytes of the characters whose first bytes are `mask`; `continuation` are the second, third and fourth bytes of
 /// characters.
 #[inline(always)]
-fn spread(mask: u64, continuation: [u64; 3]) -> u64 {
+fn spread<const TWO: bool>(mask: u64, continuation: [u64; 3]) -> u64 {
+    if TWO {
+        return mask | mask << 1;
+    }
     mask | mask << 1 & continuation[0] | mask << 2 & continuation[1] | mask << 3 & continuation[2]
 }
 

@@ -72,7 +72,18 @@ impl Block for Avx512 {
             let seconds = _mm512_loadu_si512(bytes.add(1).cast());
             let mut classes = _mm512_setzero_si512();
             let mut left = leads[0];
-            if left != 0 {
+            if left != 0 && _mm512_cmpge_epu8_mask(self.0, all(0xc6)) == 0 {
+                // U+0080 to U+017F: the upper half of the first block, and the lower half of the second.
+                let (first, second) = (block_of(0), block_of(0x100));
+                let low = low_bits(self.0, seconds);
+                let extended = _mm512_mask_cmpge_epu8_mask(left, self.0, all(0xc4));
+                let found = _mm512_permutex2var_epi8(row::<2>(first), low, row::<3>(first));
+                classes = _mm512_maskz_mov_epi8(left, found);
+                if extended != 0 {
+                    let found = _mm512_permutex2var_epi8(row::<0>(second), low, row::<1>(second));
+                    classes = _mm512_mask_mov_epi8(classes, extended, found);
+                }
+            } else if left != 0 {
                 let low = low_bits(self.0, seconds);
                 let blocks = _mm512_and_si512(self.0, all(0xfc));
                 while left != 0 {
@@ -84,15 +95,18 @@ impl Block for Avx512 {
             }
             left = leads[1];
             if left != 0 {
-                let second = Avx512(seconds);
-                let (e4, e5, ea) = (self.at_least(0xe4), self.at_least(0xe5), self.at_least(0xea));
-                let (eb, ed, ee) = (self.at_least(0xeb), self.at_least(0xed), self.at_least(0xee));
-                // U+4E00 to U+9FFF, and U+AC00 to U+D77F: every one a letter without case.
-                let han = e5 & !ea | e4 & !e5 & second.at_least(0xb8);
-                let hangul = eb & !ed | ea & !eb & second.at_least(0xb0) | ed & !ee & !second.at_least(0x9e);
-                classes = _mm512_mask_mov_epi8(classes, han, all(LETTER | HAN));
-                classes = _mm512_mask_mov_epi8(classes, hangul, all(LETTER));
-                left &= !(han | hangul);
+                if _mm512_cmpge_epu8_mask(self.0, all(0xe4)) != 0 {
+                    let second = Avx512(seconds);
+                    let (e4, e5, ea) = (self.at_least(0xe4), self.at_least(0xe5), self.at_least(0xea));
+                    let (eb, ed, ee) = (self.at_least(0xeb), self.at_least(0xed), self.at_least(0xee));
+                    // U+4E00 to U+9FFF, and U+AC00 to U+D77F: every one a letter without case.
+                    let han = e5 & !ea | e4 & !e5 & second.at_least(0xb8);
+                    let hangul =
+                        eb & !ed | ea & !eb & second.at_least(0xb0) | ed & !ee & !second.at_least(0x9e);
+                    classes = _mm512_mask_mov_epi8(classes, han, all(LETTER | HAN));
+                    classes = _mm512_mask_mov_epi8(classes, hangul, all(LETTER));
+                    left &= !(han | hangul);
+                }
                 if left != 0 {
                     let low = low_bits(seconds, _mm512_loadu_si512(bytes.add(2).cast()));
                     let blocks = _mm512_and_si512(seconds, all(0xfc));
