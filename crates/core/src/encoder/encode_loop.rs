@@ -273,7 +273,8 @@ impl PretokenEncoder {
             }
             self.ahead.ask(LINES_AHEAD);
             let batch = &mut self.batches[current];
-            batch.confirm(&self.handle.table, text, start, ends);
+            // SAFETY: Since its records were prefetched no table has taken the place of this one.
+            unsafe { batch.confirm(&self.handle.table, text, start, ends) };
             let these = Pretokens { start, ends, ..pretokens };
             let mut n_done = 0;
             while n_done < ends.len() {

@@ -166,19 +166,32 @@ impl KeyHasher {
     }
 
     /// The hash of bytes of any length, by blocks of 16 and the last 16.
+    #[inline(always)]
     pub(crate) fn hash_bytes(self, bytes: &[u8]) -> u64 {
+        match (bytes.first_chunk(), bytes.last_chunk()) {
+            // Of most long pretokens.
+            (Some(first), Some(last)) if bytes.len() < 32 => {
+                self.hash_block(self.hash_block(self.seeds[0] ^ bytes.len() as u64, first), last)
+            }
+            _ => self.hash_blocks(bytes),
+        }
+    }
+
+    fn hash_blocks(self, bytes: &[u8]) -> u64 {
         let (blocks, _) = bytes.as_chunks::<16>();
-        let mut hash = self.seeds[0] ^ bytes.len() as u64;
         let mut short = [0; 16];
         let last = bytes.last_chunk::<16>().unwrap_or_else(|| {
             short[..bytes.len()].copy_from_slice(bytes);
             &short
         });
-        for block in blocks.iter().chain([last]) {
-            let block = u128::from_le_bytes(*block);
-            hash = fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1]);
-        }
-        hash
+        let hash = self.seeds[0] ^ bytes.len() as u64;
+        blocks.iter().chain([last]).fold(hash, |hash, block| self.hash_block(hash, block))
+    }
+
+    #[inline(always)]
+    fn hash_block(self, hash: u64, block: &[u8; 16]) -> u64 {
+        let block = u128::from_le_bytes(*block);
+        fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1])
     }
 
     /// The seeds: what a key is mixed with before a multiplication or the rounds of AES, and in each round.

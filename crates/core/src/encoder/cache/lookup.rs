@@ -3,7 +3,8 @@
 //! ```text
 //! look_up:     for each pretoken: key, hash, bucket; ask for the bucket's cache line
 //! ...          the caller writes the ids of the batch before, while the lines are on their way
-//! confirm:     for each long pretoken: compare its bytes; where they are equal the entry's key replaces its own
+//! prefetch_records, before the lines of the next batch are asked for, and then
+//! confirm:     for each long pretoken: find its entry, whose key replaces its own, and ask for its bytes; compare them
 //! find:        for each pretoken: compare the key of its own half of the bucket, then of the other; the ids lie beside the key
 //! ```
 //!
@@ -51,22 +52,33 @@ impl Batch {
         })
     }
 
-    /// Starts loading the arena's records of long pretokens.
+    /// Starts loading the arena's records of long pretokens. Those that may be known get the keys of their entries, by which
+    /// [`Lookup::find`] finds them: [`confirm`](Self::confirm) takes these back where bytes differ.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch_records(&self, table: &Table) {
+    pub(in crate::encoder) fn prefetch_records(&mut self, table: &Table) {
         for index in self.long() {
-            table.prefetch_record(self.keys[index], self.slots[index]);
+            self.keys[index] = table.long_candidate(self.keys[index], self.slots[index]);
         }
     }
 
-    /// Compares the bytes of long pretokens of `text`. Those that are known get the keys of their entries, by which
-    /// [`Lookup::find`] finds them.
+    /// Compares the bytes of long pretokens of `text`. Only those that are equal keep the key of an entry.
+    ///
+    /// # Safety
+    /// The batch was looked up in this table, and its records were prefetched there.
     #[inline(always)]
-    pub(in crate::encoder) fn confirm(&mut self, table: &Table, text: &[u8], start: usize, ends: &[u32]) {
+    pub(in crate::encoder) unsafe fn confirm(
+        &mut self,
+        table: &Table,
+        text: &[u8],
+        start: usize,
+        ends: &[u32],
+    ) {
         for index in self.long() {
-            let (key, slot) = (self.keys[index], self.slots[index]);
-            if let Some(held) = table.confirmed(key, slot, &text[pretoken_range(start, ends, index)]) {
-                self.keys[index] = held;
+            let key = self.keys[index];
+            // SAFETY: `prefetch_records` found it in this table, or left the pretoken its own, which no entry has. Keys say of
+            // how many bytes they are.
+            if !unsafe { table.is_of(key, &text[pretoken_range(start, ends, index)]) } {
+                self.keys[index] = key.sought_long();
             }
         }
     }

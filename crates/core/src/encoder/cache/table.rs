@@ -275,12 +275,24 @@ impl Table {
         View { buckets: self.memory.as_ptr().cast(), mask, table: PhantomData }
     }
 
-    /// Starts loading the bytes of a long pretoken in the arena, if it is known.
+    /// The key of the entry of a long pretoken, whose bytes may differ and start loading; its own if there is none.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch_record(&self, key: PretokenKey, slot: u32) {
-        if let Some(place) = self.long_entry(key, slot).and_then(PretokenKey::place) {
+    pub(in crate::encoder) fn long_candidate(&self, key: PretokenKey, slot: u32) -> PretokenKey {
+        let Some(held) = self.long_entry(key, slot) else { return key };
+        if let Some(place) = held.place() {
             self.arena.prefetch(place);
         }
+        held
+    }
+
+    /// Whether a key is that of an entry of a pretoken with these bytes.
+    ///
+    /// # Safety
+    /// It is the key of a published entry of this table, of as many bytes, or that of no entry.
+    #[inline(always)]
+    pub(in crate::encoder) unsafe fn is_of(&self, held: PretokenKey, pretoken: &[u8]) -> bool {
+        // SAFETY: By the contract; what is published has its record in this arena.
+        held.place().is_some_and(|place| unsafe { self.arena.is_of(place, pretoken) })
     }
 
     /// The key of the entry of a long pretoken, whose key and slot these are, if its bytes are equal. In this table no other
@@ -293,9 +305,8 @@ impl Table {
         pretoken: &[u8],
     ) -> Option<PretokenKey> {
         let held = self.long_entry(key, slot)?;
-        // SAFETY: An entry is published that has this key, and it is of this table, whose records are in its arena. It is of a
-        // pretoken of as many bytes, since the keys are equal but for the place.
-        unsafe { self.arena.is_of(held.place()?, pretoken) }.then_some(held)
+        // SAFETY: Of as many bytes, since the keys are equal but for the place.
+        unsafe { self.is_of(held, pretoken) }.then_some(held)
     }
 
     /// The key of an entry of a long pretoken, whose bytes may differ.
