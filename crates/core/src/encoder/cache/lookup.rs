@@ -361,6 +361,36 @@ mod tests {
         }
     }
 
+    /// Two long pretokens with one hash are too rare to be found.
+    #[test]
+    fn a_long_pretoken_keeps_the_key_of_an_entry_only_if_its_bytes_are_equal() {
+        let text = "a pretoken of more than fifteen bytes".as_bytes();
+        let hasher = KeyHasher::new(CpuTier::Portable);
+        let padded = PaddedText::new(text);
+        for is_equal in [true, false] {
+            let table = Table::new(8, 1000, true).unwrap();
+            let query = Query { hasher, table: table.view(), text: &padded };
+            let (mut batch, ends) = (Batch::new(), [text.len() as u32]);
+            // SAFETY: every processor has the instructions, and the text ends in no 0xff. The table is the one it is looked up in.
+            unsafe { Portable::look_up(&mut batch, &query, 0, &ends) };
+            let (key, slot) = (batch.keys[0], batch.slots[0]);
+            let mut held = text.to_vec();
+            if !is_equal {
+                held[20] += 1;
+            }
+            table.insert(key, slot, &held, &[1, 2]);
+            batch.prefetch_records(&table);
+            assert!(batch.keys[0].place().is_some());
+            // SAFETY: as above.
+            unsafe { batch.confirm(&table, text, 0, &ends) };
+            assert_eq!(batch.keys[0] == key, !is_equal);
+            assert_eq!(batch.keys[0].sought(), key);
+            // SAFETY: as above.
+            let found = unsafe { Portable::find(table.view(), &batch.keys[0], slot) };
+            assert_eq!(found.is_some(), is_equal);
+        }
+    }
+
     /// # Safety
     /// As for [`Lookup::look_up`].
     #[cfg(target_arch = "x86_64")]
