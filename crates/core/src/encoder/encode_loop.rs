@@ -5,7 +5,7 @@
 //! for each batch of 64 pretokens:
 //!     look up the next batch               its cache lines are on their way while this one is written
 //!     ask for a part of the next text      so that it is in the cache when its turn comes
-//!     compare the bytes of long pretokens  those that are equal get the keys of their entries
+//!     compare the bytes of long pretokens  those that are equal keep the keys of their entries
 //!     for each pretoken of this batch:
 //!         an entry in its bucket?          copy as many ids as an entry holds, advance by as many as there are
 //!         beside full buckets?             the same

@@ -177,6 +177,7 @@ impl KeyHasher {
         }
     }
 
+    /// The same for any length.
     fn hash_blocks(self, bytes: &[u8]) -> u64 {
         let (blocks, _) = bytes.as_chunks::<16>();
         let mut short = [0; 16];
@@ -188,6 +189,7 @@ impl KeyHasher {
         blocks.iter().chain([last]).fold(hash, |hash, block| self.hash_block(hash, block))
     }
 
+    /// The hash of what `hash` is of, and a block.
     #[inline(always)]
     fn hash_block(self, hash: u64, block: &[u8; 16]) -> u64 {
         let block = u128::from_le_bytes(*block);
