@@ -158,7 +158,8 @@ fn addends(mut bytes: &[u8]) -> impl Iterator<Item = LongAddend<'_>> {
 
 /// Chains of chunks, one for each partition.
 struct Chains<T> {
-    /// All chunks, of [`Self::SIZE`] items each; none before the first is wanted.
+    /// All chunks that there may ever be, of [`Self::SIZE`] items each; none before the first is wanted. Memory that is not
+    /// touched is only an address.
     items: Zeros<T>,
     /// For each chunk that is used, the one before it in its chain.
     before: Vec<Taken>,
@@ -166,6 +167,8 @@ struct Chains<T> {
     last: [Taken; N_PARTITIONS],
     /// For how many chunks memory is booked.
     n_chunks: usize,
+    /// For how many it may be booked, as long as the tables do not grow.
+    n_wanted: usize,
     most_bytes: usize,
 }
 
@@ -185,7 +188,8 @@ impl<T: Zero> Chains<T> {
 
     fn new(most_bytes: usize) -> Self {
         let last = [Self::NONE; N_PARTITIONS];
-        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, most_bytes }
+        let n_wanted = most_bytes.min(FIRST_BYTES) / CHUNK_BYTES;
+        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, most_bytes }
     }
 
     /// Whether there is memory for `n` more chunks.
@@ -199,14 +203,12 @@ impl<T: Zero> Chains<T> {
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
-            // All of it at once: memory that is not touched is only an address, and nothing has to be copied later.
-            let n_most = n_first.max(self.most_bytes.min(FIRST_BYTES) / CHUNK_BYTES);
-            self.provide(n_most).or_else(|_| self.provide(n_first))?;
+            self.provide(n_first.max(self.most_bytes / CHUNK_BYTES)).or_else(|_| self.provide(n_first))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
         }
-        let has_room = 2 * self.n_chunks * Self::SIZE <= self.items.len();
+        let has_room = 2 * self.n_chunks <= self.n_wanted.min(self.items.len() / Self::SIZE);
         if !has_room || budget.take(self.n_chunks * CHUNK_BYTES, WHAT).is_err() {
             return Ok(false);
         }
@@ -259,10 +261,9 @@ impl<T: Zero> Chains<T> {
     fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
-        let wanted = (table_bytes / TABLES_PER_LOG).min(self.most_bytes);
-        if wanted >= 2 * size_of_val(&*self.items) && self.n_chunks > 0 {
-            // Where there is no memory for more, what there is will do.
-            let _ = self.provide(wanted / CHUNK_BYTES);
+        let n_wanted = (table_bytes / TABLES_PER_LOG).min(self.most_bytes) / CHUNK_BYTES;
+        if n_wanted >= 2 * self.n_wanted {
+            self.n_wanted = n_wanted;
         }
     }
 }
@@ -356,7 +357,8 @@ mod tests {
             }
             assert_eq!(n_found, n_taken);
             chains.clear(table_bytes);
-            assert_eq!(chains.items.len(), expected);
+            assert_eq!(chains.n_wanted * CHUNK_BYTES, expected);
+            assert_eq!(chains.items.len(), 1 << 24, "mapped once");
         }
     }
 

@@ -7,7 +7,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod classes;
+pub(super) mod classes;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 #[cfg(any(test, not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))))]
@@ -87,8 +87,23 @@ pub(super) trait Block: Copy {
     /// Bytes from `least` on, which is above 0x7f.
     fn at_least(self, least: u8) -> u64;
 
+    /// Bytes in any of `ranges`, which are above 0x7f; each is the first and the last byte of it.
+    #[inline(always)]
+    fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
+        ranges.iter().fold(0, |mask, &(first, last)| {
+            let after = if last == 0xff { 0 } else { self.at_least(last + 1) };
+            mask | self.at_least(first) & !after
+        })
+    }
+
     /// Bytes that have any of `bits`.
     fn any_of(self, bits: u8) -> u64;
+
+    /// Whether any byte has any of `bits`.
+    #[inline(always)]
+    fn has_any_of(self, bits: u8) -> bool {
+        self.any_of(bits) != 0
+    }
 
     /// The class bits of the characters of two, three and four bytes of which `leads` are the first bytes;
     /// elsewhere 0.
@@ -162,6 +177,18 @@ mod tests {
             for bits in [1, 0x10, 0x80, 0xc1] {
                 assert_eq!(block.any_of(bits), mask(&|byte| byte & bits != 0));
             }
+            for bits in [1, 0x10, 0x24, 0x80] {
+                let none = bytes.map(|byte| byte & !bits);
+                let (mut one, at) = (none, usize::from(start) % 64);
+                one[at] |= bits & bits.wrapping_neg();
+                // SAFETY: 64 bytes, and the caller checked the processor.
+                let [none, one] = [none, one].map(|bytes| unsafe { B::load(bytes.as_ptr()) });
+                assert!(!none.has_any_of(bits) && one.has_any_of(bits));
+            }
+            let ranges = [(0x80, 0x9f), (0xc3, 0xc3), (0xf1, 0xff)];
+            let is_within = |byte| ranges.iter().any(|&(first, last)| first <= byte && byte <= last);
+            assert_eq!(block.within_any(ranges), mask(&|byte| is_within(byte)));
+            assert_eq!(block.within_any([(start | 0x80, 0xff)]), mask(&|byte| byte >= start | 0x80));
             for least in 0x80..=0xff {
                 assert_eq!(block.at_least(least), mask(&|byte| byte >= least));
             }

@@ -16,7 +16,7 @@
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
-use super::scan::{Rules, Starts};
+use super::scan::{Reach, Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at};
 use super::window::{Window, run_starts};
@@ -61,7 +61,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;
         }
-        Starts { starts, unknown_from }
+        Starts { starts, unknown_from, reach: Reach::CONTRACTIONS }
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {

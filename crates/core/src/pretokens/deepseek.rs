@@ -18,7 +18,7 @@
 
 use super::byte_block::Block;
 use super::runs::{Classes, Members, Text};
-use super::scan::{Rules, Starts};
+use super::scan::{Reach, Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
 use super::window::{Window, run_starts};
@@ -61,7 +61,7 @@ impl Rules for DeepSeek {
             // The third byte of the next character decides whether it is CJK, hence 58 and not 60.
             unknown_from = unknown_from.min(58).min((unmatched & cjk).trailing_zeros());
         }
-        Starts { starts, unknown_from }
+        Starts { starts, unknown_from, reach: Reach::CONTRACTIONS }
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {

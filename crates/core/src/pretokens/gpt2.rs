@@ -4,7 +4,7 @@
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
-use super::scan::{Rules, Starts};
+use super::scan::{Reach, Rules, Starts};
 use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, changes};
@@ -15,8 +15,7 @@ use super::window::{Window, changes};
 pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
 
 impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
-    /// What follows "'ll" depends on whether the apostrophe starts a pretoken, and so on the byte before it.
-    const LOOKBEHIND: u32 = 4;
+    const ARE_LOCAL: bool = true;
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
@@ -32,15 +31,19 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
         if ISOLATE_DIGITS {
             starts |= shared_rules::numbers::<B, ASCII, 1>(window, number);
         }
+        let apostrophes = block.rare(b'\'', u64::MAX);
+        if apostrophes == 0 {
+            return Starts { starts, unknown_from: 64, reach: Reach::NEIGHBORS };
+        }
         // Where the window begins a pretoken may begin; if none does, what this adds is among the bytes that are known.
-        let apostrophes = block.rare(b'\'', (starts | 1) & letter >> 1);
+        let apostrophes = apostrophes & (starts | 1) & letter >> 1;
         // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, false, ASCII>(block);
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             starts = starts & !((one | two) << 1) | one << 2 | two << 3;
         }
-        Starts { starts, unknown_from: 64 }
+        Starts { starts, unknown_from: 64, reach: Reach::CONTRACTIONS }
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {

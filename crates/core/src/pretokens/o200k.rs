@@ -18,7 +18,7 @@
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
-use super::scan::{Rules, Starts};
+use super::scan::{Reach, Rules, Starts};
 use super::shared_rules::{self, Lines};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, class_of_code};
 use super::window::{Window, run_starts};
@@ -81,7 +81,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
             }
             starts = starts & !(one | two | two << 2) | one << 2 | two << 3;
         }
-        Starts { starts, unknown_from }
+        Starts { starts, unknown_from, reach: Reach::CONTRACTIONS }
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {

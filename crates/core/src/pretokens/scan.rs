@@ -19,10 +19,8 @@ const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 /// How far ahead of a window text is asked for. Scanning goes on by some kilobytes at a time, with random accesses between,
 /// so processors do not foresee it.
 const AHEAD_BYTES: usize = 2048;
-/// Bits of a window of ASCII that do not depend on what follows it: the starts of contractions look at two letters after the
-/// apostrophe.
-const ASCII_RELIABLE: u32 = 62;
-/// The same of other windows: a character has up to four bytes.
+/// Bits of a window that do not depend on what follows it: a character has up to four bytes. Of a window of ASCII see
+/// [`Reach`].
 const RELIABLE: u32 = 60;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
@@ -34,7 +32,7 @@ const RELIABLE: u32 = 60;
 //         starts = rules(window)                   // bit i: a pretoken starts at byte at + i
 //         starts &= bits that the window decides   // the last bytes depend on text after the window
 //         starts &= !known                         // at itself is known to be a start
-//         if rules look back a few bytes only:
+//         if rules are local:
 //             output(at + i) for each bit i of starts
 //             at = at + bits that are decided - bytes to look back, or the character's begin before that
 //         elif starts == 0:
@@ -48,7 +46,7 @@ const RELIABLE: u32 = 60;
 // 1. Every window begins where a pretoken begins. For every pattern that has a scanner that is all the context there
 //    is (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to
 //    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". Or it begins with a character and
-//    as many bytes as the rules look back (`Rules::LOOKBEHIND`); starts at these were output before.
+//    as many bytes as the rules look back (`Reach::behind`); starts at these were output before.
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
 //    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
 //    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
@@ -65,7 +63,9 @@ const RELIABLE: u32 = 60;
 // 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`), and one whose
 //    characters have at most two bytes, as most of Europe's writing, another one.
 // 4. Where the rules allow, the next window begins at a distance that does not depend on starts, so that it need not wait for
-//    this one's: at a fixed one, if a character of ASCII is there.
+//    this one's: at a fixed one, if a character of ASCII is there. For those rules windows of ASCII have a loop of their own, for
+//    which the compiler keeps more in registers. (No `bool` may be part of that distance: a byte of a register is written
+//    there, which waits for what the register held before: C by AVX2 was scanned 20 % slower.)
 // 5. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
 //    and not offsets of eight: C is scanned 16 to 39 % faster (docs/decisions/pretokens.md).
 //
@@ -78,6 +78,23 @@ pub(super) struct Starts {
     pub starts: u64,
     /// The first byte that the window cannot decide; 64 if there is none.
     pub unknown_from: u32,
+    /// How far around a character these rules looked.
+    pub reach: Reach,
+}
+
+/// How many bytes around a character of ASCII decide whether a pretoken starts there.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    ahead: u32,
+    /// Only what [`Rules::ARE_LOCAL`] says of the rules makes this one a bound.
+    behind: u32,
+}
+
+impl Reach {
+    /// The characters beside it: there is no apostrophe in the window.
+    pub const NEIGHBORS: Reach = Reach { ahead: 1, behind: 1 };
+    /// Contractions: an apostrophe and the two letters after it, or what is before the apostrophe of "'ll".
+    pub const CONTRACTIONS: Reach = Reach { ahead: 2, behind: 4 };
 }
 
 impl Starts {
@@ -94,14 +111,14 @@ impl Starts {
 
 /// The rules of a family of patterns, twice: on masks, and character by character. Both give the same pretokens.
 pub(super) trait Rules: Copy + Default {
-    /// If not 0: a window may begin at any character. So many bytes from there on, what is before it does not matter.
-    const LOOKBEHIND: u32 = 0;
+    /// Whether a window may begin at any character: [`Reach::behind`] bytes from there on, what is before it does not matter.
+    const ARE_LOCAL: bool = false;
 
     /// The classes that the rules use of characters beyond ASCII, except letters, numbers and white space.
     const CLASSES: u8 = 0;
 
-    /// The starts in a window that begins where a pretoken begins, or with [`LOOKBEHIND`](Self::LOOKBEHIND) bytes at which the
-    /// caller knows them. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
+    /// The starts in a window that begins where a pretoken begins, or with [`Reach::behind`] bytes at which the caller knows
+    /// them. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
     ///
     /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
@@ -169,8 +186,28 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
     let mut at = 0;
     // Bits of the window at `at` that are decided.
     let mut known = 1;
+    // Where the last window begins, and one more, that needs no padding.
+    let inside = stop.min((bytes.len() + 1).saturating_sub(WINDOW_BYTES + LOOKAHEAD_BYTES));
     // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
     while at < stop && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
+        if R::ARE_LOCAL {
+            while at < inside && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
+                // SAFETY: 67 bytes are readable there.
+                let window = unsafe { Window::<B>::load(bytes.as_ptr().add(at), u64::MAX) };
+                if !window.block.is_ascii() {
+                    break;
+                }
+                prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
+                let window = decide_ascii(rules, &window, u64::MAX, false);
+                // SAFETY: as below, where the same is written.
+                n_ends += unsafe { B::write_offsets(window.starts & !known, at as u32, out.add(n_ends)) };
+                at += window.next as usize;
+                known = window.known;
+            }
+            if at >= stop || n_ends + WINDOW_BYTES > ENDS_PER_FILL {
+                break;
+            }
+        }
         let n_left = bytes.len() - at;
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
         let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
@@ -187,7 +224,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
             unsafe { decide::<B, R>(rules, padded.as_ptr(), valid, is_last) }
         };
         let starts = window.starts & !known;
-        if R::LOOKBEHIND > 0 && is_inside {
+        if R::ARE_LOCAL && is_inside {
             // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
             // within the room that was reserved.
             n_ends += unsafe { B::write_offsets(starts, at as u32, out.add(n_ends)) };
@@ -239,9 +276,7 @@ unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_
     // SAFETY: the caller's promise is the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
     if window.block.is_ascii() {
-        let starts = rules.starts::<B, true>(&window, is_last).decided(ASCII_RELIABLE, valid, is_last);
-        let next = ASCII_RELIABLE - R::LOOKBEHIND;
-        return Decided { starts, next, known: (1 << R::LOOKBEHIND) - 1 };
+        return decide_ascii(rules, &window, valid, is_last);
     }
     let starts = if window.has_no_longer_than_two() {
         // SAFETY: the caller's promise is the same.
@@ -252,13 +287,22 @@ unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_
         unsafe { window.add_non_ascii::<false>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let mut next = RELIABLE - R::LOOKBEHIND;
+    let mut next = RELIABLE - starts.reach.behind;
     if window.high >> next & 1 == 1 {
         // The first byte of the character there.
         let boundaries = !window.continuation() & ((2 << next) - 1);
         next = 63 - boundaries.leading_zeros();
     }
     Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (RELIABLE - next)) - 1 }
+}
+
+/// The same of a window of ASCII.
+#[inline(always)]
+fn decide_ascii<B: Block, R: Rules>(rules: R, window: &Window<B>, valid: u64, is_last: bool) -> Decided {
+    let starts = rules.starts::<B, true>(window, is_last);
+    let Reach { ahead, behind } = starts.reach;
+    let starts = starts.decided(64 - ahead, valid, is_last);
+    Decided { starts, next: 64 - ahead - behind, known: (1 << behind) - 1 }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! few vector operations for ASCII; [`Block::classes`] looks up all other characters. The masks are simdjson's method
 //! (see [`super::scan`]); classes come from this library's Unicode tables.
 
-use super::byte_block::Block;
+use super::byte_block::{Block, classes};
 use super::unicode;
 
 /// Bytes in a window.
@@ -90,6 +90,10 @@ impl<B: Block> Window<B> {
     #[inline(always)]
     pub unsafe fn add_non_ascii<const TWO: bool>(&mut self, wanted: u8, bytes: *const u8) {
         let two = self.block.at_least(0xc0);
+        if !B::HAS_BLOCK_CLASSES && has_at_most_four(two) {
+            // SAFETY: the caller's promise is the same.
+            return unsafe { self.add_few::<TWO>(wanted, bytes, two) };
+        }
         let (three, four) = if TWO { (0, 0) } else { (self.block.at_least(0xe0), self.block.at_least(0xf0)) };
         self.leads = [two & !three, three & !four, four];
         // First bytes of characters that are letters and nothing else that is wanted: they need no look at their classes.
@@ -97,7 +101,7 @@ impl<B: Block> Window<B> {
             if B::HAS_BLOCK_CLASSES || wanted & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
                 0
             } else {
-                letter_leads(self.block, self.leads)
+                letter_leads::<B, TWO>(self.block)
             };
         // `high & !two` are the continuation bytes, 0x80..=0xbf. A second byte is any of them, a third one follows a
         // continuation byte, a fourth one follows two. "Second" holds later ones too: it only filters what `spread`
@@ -113,13 +117,52 @@ impl<B: Block> Window<B> {
         // SAFETY: the caller's promise is the same.
         let classes = unsafe { self.block.classes(bytes, left) };
         self.letter |= spread::<TWO>(letters | classes.any_of(unicode::LETTER), continuation);
-        self.number |= spread::<TWO>(with::<B>(classes, unicode::NUMBER), continuation);
-        self.space |= spread::<TWO>(with::<B>(classes, unicode::SPACE), continuation);
+        // Few windows have any.
+        if B::HAS_BLOCK_CLASSES || classes.has_any_of(unicode::NUMBER | unicode::SPACE) {
+            self.number |= spread::<TWO>(with::<B>(classes, unicode::NUMBER), continuation);
+            self.space |= spread::<TWO>(with::<B>(classes, unicode::SPACE), continuation);
+        }
         self.lower |= spread::<TWO>(with::<B>(classes, unicode::LOWER & wanted), continuation);
         self.upper |= spread::<TWO>(with::<B>(classes, unicode::UPPER & wanted), continuation);
         self.mark |= spread::<TWO>(with::<B>(classes, unicode::MARK & wanted), continuation);
         self.han |= spread::<TWO>(with::<B>(classes, unicode::HAN & wanted), continuation);
         self.symbol |= spread::<TWO>(with::<B>(classes, unicode::SYMBOL & wanted), continuation);
+    }
+
+    /// The same of the characters that begin at `leads`, one by one: where they are few, that takes less than masks of all bytes.
+    ///
+    /// # Safety
+    /// As for [`Window::load`], with the same `bytes`.
+    #[inline(always)]
+    unsafe fn add_few<const TWO: bool>(&mut self, wanted: u8, bytes: *const u8, leads: u64) {
+        self.leads = [leads, 0, 0];
+        let mut left = leads;
+        // Not `for_each`: what its closure changes would be kept in memory.
+        while left != 0 {
+            let lead = left & left.wrapping_neg();
+            left ^= lead;
+            // SAFETY: the lead is one of 64 bytes, and three bytes are readable behind these.
+            let (class, n_bytes) =
+                unsafe { classes::class_of_character::<TWO>(bytes.add(lead.trailing_zeros() as usize)) };
+            // All of its bytes.
+            let mut all = lead | lead << 1;
+            if !TWO {
+                let (three, four) = (lead * u64::from(n_bytes > 2), lead * u64::from(n_bytes > 3));
+                all |= three << 2 | four << 3;
+                self.leads[0] ^= three;
+                self.leads[1] ^= three ^ four;
+                self.leads[2] ^= four;
+            }
+            let of = |bit: u8| if class & bit != 0 { all } else { 0 };
+            self.letter |= of(unicode::LETTER);
+            self.number |= of(unicode::NUMBER);
+            self.space |= of(unicode::SPACE);
+            self.lower |= of(unicode::LOWER & wanted);
+            self.upper |= of(unicode::UPPER & wanted);
+            self.mark |= of(unicode::MARK & wanted);
+            self.han |= of(unicode::HAN & wanted);
+            self.symbol |= of(unicode::SYMBOL & wanted);
+        }
     }
 
     /// Continuation bytes.
@@ -150,6 +193,15 @@ impl<B: Block> Window<B> {
     }
 }
 
+/// Whether `mask` has at most four bits.
+#[inline(always)]
+fn has_at_most_four(mut mask: u64) -> bool {
+    for _ in 0..4 {
+        mask &= mask.wrapping_sub(1);
+    }
+    mask == 0
+}
+
 /// First bytes of the characters that have any of the bits `class`; none are looked for where that is 0.
 // A function, since closures cannot be `#[inline(always)]`: compiled outside the caller, it would lose its
 // instructions.
@@ -178,35 +230,21 @@ fn spread<const TWO: bool>(mask: u64, continuation: [u64; 3]) -> u64 {
 /// EB, EC          U+B000 to U+CFFF
 /// ```
 #[inline(always)]
-fn letter_leads<B: Block>(block: B, [two, three, _]: [u64; 3]) -> u64 {
-    let mut letters = 0;
-    if two != 0 {
-        let from_c4 = block.at_least(0xc4);
-        let latin = block.at_least(0xc3) & !block.at_least(0xcb);
-        let cyrillic = block.at_least(0xd0) & !block.at_least(0xd2);
-        letters |= (latin | cyrillic) & two;
-        let c3 = latin & !from_c4;
-        if c3 != 0 {
-            // The last byte's second one is not in the window.
-            letters &= !(c3 & ((byte_is(block, 0x97) | byte_is(block, 0xb7)) >> 1 | 1 << 63));
-        }
+fn letter_leads<B: Block, const TWO: bool>(block: B) -> u64 {
+    let (letters, maybe) = if TWO {
+        (block.within_any([(0xc3, 0xca), (0xd0, 0xd1)]), block.within_any([(0xc3, 0xc3)]))
+    } else {
+        (
+            block.within_any([(0xc3, 0xca), (0xd0, 0xd1), (0xe4, 0xe9), (0xeb, 0xec)]),
+            block.within_any([(0xc3, 0xc3), (0xe4, 0xe4)]),
+        )
+    };
+    if maybe == 0 {
+        return letters;
     }
-    if three != 0 {
-        let han = block.at_least(0xe4) & !block.at_least(0xea);
-        let hangul = block.at_least(0xeb) & !block.at_least(0xed);
-        letters |= (han | hangul) & three;
-        let e4 = han & !block.at_least(0xe5);
-        if e4 != 0 {
-            letters &= !(e4 & (byte_is(block, 0xb7) >> 1 | 1 << 63));
-        }
-    }
-    letters
-}
-
-/// Bytes equal to `byte`, which is above 0x7f.
-#[inline(always)]
-fn byte_is<B: Block>(block: B, byte: u8) -> u64 {
-    block.at_least(byte) & !block.at_least(byte + 1)
+    // U+00D7 and U+00F7, U+45C0 to U+45FF, which are letters, and U+4DC0 to U+4DFF. The last byte's second one is not in the
+    // window.
+    letters & !(maybe & (block.within_any([(0x97, 0x97), (0xb7, 0xb7)]) >> 1 | 1 << 63))
 }
 
 /// Bytes that are in `mask` while the byte before is not, or the other way round.
@@ -235,8 +273,11 @@ mod tests {
                 let n_bytes = character.encode_utf8(&mut bytes[at..]).len();
                 // SAFETY: 64 bytes, and every processor has these instructions.
                 let block = unsafe { Baseline::load(bytes.as_ptr()) };
-                let leads = [u64::from(n_bytes == 2) << at, u64::from(n_bytes == 3) << at, 0];
-                let found = letter_leads(block, leads);
+                let found = if n_bytes == 2 {
+                    letter_leads::<_, true>(block)
+                } else {
+                    letter_leads::<_, false>(block)
+                };
                 assert!(found == 0 || found == 1 << at);
                 let class = unicode::class_of_code(u32::from(character));
                 assert!(found == 0 || class & unicode::LETTER != 0, "{character:?} at {at}");

@@ -30,8 +30,23 @@ fn within(half: __m256i, first: u8, last: u8) -> __m256i {
     // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
     // SAFETY: see the module.
     unsafe {
-        let shifted = _mm256_add_epi8(half, _mm256_set1_epi8((0x7f - last) as i8));
-        _mm256_cmpgt_epi8(shifted, _mm256_set1_epi8((0x7e - (last - first)) as i8))
+        let shifted = _mm256_add_epi8(half, _mm256_set1_epi8(0x7f_u8.wrapping_sub(last) as i8));
+        _mm256_cmpgt_epi8(shifted, _mm256_set1_epi8(0x7e_u8.wrapping_sub(last - first) as i8))
+    }
+}
+
+#[inline(always)]
+fn within_any<const N: usize>(half: __m256i, ranges: [(u8, u8); N]) -> __m256i {
+    // SAFETY: see the module.
+    unsafe {
+        let mut any = _mm256_setzero_si256();
+        let mut number = 0;
+        while number < N {
+            let (first, last) = ranges[number];
+            any = _mm256_or_si256(any, within(half, first, last));
+            number += 1;
+        }
+        any
     }
 }
 
@@ -107,6 +122,11 @@ impl Block for Avx2 {
     }
 
     #[inline(always)]
+    fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
+        Self::to_mask(within_any(self.0, ranges), within_any(self.1, ranges))
+    }
+
+    #[inline(always)]
     fn high(self) -> u64 {
         Self::to_mask(self.0, self.1)
     }
@@ -119,6 +139,12 @@ impl Block for Avx2 {
     #[inline(always)]
     fn any_of(self, bits: u8) -> u64 {
         !Self::to_mask(none_of(self.0, bits), none_of(self.1, bits))
+    }
+
+    #[inline(always)]
+    fn has_any_of(self, bits: u8) -> bool {
+        // SAFETY: see the module.
+        unsafe { _mm256_testz_si256(_mm256_or_si256(self.0, self.1), _mm256_set1_epi8(bits as i8)) == 0 }
     }
 
     #[inline(always)]

@@ -24,6 +24,28 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     classes
 }
 
+/// The class bits of the character at `bytes`, which is not ASCII, and how many bytes it has; `TWO` promises two.
+///
+/// # Safety
+/// Four bytes must be readable.
+#[inline(always)]
+pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const u8) -> (u8, u32) {
+    // SAFETY: the caller vouches for four bytes.
+    let word = unsafe { bytes.cast::<u32>().read_unaligned() }.to_le();
+    let two = (word & 0x1f) << 6 | word >> 8 & 0x3f;
+    if TWO {
+        return (class_of_first(two), 2);
+    }
+    let lead = word as u8;
+    if lead >= 0xf0 {
+        // SAFETY: the caller's promise is the same.
+        return (unsafe { class_of_four(bytes) }, 4);
+    }
+    let is_three = lead >= 0xe0;
+    let three = (word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f;
+    (class_direct(if is_three { three } else { two }), 2 + u32::from(is_three))
+}
+
 /// The class bits of the character of four bytes at `bytes`.
 ///
 /// # Safety

@@ -31,6 +31,12 @@ fn all(byte: u8) -> uint8x16_t {
     unsafe { vdupq_n_u8(byte) }
 }
 
+#[inline(always)]
+fn within(quarter: uint8x16_t, first: u8, last: u8) -> uint8x16_t {
+    // SAFETY: every aarch64 processor has NEON.
+    unsafe { vcleq_u8(vsubq_u8(quarter, all(first)), all(last - first)) }
+}
+
 impl Block for Neon {
     #[inline(always)]
     unsafe fn load(bytes: *const u8) -> Self {
@@ -52,10 +58,16 @@ impl Block for Neon {
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        // SAFETY: as above.
-        Self::to_mask(
-            self.0.map(|quarter| unsafe { vcleq_u8(vsubq_u8(quarter, all(first)), all(last - first)) }),
-        )
+        Self::to_mask(self.0.map(|quarter| within(quarter, first, last)))
+    }
+
+    #[inline(always)]
+    fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
+        Self::to_mask(self.0.map(|quarter| {
+            let within = ranges.map(|(first, last)| within(quarter, first, last));
+            // SAFETY: as above.
+            within.into_iter().reduce(|some, others| unsafe { vorrq_u8(some, others) }).unwrap_or(all(0))
+        }))
     }
 
     #[inline(always)]

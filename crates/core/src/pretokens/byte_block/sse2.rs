@@ -45,6 +45,14 @@ fn all(byte: u8) -> __m128i {
     unsafe { _mm_set1_epi8(byte as i8) }
 }
 
+#[inline(always)]
+fn within(quarter: __m128i, first: u8, last: u8) -> __m128i {
+    // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
+    let (shift, below) = (all(0x7f_u8.wrapping_sub(last)), all(0x7e_u8.wrapping_sub(last - first)));
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { _mm_cmpgt_epi8(_mm_add_epi8(quarter, shift), below) }
+}
+
 /// How many bits each byte has.
 #[inline(always)]
 fn bits_of_bytes(bits: u64) -> u64 {
@@ -86,10 +94,16 @@ impl Block for Sse2 {
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
-        let (shift, below) = (all(0x7f - last), all(0x7e - (last - first)));
-        // SAFETY: as above.
-        Self::to_mask(self.0.map(|quarter| unsafe { _mm_cmpgt_epi8(_mm_add_epi8(quarter, shift), below) }))
+        Self::to_mask(self.0.map(|quarter| within(quarter, first, last)))
+    }
+
+    #[inline(always)]
+    fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
+        Self::to_mask(self.0.map(|quarter| {
+            let within = ranges.map(|(first, last)| within(quarter, first, last));
+            // SAFETY: as above.
+            within.into_iter().reduce(|some, others| unsafe { _mm_or_si128(some, others) }).unwrap_or(all(0))
+        }))
     }
 
     #[inline(always)]
@@ -111,6 +125,16 @@ impl Block for Sse2 {
         !Self::to_mask(
             self.0.map(|quarter| unsafe { _mm_cmpeq_epi8(_mm_and_si128(quarter, all(bits)), all(0)) }),
         )
+    }
+
+    #[inline(always)]
+    fn has_any_of(self, bits: u8) -> bool {
+        let [a, b, c, d] = self.0;
+        // SAFETY: as above.
+        unsafe {
+            let any = _mm_and_si128(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d)), all(bits));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(any, all(0))) != 0xffff
+        }
     }
 
     #[inline(always)]
