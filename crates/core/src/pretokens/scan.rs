@@ -65,7 +65,7 @@ const RELIABLE: u32 = 60;
 // 4. Where the rules allow, the next window begins at a distance that does not depend on starts, so that it need not wait for
 //    this one's: at a fixed one, if a character of ASCII is there. For those rules windows of ASCII have a loop of their own, for
 //    which the compiler keeps more in registers. (No `bool` may be part of that distance: a byte of a register is written
-//    there, which waits for what the register held before: C by AVX2 was scanned 20 % slower.)
+//    there, which waits for what the register held before: C by AVX2 was scanned 15 % slower.)
 // 5. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
 //    and not offsets of eight: C is scanned 16 to 39 % faster (docs/decisions/pretokens.md).
 //
@@ -86,7 +86,7 @@ pub(super) struct Starts {
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
     ahead: u32,
-    /// Only what [`Rules::ARE_LOCAL`] says of the rules makes this one a bound.
+    /// Meant of rules that [are local](Rules::ARE_LOCAL) only.
     behind: u32,
 }
 
@@ -186,7 +186,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
     let mut at = 0;
     // Bits of the window at `at` that are decided.
     let mut known = 1;
-    // Where the last window begins, and one more, that needs no padding.
+    // A window that begins before it needs no padding.
     let inside = stop.min((bytes.len() + 1).saturating_sub(WINDOW_BYTES + LOOKAHEAD_BYTES));
     // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
     while at < stop && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
@@ -261,7 +261,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
 struct Decided {
     /// Starts of pretokens; the end of the text counts as one.
     starts: u64,
-    /// Where the next window may begin, whatever starts there are, if the rules look back a few bytes only.
+    /// Where the next window may begin, whatever starts there are, if the rules are local.
     next: u32,
     /// Bits of that window that are decided here.
     known: u64,
