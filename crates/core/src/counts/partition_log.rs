@@ -216,7 +216,7 @@ impl<T: Zero> Chains<T> {
         Ok(true)
     }
 
-    /// Maps memory for `n_chunks` chunks; there is none yet, or nothing waits.
+    /// Maps memory for `n_chunks` chunks; there is none yet.
     fn provide(&mut self, n_chunks: usize) -> Result<()> {
         self.before.grow(n_chunks, WHAT)?;
         self.items = Zeros::in_pages(n_chunks * Self::SIZE, WHAT)?;
@@ -257,7 +257,7 @@ impl<T: Zero> Chains<T> {
         })
     }
 
-    /// Empties all chains; their memory is kept, and grows if the tables of all partitions take `table_bytes`.
+    /// Empties all chains; their memory is kept, and may grow if the tables of all partitions take `table_bytes`.
     fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];

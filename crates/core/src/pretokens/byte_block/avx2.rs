@@ -40,11 +40,8 @@ fn within_any<const N: usize>(half: __m256i, ranges: [(u8, u8); N]) -> __m256i {
     // SAFETY: see the module.
     unsafe {
         let mut any = _mm256_setzero_si256();
-        let mut number = 0;
-        while number < N {
-            let (first, last) = ranges[number];
+        for (first, last) in ranges {
             any = _mm256_or_si256(any, within(half, first, last));
-            number += 1;
         }
         any
     }

@@ -12,12 +12,12 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     for_each(leads[0], |at| {
         // SAFETY: at < 64, and two bytes are readable there.
         let word = u32::from(unsafe { bytes.add(at).cast::<u16>().read_unaligned() }.to_le());
-        classes[at] = class_of_first((word & 0x1f) << 6 | word >> 8 & 0x3f);
+        classes[at] = class_of_first(code_of_two(word));
     });
     for_each(leads[1], |at| {
         // SAFETY: at < 64, and four bytes are readable there.
         let word = unsafe { bytes.add(at).cast::<u32>().read_unaligned() }.to_le();
-        classes[at] = class_direct((word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f);
+        classes[at] = class_direct(code_of_three(word));
     });
     // SAFETY: the caller's promise is the same.
     for_each(leads[2], |at| classes[at] = unsafe { class_of_four(bytes.add(at)) });
@@ -32,9 +32,8 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
 pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const u8) -> (u8, u32) {
     // SAFETY: the caller vouches for four bytes.
     let word = unsafe { bytes.cast::<u32>().read_unaligned() }.to_le();
-    let two = (word & 0x1f) << 6 | word >> 8 & 0x3f;
     if TWO {
-        return (class_of_first(two), 2);
+        return (class_of_first(code_of_two(word)), 2);
     }
     let lead = word as u8;
     if lead >= 0xf0 {
@@ -42,8 +41,20 @@ pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const
         return (unsafe { class_of_four(bytes) }, 4);
     }
     let is_three = lead >= 0xe0;
-    let three = (word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f;
-    (class_direct(if is_three { three } else { two }), 2 + u32::from(is_three))
+    let code = if is_three { code_of_three(word) } else { code_of_two(word) };
+    (class_direct(code), 2 + u32::from(is_three))
+}
+
+/// The code point of a character of two bytes; the first is the lowest byte of `word`.
+#[inline(always)]
+fn code_of_two(word: u32) -> u32 {
+    (word & 0x1f) << 6 | word >> 8 & 0x3f
+}
+
+/// The same of three bytes.
+#[inline(always)]
+fn code_of_three(word: u32) -> u32 {
+    (word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f
 }
 
 /// The class bits of the character of four bytes at `bytes`.
