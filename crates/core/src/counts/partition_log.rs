@@ -203,7 +203,9 @@ impl<T: Zero> Chains<T> {
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
-            self.provide(n_first.max(self.most_bytes / CHUNK_BYTES)).or_else(|_| self.provide(n_first))?;
+            // The first of these for which there are addresses.
+            let most = [self.most_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
+            self.provide(most[0]).or_else(|_| self.provide(most[1])).or_else(|_| self.provide(most[2]))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
