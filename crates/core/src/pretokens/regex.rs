@@ -157,18 +157,32 @@ impl RegexScanner {
         ends: &mut Vec<u32>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
+        self.fill_within(text, from, u32::MAX, ends, on_progress)
+    }
+
+    /// The same with a smaller limit on the distance of an end.
+    pub(super) fn fill_within(
+        &self,
+        text: &str,
+        from: usize,
+        most_bytes: u32,
+        ends: &mut Vec<u32>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
         ends.clear();
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
         let _room = room()?;
         let (mut at, mut n_matches) = (from, 0);
         while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
             let (start, end) = self.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
-            let Ok(distance) = u32::try_from(end - from) else { break };
+            if end - from > most_bytes as usize {
+                break;
+            }
             if start > at {
                 ends.push((start - from) as u32);
             }
             if end > start {
-                ends.push(distance);
+                ends.push((end - from) as u32);
             }
             n_matches += 1;
             if n_matches >= steps_per_call(text.len() - at) {

@@ -21,10 +21,22 @@ pub(super) fn fill(
     ends: &mut Vec<u32>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
+    fill_within(steps, text, from, u32::MAX, ends, on_progress)
+}
+
+/// The same with a smaller limit on the distance of an end.
+pub(super) fn fill_within(
+    steps: &[Step],
+    text: &str,
+    from: usize,
+    most_bytes: u32,
+    ends: &mut Vec<u32>,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
     ends.clear();
     let mut offsets = Vec::new();
     find(steps, text, from, &mut offsets, on_progress)?;
-    if offsets.last().is_some_and(|&end| u32::try_from(end - from).is_ok()) {
+    if offsets.last().is_some_and(|&end| end - from <= most_bytes as usize) {
         ends.grow(offsets.len(), "pretoken ends")?;
         ends.extend(offsets.iter().map(|&end| (end - from) as u32));
     }

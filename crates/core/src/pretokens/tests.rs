@@ -517,6 +517,59 @@ fn sequence_gives_all_ends_of_a_long_segment() {
     assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());
 }
 
+/// With a limit of so many bytes in place of 4 GiB, until there are no more ends.
+fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
+    let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
+    loop {
+        match engine {
+            Engine::Named(..) => unreachable!("scan.rs tests these"),
+            Engine::Regex(scanner) => scanner.fill_within(text, from, most_bytes, &mut ends, &mut |_| Ok(())),
+            Engine::Sequence(steps) => {
+                sequence::fill_within(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
+            }
+        }
+        .unwrap();
+        assert!(ends.iter().all(|&distance| distance <= most_bytes));
+        all.extend(ends.iter().map(|&distance| from + distance as usize));
+        match ends.last() {
+            Some(&last) => from += last as usize,
+            None => return all,
+        }
+    }
+}
+
+#[test]
+fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
+    let text = "ab cd 1efghijklm no";
+    let all = [2, 5, 6, 7, 16, 19];
+    for compile in [RegexScanner::new, RegexScanner::backtracking] {
+        let pattern = Pretokenizer::compile(&[r" ?[a-z]+"], compile).unwrap();
+        assert_eq!(ends_within(&pattern.engine, text, u32::MAX), [2, 5, 7, 16, 19]);
+        // The gap before a match is left with it.
+        for (most_bytes, n_ends) in [(11, 5), (10, 2), (2, 1), (1, 0)] {
+            assert_eq!(ends_within(&pattern.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
+        }
+        let sequence = Pretokenizer::compile(&["[0-9]", r" ?[a-z]+"], compile).unwrap();
+        assert_eq!(ends_within(&sequence.engine, text, u32::MAX), all);
+        // Neither of the segments around "1" is given in parts, and all are found by one call.
+        assert_eq!(ends_within(&sequence.engine, text, 19), all);
+        assert_eq!(ends_within(&sequence.engine, text, 18), [0; 0]);
+    }
+}
+
+#[test]
+fn a_pretoken_whose_end_is_too_far_away_is_an_error_that_says_where() {
+    // What all engines say of one.
+    let none: Fill = |_, _, _, ends| {
+        ends.clear();
+        Ok(())
+    };
+    let pretokenizer = Pretokenizer::with_engine(&["a"], Engine::Named(none, CpuTier::Portable));
+    let message = pretokenizer.fill("aaaa", 1, &mut vec![1]).unwrap_err().to_string();
+    assert!(message.contains("more than 4 GiB, from byte 1 on"), "{message}");
+    assert_eq!(pretokenizer.fill("aaaa", 4, &mut vec![1]).unwrap(), 4);
+}
+
 #[test]
 fn patterns_that_do_not_compile_or_give_up_are_errors() {
     for pattern in ["(", "[a", "*", r"\p{Nonsense}", "(?<", r"\p{L}{1000}{1000}{1000}"] {

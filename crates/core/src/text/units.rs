@@ -1,6 +1,7 @@
 //! Code points of one, two or four bytes.
 
 /// The prefetch distance: hardware prefetchers stop at page boundaries and do not foresee where a text begins.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
 /// A code point in some width.
