@@ -88,7 +88,7 @@ fn instructions_that_the_processor_lacks_are_refused() {
         let done = match command.output() {
             // Under an emulator the system cannot run the program by itself; some emulators tell only by this status.
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return,
-            Ok(done) if done.status.code() == Some(127) => return,
+            Ok(done) if cfg!(not(target_arch = "x86_64")) && done.status.code() == Some(127) => return,
             done => done.unwrap(),
         };
         let output = String::from_utf8_lossy(&done.stdout);
