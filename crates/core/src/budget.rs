@@ -25,7 +25,7 @@ impl Budget {
     }
 
     /// The same for encoding.
-    pub(crate) fn of_encoding(limit: Option<u64>) -> Self {
+    pub(crate) fn for_encoding(limit: Option<u64>) -> Self {
         Budget::with_remedy(limit, "divide long documents, for example with a separator or doc_cap")
     }
 

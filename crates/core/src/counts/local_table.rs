@@ -173,7 +173,7 @@ mod tests {
         let mut number = 7u64;
         for _ in 0..20_000 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Few of the keys most of the time, so that lines hold what is sought.
+            // Few of the keys most of the time, so that lines hold what is lookup_key.
             let index = ((number >> 33) % if number >> 60 == 0 { 30 } else { 3 }) as usize;
             let add = |line: &mut Line, add: fn(&mut Line, &PretokenKey) -> bool| {
                 let mut out = None;

@@ -3,9 +3,14 @@
 //! A job is a group of texts of about [`GROUP_BYTES`]. Results are collected in the order of the texts, so they do not
 //! depend on threads.
 //!
-//! Short texts are joined, so that their pretokens are looked up together: one text alone would wait for the loads of
-//! its few pretokens. Where the joined text holds a literal of a special token, or anything fails, its texts are encoded
-//! one by one, which gives each its literals and errors.
+//! Short texts are joined, so that their pretokens are looked up together: a text alone would wait for the loads of its
+//! few pretokens. If the joined text holds a literal of a special token, or anything fails, its texts are encoded one
+//! by one, so that each finds its own literals and errors.
+//!
+//! Tried, by `cargo run --release --example encode`:
+//! - Join texts of up to 8 KB to 16 KB: English and C as fast, fifteen languages 5 to 8 % slower.
+//! - Let each thread append the ids of its groups to the result under a lock, instead of the calling thread: between 9
+//!   % faster and 13 % slower from run to run.
 
 use std::ops::Range;
 
@@ -20,22 +25,22 @@ use crate::prefetch::Ahead;
 use crate::special::SpecialTokens;
 use crate::text::Text;
 
-/// Bytes of text in a job.
+/// Bytes of text per job.
 const GROUP_BYTES: usize = 1 << 17;
 
 /// Bytes of text after which progress is reported.
 const PROGRESS_BYTES: usize = 1 << 14;
 
-/// Texts of at most this size are joined.
+/// Texts of at most this many bytes are joined.
 const SHORT_BYTES: usize = 512;
 
 /// Bytes of the next text that are prefetched while texts are joined.
 const AHEAD_BYTES: usize = 1 << 10;
 
-/// Bytes of short texts that are joined: they stay in the nearest cache with the keys of their pretokens.
+/// Bytes up to which short texts are joined; with the keys of their pretokens these stay in the first-level cache.
 const JOINED_BYTES: usize = 1 << 12;
 
-/// Short texts one after the other, in UTF-8.
+/// Short texts, joined, in UTF-8.
 #[derive(Default)]
 struct Joined {
     text: String,
@@ -44,7 +49,7 @@ struct Joined {
 }
 
 impl Joined {
-    /// Takes the first of `texts`, up to one that is long or fails; how many were taken.
+    /// Takes the first of `texts`, up to one that is too long or not valid; returns how many it took.
     fn take(&mut self, texts: &[impl Text], buffer: &mut String) -> usize {
         self.text.clear();
         self.ends.clear();
@@ -66,19 +71,19 @@ impl Joined {
     }
 }
 
-/// What a job encodes at a time.
+/// What a job encodes in one call.
 enum Piece<'a> {
-    /// The text of this number.
+    /// One text and its number.
     One(usize, &'a str),
-    /// Short texts.
+    /// Several short texts.
     Short(&'a Joined),
 }
 
-/// The result of a job: the ids of its texts, if they are wanted, and how many each text has.
+/// The result of a job: the ids of its texts, unless only counts are wanted, and how many each text has.
 struct GroupResult<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
-    /// The current text in UTF-8, if it is stored otherwise.
+    /// The current text in UTF-8, if Python stores it otherwise.
     buffer: String,
     joined: Joined,
 }
@@ -96,7 +101,7 @@ impl<I> Default for GroupResult<I> {
 }
 
 impl Encoder {
-    /// The ids of all texts, one after the other, and n + 1 offsets: text i has `ids[offsets[i]..offsets[i + 1]]`.
+    /// The ids of all texts, concatenated, and n + 1 offsets: text i has `ids[offsets[i]..offsets[i + 1]]`.
     pub fn encode_batch<I: Id>(
         &self,
         texts: &[impl Text],
@@ -106,9 +111,9 @@ impl Encoder {
     ) -> Result<(ResultIds<I>, Vec<i64>)> {
         let mut offsets = Vec::with_room(texts.len() + 1, "offsets")?;
         offsets.push(0i64);
-        // Hardly any text has more than an id for two bytes.
+        // Hardly any text has more than one id for two bytes.
         let n_ids = texts.iter().map(Text::n_bytes).sum::<usize>() / 2;
-        // One thread has one result, to which each group adds its ids: nothing has to be copied.
+        // With one thread there is one result, to which each group adds its ids, so nothing is copied.
         let is_alone = parallel::wanted(threads) == 1;
         let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::room(n_ids) }, 0);
         let n_first = if is_alone { n_ids } else { 0 };
@@ -128,8 +133,8 @@ impl Encoder {
         Ok((all.into(), offsets))
     }
 
-    /// Gives the ids of all texts to `take`, a group of texts at a time: their ids, one after the other, and how many
-    /// each text has. The calling thread calls `take`, in the order of the texts.
+    /// Passes the ids of all texts to `take`, one group of texts at a time: their ids, concatenated, and how many each
+    /// text has. The calling thread calls `take`, in the order of the texts.
     pub fn encode_each<I: Id>(
         &self,
         texts: &[impl Text],
@@ -145,8 +150,8 @@ impl Encoder {
         })
     }
 
-    /// The same; ids that `take` leaves remain before those of a later group that the same thread encodes. Each thread
-    /// reserves room for `n_first` ids.
+    /// Like [`encode_each`](Self::encode_each), but `take` may leave ids in the vector: they stay before those of a
+    /// later group that the same thread encodes. Each thread reserves room for `n_first` ids.
     fn encode_groups<I: Id>(
         &self,
         texts: &[impl Text],
@@ -192,7 +197,7 @@ impl Encoder {
         Ok(counts)
     }
 
-    /// Appends the ids of the texts of a piece to `output`, and how many each text has to `counts`.
+    /// Appends the ids of the texts of a piece to `output`, and the number of ids of each text to `counts`.
     fn encode_piece<S: Output>(
         &self,
         worker: &mut Worker,
@@ -220,7 +225,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Calls `encode` for all texts, and `collect` for the groups in order.
+    /// Calls `encode` for all texts, and `collect` for each group, in order.
     fn for_all<I: Id>(
         &self,
         texts: &[impl Text],

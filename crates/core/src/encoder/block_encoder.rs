@@ -1,7 +1,7 @@
 //! Encodes the documents of a corpus, block by block.
 //!
-//! A long document may be divided among blocks and texts, see [`Splitter`]. The encoder keeps what is open between two
-//! blocks: the text that is not final, and whether the next text begins a document.
+//! A long document may be divided among blocks and texts ([`Splitter`]). Between two blocks the encoder keeps the text
+//! that is not final and whether the next text starts a document.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::memory::TryReserve;
 use crate::monitor::Monitor;
 use crate::pretokens::safe_cuts::SafeCuts;
 
-/// Ids around documents, and what literals of special tokens in them become.
+/// Ids to put around documents, and what literals of special tokens in them become.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockOptions {
-    /// The id put before each document.
+    /// An id to put before each document.
     pub begin_id: Option<u32>,
-    /// The id put after each document.
+    /// An id to put after each document.
     pub end_id: Option<u32>,
     /// What literals of special tokens become.
     pub specials: Specials,
-    /// Threads to use; 0: one for each processor.
+    /// Number of threads; 0: one for each processor.
     pub threads: usize,
 }
 
@@ -34,7 +34,7 @@ pub struct BlockEncoder<I> {
     parts: Splitter,
     options: BlockOptions,
     buffers: BufferPool<Vec<I>>,
-    /// Whether the next text begins a document.
+    /// Whether the next text starts a document.
     at_document_start: bool,
     /// Bytes of the open document that are encoded.
     n_open_bytes: usize,
@@ -44,22 +44,22 @@ pub struct BlockEncoder<I> {
 pub struct Encoded<I: Id> {
     /// All ids, one document after the other.
     pub ids: Buffer<Vec<I>>,
-    /// Where documents end in `ids`; ids after the last end belong to a document that goes on in the next block.
+    /// The end of each document in `ids`. Ids after the last end belong to a document that continues in the next block.
     pub ends: Vec<i64>,
-    /// (document, special token, count): literals that were encoded as text, in the order of the documents. A
-    /// document's number is how many documents end before it in the block.
+    /// Literals that were encoded as text: (document, special token, count), in the order of the documents. A document
+    /// is numbered by how many documents end before it in the block.
     pub literals: Vec<[i64; 3]>,
 }
 
 impl<I: Id> BlockEncoder<I> {
-    /// For the start of a corpus. [`Error::Invalid`] if `begin_id` or `end_id` is not an id of the encoder.
+    /// An encoder for the start of a corpus. [`Error::Invalid`] if `begin_id` or `end_id` is not an id of `encoder`.
     pub fn new(encoder: Arc<Encoder>, options: BlockOptions) -> Result<Self> {
         for (name, id) in [("begin_id", options.begin_id), ("end_id", options.end_id)] {
             if let Some(id) = id
                 && !encoder.has_id(id)
             {
                 return Err(Error::Invalid(format!(
-                    "{name} is {id}, which is no id of this tokenizer; its ids are below {}",
+                    "{name} is {id}, which is not an id of this tokenizer; its ids are below {}",
                     encoder.n_ids()
                 )));
             }
@@ -77,7 +77,7 @@ impl<I: Id> BlockEncoder<I> {
         })
     }
 
-    /// The ids of the next block, except for text at its end that is not final. `source` is for messages.
+    /// The ids of the next block, without text at its end that is not final yet. `source` is for messages.
     pub fn push(
         &mut self,
         documents: &Documents,
@@ -87,14 +87,14 @@ impl<I: Id> BlockEncoder<I> {
         let BlockEncoder { encoder, parts, options, buffers, at_document_start, n_open_bytes } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
-        // A document that goes on is copied when it grows.
+        // A document that continues is copied when its buffer grows.
         let n_held = source.n_held.saturating_add(2 * parts.n_kept());
         encoder
             .shared
             .budget
             .restart(n_held, "text that is read or kept, and ids that are not written yet,")?;
         parts.with(documents, |texts| {
-            // Hardly any block has more than three ids for four bytes; pages that are not touched take no memory.
+            // Hardly any block has more than three ids for four bytes. Pages that are not touched take no memory.
             let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
             let ends = Vec::with_room(documents.len(), "offsets")?;
             let mut encoded = Encoded { ids, ends, literals: Vec::new() };
@@ -130,7 +130,7 @@ impl<I: Id> BlockEncoder<I> {
             let done = done.map_err(Error::without_text);
             let found = counts.into_sorted();
             if let Err(Error::DisallowedSpecial { token, offset }) = done {
-                // The error is the first in the order of the texts.
+                // The error is that of the first such text.
                 let text = found.first().map_or(0, |count| count.text);
                 let document = source.first_document
                     + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
@@ -151,7 +151,7 @@ impl<I: Id> BlockEncoder<I> {
         })
     }
 
-    /// Drops the open document: the rest of its text will not come.
+    /// Drops the open document, the rest of which will not come.
     pub fn withdraw(&mut self) {
         self.parts.clear();
         (self.at_document_start, self.n_open_bytes) = (true, 0);
@@ -163,13 +163,14 @@ impl<I: Id> BlockEncoder<I> {
 pub struct BlockSource<'a> {
     /// The name of the file.
     pub name: &'a str,
-    /// Documents of the file before the block.
+    /// Number of documents of the file before this block.
     pub first_document: u64,
-    /// Bytes that reading and writing hold meanwhile, for a limit on memory.
+    /// Bytes that reading and writing hold at the same time, for a limit on memory.
     pub n_held: usize,
 }
 
-/// Bytes of the document that text `n` of a block belongs to, before that text; `before` of them in earlier blocks.
+/// How many bytes of its document come before text `n` of a block; `before` bytes of the open document were in earlier
+/// blocks.
 fn bytes_open_after(texts: &Texts<'_>, n: usize, before: usize) -> usize {
     let last_end = texts.is_end[..n].iter().rposition(|&is_end| is_end);
     let open = texts.texts[last_end.map_or(0, |at| at + 1)..n].iter().map(|text| text.len()).sum::<usize>();

@@ -1,9 +1,10 @@
 //! BPE-dropout (Provilkov et al. 2020): merging that skips each possible merge with a given probability.
 //!
-//! Before each merge, the pairs that could merge are tried in the order in which they would be merged, the lowest rank
-//! first, leftmost first; each is skipped with the probability, and the first that is not is merged. Where all are skipped
-//! the pretoken is done. That has the distribution of the paper's algorithm, which draws for all pairs and takes the best
-//! of those that are left. `reference/dropout.py` is the definition, the random numbers included.
+//! Before each merge, the pairs that could merge are tried in the order in which they would be merged, lowest rank
+//! first, leftmost first. Each is skipped with the given probability, and the first that is not skipped is merged. If
+//! all are skipped the pretoken is finished. This has the distribution of the paper's algorithm, which draws for all
+//! pairs and takes the best of those that are left. `reference/dropout.py` is the definition, including the random
+//! numbers.
 //!
 //! Cost: n log n, times 1 / (1 - probability).
 
@@ -17,12 +18,12 @@ use crate::monitor::{Monitor, report_progress};
 use crate::special::Finder;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the merging of a pretoken";
 
-/// Which merges are skipped: random numbers of SplitMix64 (Steele et al. 2014), which are the same everywhere.
+/// Decides which merges are skipped: SplitMix64 (Steele et al. 2014), the same numbers on every machine.
 pub struct Dropout {
-    /// A draw of 53 bits below it is a skip.
+    /// A draw of 53 bits below this is a skip.
     threshold: u64,
     state: u64,
 }
@@ -43,7 +44,8 @@ impl Dropout {
 }
 
 impl Encoder {
-    /// Appends the ids of `text`, merges being skipped by `dropout`; whole pretokens are not looked up.
+    /// Appends the ids of `text`, with merges skipped by `dropout`. Whole pretokens are not looked up in the
+    /// vocabulary.
     pub fn encode_with_dropout(
         &self,
         text: &str,
@@ -77,7 +79,7 @@ impl Encoder {
 /// A symbol of a pretoken, in a doubly linked list.
 #[derive(Clone, Copy)]
 struct Symbol {
-    /// [`NONE`] once it is part of the one before.
+    /// [`NONE`] once the symbol is part of the one before it.
     id: u32,
     previous: u32,
     next: u32,
@@ -91,7 +93,7 @@ fn merge(vocabulary: &Vocabulary, pretoken: &[u8], dropout: &mut Dropout, out: &
         let next = if at + 1 < n { at + 1 } else { NONE };
         *symbol = Symbol { id, previous: at.wrapping_sub(1), next };
     }
-    // Ranks and places of pairs: the order in which they are tried. Those of pairs that are gone stay until they are met.
+    // Ranks and offsets of pairs, in the order in which they are tried. Stale ones stay until they are popped.
     let mut heap = BinaryHeap::new();
     let rank_at = |symbols: &[Symbol], at: u32| match symbols[at as usize] {
         Symbol { id: NONE, .. } | Symbol { next: NONE, .. } => NONE,

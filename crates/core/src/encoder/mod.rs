@@ -1,13 +1,13 @@
 //! Encodes text to ids.
 //!
-//! Special tokens divide a text into documents, the pretokenizer splits those into pretokens, and each pretoken is
-//! merged by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`] is the
-//! definition, in ten lines). A bounded cache keeps the ids of pretokens for all threads, so nearly every pretoken is
-//! looked up, not merged.
+//! Special tokens divide a text into documents, the pretokenizer divides each document into pretokens, and each
+//! pretoken is merged by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`]
+//! is the definition, in ten lines). A bounded cache, shared by all threads, keeps the ids of pretokens, so nearly
+//! every pretoken is looked up, not merged.
 //!
-//! - `worker.rs`: the special tokens and documents of one text, on one thread.
+//! - `worker.rs`: one text on one thread: its special tokens and documents.
 //! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.
-//! - `batch.rs`, `file.rs`, `stream.rs`, `block_encoder.rs`: many texts, a file, text in parts, a corpus.
+//! - `batch.rs`, `file.rs`, `stream.rs`, `block_encoder.rs`: many texts, a file, text that arrives in parts, a corpus.
 
 mod batch;
 mod block_encoder;
@@ -51,9 +51,9 @@ pub use stream::StreamEncoder;
 /// Options that do not change the ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Most bytes of the cache, which all threads share; up to 1.5 times that while its table is replaced.
+    /// Upper bound on the bytes of the cache, which all threads share; 1.5 times that while its table is replaced.
     pub cache_bytes: usize,
-    /// The instructions to use; [`Encoder::new`] refuses those that the processor lacks.
+    /// The instructions to use. [`Encoder::new`] refuses those that the processor lacks.
     pub tier: CpuTier,
 }
 
@@ -63,7 +63,7 @@ impl Default for EncoderOptions {
     }
 }
 
-/// What literals of special tokens in a text become.
+/// What the literals of special tokens in a text become.
 #[derive(Clone, Copy, Default)]
 pub enum SpecialPolicy<'a> {
     /// Ids, for all special tokens of the encoder.
@@ -71,20 +71,20 @@ pub enum SpecialPolicy<'a> {
     All,
     /// Ordinary text.
     None,
-    /// Ordinary text that is counted, or an error.
+    /// Ordinary text that is counted, or an error, as the counts say.
     Counted(&'a LiteralCounts<'a>),
     /// Ids, [`Error::DisallowedSpecial`], or ordinary text.
     Some {
-        /// Those that become ids.
+        /// Special tokens whose literals become ids.
         allowed: &'a SpecialTokens,
-        /// Those that are an error anywhere in the text.
+        /// Special tokens whose literals are an error anywhere in the text.
         disallowed: &'a SpecialTokens,
     },
 }
 
 impl SpecialPolicy<'_> {
-    /// Whether a text without literals of these special tokens is free of all that the policy asks about; they are looked
-    /// for as they stand, whatever is beside them. `None`: their rules look at what is beside them.
+    /// The special tokens that this policy looks for: a text that contains none of their literals needs no special
+    /// handling. `None` if one of them has rules, since then the text around a literal decides.
     fn literals<'a>(&'a self, all: &'a SpecialTokens) -> Option<[Option<&'a SpecialTokens>; 2]> {
         let literals = match self {
             SpecialPolicy::All => [Some(all), None],
@@ -95,7 +95,8 @@ impl SpecialPolicy<'_> {
         (!literals.iter().flatten().any(|specials| specials.has_rules())).then_some(literals)
     }
 
-    /// Fails if `text`, the one of this number in its batch, holds a disallowed literal.
+    /// Fails if `text`, number `number` of its batch, contains a disallowed literal. Counts literals if the policy
+    /// does.
     fn check(&self, number: usize, text: &str) -> Result<()> {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => Ok(()),
@@ -111,7 +112,7 @@ impl SpecialPolicy<'_> {
     }
 }
 
-/// Encodes text. Threads share one.
+/// Encodes text. Threads may share one encoder.
 pub struct Encoder {
     shared: Shared,
     workers: Arc<Pool<Worker>>,
@@ -127,20 +128,20 @@ impl Encoder {
         specials: SpecialTokens,
         options: EncoderOptions,
     ) -> Result<Self> {
-        // The hot loop runs by the tier of the cache's hasher, and relies on this check.
+        // The hot loop uses the tier of the cache's hasher and relies on this check.
         options.tier.check_available()?;
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, Budget::of_encoding(None)))
+        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, Budget::for_encoding(None)))
     }
 
-    /// An encoder of the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. An eighth
-    /// of that bounds a cache of its own, which takes half as much again while its table is replaced.
+    /// An encoder with the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. It has
+    /// a cache of its own, bounded by an eighth of that (half as much again while its table is replaced).
     pub fn limited(&self, max_memory: u64) -> Result<Encoder> {
         let Shared { vocabulary, pretokenizer, specials, cache, .. } = &self.shared;
         let n_bytes = usize::try_from(max_memory / 8).unwrap_or(usize::MAX).min(cache.max_bytes());
         let cache = Cache::new(n_bytes, vocabulary.n_ids(), KeyHasher::new(cache.hasher.tier()))?;
         let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
-        let budget = Budget::of_encoding(Some(max_memory));
+        let budget = Budget::for_encoding(Some(max_memory));
         Ok(Encoder::with_budget(vocabulary, pretokenizer, specials.clone(), cache, budget))
     }
 
@@ -191,7 +192,7 @@ impl Encoder {
         self.encode_with_progress(text, specials, out, &mut |_| Ok(()))
     }
 
-    /// The same with a monitor, for long texts.
+    /// Like [`encode`](Self::encode), with a monitor, for long texts.
     pub fn encode_long<I: Id>(
         &self,
         text: &str,
@@ -199,7 +200,7 @@ impl Encoder {
         out: &mut Vec<I>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        // Hardly any text has more than an id for two bytes.
+        // Hardly any text has more than one id for two bytes.
         pages::reserve(out, text.len() / 2);
         self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()))
     }
@@ -223,7 +224,8 @@ impl Encoder {
         done
     }
 
-    /// The number of ids that [`encode`](Self::encode) gives; stops at `limit`.
+    /// The number of ids that [`encode`](Self::encode) would append, or `limit` if there are more; stops counting
+    /// there.
     pub fn count(
         &self,
         text: &str,
@@ -240,7 +242,7 @@ impl Encoder {
         Ok(counter.n.min(counter.limit))
     }
 
-    /// The special tokens that become ids under `policy`.
+    /// The special tokens whose literals become ids under `policy`.
     fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
         match policy {
             SpecialPolicy::All => Some(&self.shared.specials),
@@ -271,9 +273,8 @@ impl Encoder {
     }
 }
 
-/// Runs jobs that encode `n_bytes` of text in total, on up to `threads` threads, and collects their results in order.
-///
-/// At most three results a thread wait to be collected.
+/// Runs jobs that encode `n_bytes` of text in total on up to `threads` threads, and collects their results in order. At
+/// most three results per thread wait to be collected.
 fn encode_jobs<R: Send + Default>(
     n_jobs: usize,
     threads: usize,
@@ -286,7 +287,7 @@ fn encode_jobs<R: Send + Default>(
     let n_threads = parallel::wanted(threads).min(n_jobs).max(1);
     let jobs = OrderedJobs { n_jobs, max_waiting: 3 * n_threads, thread_name: "pairloom-encode" };
     report(0)?;
-    // Threads share the encoder's workers; they need nothing of their own.
+    // Jobs take workers from the encoder's pool, so a thread needs no state of its own.
     jobs.run(
         &mut vec![(); n_threads],
         |(), number, result, on_progress| job(number, result, on_progress),

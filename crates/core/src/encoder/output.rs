@@ -1,4 +1,4 @@
-//! Receivers of ids: an array, or only a count.
+//! Where ids go: into an array, or only a count.
 
 use std::ptr;
 
@@ -10,58 +10,60 @@ use crate::ids::Id;
 use crate::memory::TryReserve;
 use crate::prefetch::{LINE_BYTES, prefetch};
 
-/// How far behind the ids at hand memory is asked for: a few batches of ids.
+/// How far ahead of the current id memory is prefetched: a few batches of ids.
 const AHEAD_BYTES: usize = 768;
 
-/// Cache lines that are asked for at once: about as many as the ids of a batch take.
+/// Cache lines that are prefetched at once: about as many as the ids of a batch take.
 const AHEAD_LINES: usize = 4;
 
-/// No memory is asked for ahead of the ids of so many entries.
+/// For at most this many entries nothing is prefetched.
 const FEW_ENTRIES: usize = 32;
 
 /// Receives the ids of a text in order.
 ///
 /// The hot loop writes through a cursor, which the compiler keeps in registers: `open` reserves room for a whole batch,
-/// `put_entry` writes without a check of capacity, `close` sets the length.
+/// `put_entry` writes without checking the capacity, `close` sets the length.
+///
+/// Tried: `prefetchw` instead of `prefetch` for memory that will be written, and stores past the caches: no difference.
 pub(super) trait Output {
     /// Where the next id is written.
     type Cursor: Copy;
 
-    /// The bytes that an id takes.
+    /// Bytes of an id.
     const ID_BYTES: usize;
 
-    /// Whether ids are wanted, not only how many there are.
+    /// Whether the ids are wanted, not only their number.
     const HAS_IDS: bool;
 
-    /// A cursor with room for the ids of `n` entries of pretokens of `n_bytes` bytes together, which have no more ids
+    /// A cursor with room for the ids of `n` entries, whose pretokens have `n_bytes` bytes in total and no more ids
     /// than bytes.
     fn open(&mut self, n: usize, n_bytes: usize) -> Result<Self::Cursor>;
 
-    /// Writes the ids of a cache entry. Where they are in the arena it leaves room for them: who wants ids calls
-    /// [`fill`](Self::fill).
+    /// Writes the ids of a cache entry. If they are in the arena it only leaves room for them; [`fill`](Self::fill)
+    /// writes them.
     ///
     /// # Safety
     /// The cursor has room for one more entry, and no other method of the output was called since it was opened.
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut Self::Cursor, ids: &Packed);
 
-    /// Writes ids of the arena into the room left for them.
+    /// Writes ids from the arena into the room left for them.
     ///
     /// # Safety
-    /// The cursor is that which [`put_entry`](Self::put_entry) had for the entry of these ids; what it got later is not
-    /// closed yet.
+    /// The cursor is the one that [`put_entry`](Self::put_entry) had for the entry of these ids, and the cursor that it
+    /// became has not been closed yet.
     unsafe fn fill(cursor: Self::Cursor, ids: &Stored<'_>);
 
     /// Makes the ids written through the cursor part of the output.
     ///
     /// # Safety
-    /// The cursor is the last one opened, all room that was left is filled, and no other method of the output was called
-    /// since.
+    /// The cursor is the last one opened, all room that was left is filled, and no other method of the output was
+    /// called since.
     unsafe fn close(&mut self, cursor: Self::Cursor);
 
     /// Appends ids.
     fn extend(&mut self, ids: impl ExactSizeIterator<Item = u32>) -> Result<()>;
 
-    /// Appends the ids of a record of the cache.
+    /// Appends ids from the arena.
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()>;
 
     /// Appends an id.
@@ -69,7 +71,7 @@ pub(super) trait Output {
         self.extend([id].into_iter())
     }
 
-    /// How many ids it has.
+    /// The number of ids so far.
     fn n(&self) -> usize;
 
     /// Whether no more ids are wanted.
@@ -78,7 +80,7 @@ pub(super) trait Output {
     }
 }
 
-/// Appends the ids.
+/// Appends ids to a vector.
 pub(super) struct Ids<'a, I>(pub(super) &'a mut Vec<I>);
 
 impl<I: Id> Output for Ids<'_, I> {
@@ -91,8 +93,8 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     fn open(&mut self, n: usize, n_bytes: usize) -> Result<*mut I> {
         self.0.grow(n_bytes.min(n * CACHED_BYTES) + INLINE_IDS + 1, "ids")?;
-        // New memory comes from afar, and processors do not foresee that it is written in bursts. The few
-        // of a short text fit lines that are at hand.
+        // Freshly allocated memory is not in the cache, and the processor does not predict writes in bursts. The few
+        // ids of a short text fit lines that are cached.
         if n > FEW_ENTRIES {
             for line in 0..AHEAD_LINES {
                 let ahead = self
@@ -110,8 +112,8 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
         let n = ids.len();
-        // SAFETY: Each call keeps as many slots as the entry has ids, for which `open` reserved room, and writes all slots of
-        // an entry from there on, INLINE_IDS + 1 at most, for which it reserved room, too.
+        // SAFETY: `open` reserved room for as many slots as all entries have ids, and for INLINE_IDS + 1 more. Each
+        // call keeps as many slots as its entry has ids, and writes at most INLINE_IDS + 1 slots from there on.
         unsafe {
             if !NARROW {
                 cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
@@ -131,7 +133,7 @@ impl<I: Id> Output for Ids<'_, I> {
     unsafe fn fill(cursor: *mut I, ids: &Stored<'_>) {
         let Some(bytes) = ids.as_bytes::<I>() else {
             for n in 0..ids.len() {
-                // SAFETY: The room is for all of them.
+                // SAFETY: There is room for all of them.
                 unsafe { cursor.add(n).write(I::from_u32(ids.get(n))) };
             }
             return;
@@ -142,7 +144,7 @@ impl<I: Id> Output for Ids<'_, I> {
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), cursor, bytes.len()) };
             return;
         };
-        // The usual ones: whole registers, the last of which may overlap the one before; no call for a few bytes.
+        // The usual case: whole registers, the last of which may overlap the one before, and no call for a few bytes.
         for (n, chunk) in bytes.as_chunks::<16>().0.iter().enumerate() {
             // SAFETY: As above.
             unsafe { cursor.add(16 * n).cast::<[u8; 16]>().write_unaligned(*chunk) };
@@ -173,7 +175,7 @@ impl<I: Id> Output for Ids<'_, I> {
 
     fn put_stored(&mut self, ids: Stored<'_>) -> Result<()> {
         self.0.grow(ids.len(), "ids")?;
-        // SAFETY: There is room for so many, which are written.
+        // SAFETY: There is room for this many ids, and all are written.
         unsafe {
             Self::fill(self.0.as_mut_ptr().add(self.0.len()), &ids);
             self.0.set_len(self.0.len() + ids.len());

@@ -1,40 +1,40 @@
 //! The workers of an encoder, in slots.
 //!
-//! A call locks a slot for as long as it uses the worker in it: two atomic instructions, where taking a worker out of a
-//! list and putting it back cost four, a twentieth of a call with a short text. Only `try_lock` is used: a slot that
-//! another thread has locked while the process is forked is lost to the child, and no call ever waits.
+//! A call locks a slot for as long as it uses the worker in it: two atomic instructions. Taking a worker out of a list
+//! behind a lock and putting it back took four, a twentieth of a call with a short text. Only `try_lock` is used: a slot that
+//! another thread holds during a fork is lost to the child, and no call ever waits.
 //!
-//! A thread looks first at the slot that it used last. If all began at the first one, each call would take the cache lines
-//! of the slots that others use away from them. A new thread begins at the first, so that threads that follow each other
-//! use few workers.
+//! A thread first tries the slot that it used last. If all threads started at the first slot, each call would
+//! invalidate the cache lines of slots that others use. A new thread starts at the first slot, so that short-lived
+//! threads share few workers.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::error::Result;
 
-/// Workers that are kept; where more calls run at once, they make workers for themselves alone.
+/// Number of workers that are kept. If more calls run at once, the others make workers for themselves.
 const N_SLOTS: usize = 64;
 
 thread_local! {
-    /// The number of the slot that this thread used last, in whichever pool.
+    /// The number of the slot that this thread used last, in any pool.
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Slots of threads do not share a cache line, nor a pair of lines that are fetched together.
+/// Aligned so that slots do not share a cache line, nor a pair of lines that are fetched together.
 #[repr(align(128))]
 struct Slot<T>(Mutex<Option<T>>);
 
-/// Values of which each is used by one call at a time, made when they are wanted first.
+/// Values that are each used by one call at a time, made when first needed.
 pub(super) struct Pool<T>(Vec<Slot<T>>);
 
 impl<T> Pool<T> {
-    /// No values yet.
+    /// An empty pool.
     pub(super) fn new() -> Self {
         Pool((0..N_SLOTS).map(|_| Slot(Mutex::new(None))).collect())
     }
 
-    /// Calls `work` with a value that nobody uses, or with a new one.
+    /// Calls `work` with a value that is not in use, or with a new one.
     #[inline]
     pub(super) fn with<R>(
         &self,
@@ -51,21 +51,21 @@ impl<T> Pool<T> {
         }
     }
 
-    /// A slot that nobody uses.
+    /// Locks a slot that is not in use.
     #[inline]
     fn lock(&self) -> Option<MutexGuard<'_, Option<T>>> {
         let last = LAST.get();
         self.0[last].0.try_lock().ok().or_else(|| self.lock_another())
     }
 
-    /// The first of them, which becomes the one that this thread used last.
+    /// Locks the first free slot, which becomes the last used slot of this thread.
     #[cold]
     fn lock_another(&self) -> Option<MutexGuard<'_, Option<T>>> {
         let mut slots = self.0.iter().enumerate();
         slots.find_map(|(number, slot)| slot.0.try_lock().ok().inspect(|_| LAST.set(number)))
     }
 
-    /// Calls `work` for the values that nobody uses.
+    /// Calls `work` for each value that is not in use.
     pub(super) fn visit(&self, mut work: impl FnMut(&mut T)) {
         for slot in &self.0 {
             if let Ok(mut slot) = slot.0.try_lock() {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn threads_keep_to_slots_of_their_own() {
         let pool = Pool::new();
-        // What a thread finds in its slot, once another has met it there.
+        // What a thread finds in its slot, once another thread is in its own slot, too.
         let both = std::sync::Barrier::new(2);
         let work = |name: usize| {
             both.wait();
@@ -132,7 +132,7 @@ mod tests {
                 [1, 2].map(|name| scope.spawn(move || work(name))).map(|thread| thread.join().unwrap());
             assert_eq!(found, [1, 2]);
         });
-        // A new thread begins at the first slot, so no third value is made.
+        // A new thread starts at the first slot, so no third value is made.
         let third = std::thread::scope(|scope| {
             scope.spawn(|| pool.with(|| Ok(3), |value| Ok(*value))).join().unwrap()
         });

@@ -1,4 +1,4 @@
-//! Encodes distinct pretokens that are given as columns, for training that continues.
+//! Encodes distinct pretokens given as columns, for training that continues.
 
 use super::output::Ids;
 use super::{Encoder, encode_jobs};
@@ -11,10 +11,10 @@ use crate::train::{WeightedIds, WeightedPretokens};
 /// Bytes of pretokens in a job.
 const JOB_BYTES: u64 = 1 << 18;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the ids of pretokens";
 
-/// What is said of a pretoken that alone has more bytes than the ends of a job can tell.
+/// The message about one pretoken that is longer than the ends of a job can express.
 const TOO_LONG: &str = "a pretoken has more than 4 GiB; leave it out of the counts";
 
 impl Encoder {
@@ -35,7 +35,7 @@ impl Encoder {
         let held_bytes = (size_of_val(bytes) + size_of_val(ends) + size_of_val(counts)) as u64;
         let budget = Budget::new(max_memory);
         budget.take(held_bytes as usize, WHAT)?;
-        // Jobs end after the first pretoken that fills them.
+        // A job ends with the first pretoken that fills it.
         let mut jobs = vec![0usize];
         let mut start = 0;
         for (index, &end) in ends.iter().enumerate() {
@@ -65,12 +65,12 @@ impl Encoder {
                 })
             },
             |ids, _| {
-                // Half of it for the vector that is copied when it grows.
+                // Half of it for the old vector while it is copied to a larger one.
                 budget.take(2 * size_of_val(ids.as_slice()), WHAT)?;
                 all.try_extend(ids, WHAT)
             },
         )?;
-        // The ids of a pretoken have its bytes.
+        // The ids of a pretoken have exactly its bytes.
         let (mut at, mut n_ids) = (0, 0);
         for &end in ends {
             while at < end {

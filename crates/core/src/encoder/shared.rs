@@ -8,16 +8,16 @@ use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
-/// Gives idle workers the newest table of the cache: while one refers to an old table, its memory stays in use.
+/// Gives idle workers the newest table of the cache: a worker that refers to an old table keeps its memory in use.
 pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
 
-/// The tokenizer and the cache of what was merged.
+/// The tokenizer and its cache.
 pub(super) struct Shared {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) pretokenizer: Arc<Pretokenizer>,
     pub(super) specials: SpecialTokens,
     pub(super) cache: Cache,
-    /// Bounds what a block of documents takes; without a limit except in [`super::Encoder::limited`].
+    /// Bounds the memory for a block of documents; unlimited except in [`super::Encoder::limited`].
     pub(super) budget: Budget,
     refresh_idle: RefreshIdle,
 }
@@ -34,7 +34,7 @@ impl Shared {
         Shared { vocabulary, pretokenizer, specials, cache, budget, refresh_idle }
     }
 
-    /// To be called when the cache has a new table.
+    /// Must be called when the cache has a new table.
     #[cold]
     pub(super) fn refresh_idle(&self) {
         (self.refresh_idle)(&self.cache);

@@ -35,7 +35,7 @@ pub struct LiteralCount {
 /// Counts the literals in the texts of a batch, or makes the first an error. The threads of the batch share it.
 ///
 /// Literals are found as encoding finds them: longest first, left to right, without overlap. Cost: one pass of the
-/// matcher over the text, and a lock only for a text that holds a literal.
+/// matcher over the text, and a lock only for a text that contains a literal.
 pub struct LiteralCounts<'a> {
     specials: &'a SpecialTokens,
     is_error: bool,
@@ -43,12 +43,12 @@ pub struct LiteralCounts<'a> {
 }
 
 impl<'a> LiteralCounts<'a> {
-    /// No counts yet. `is_error`: the first literal is an error.
+    /// No counts yet. With `is_error` the first literal is an error.
     pub fn new(specials: &'a SpecialTokens, is_error: bool) -> Self {
         LiteralCounts { specials, is_error, found: Mutex::default() }
     }
 
-    /// Those whose literals are counted.
+    /// The special tokens whose literals are counted.
     pub(super) fn specials(&self) -> &'a SpecialTokens {
         self.specials
     }

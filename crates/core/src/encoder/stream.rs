@@ -1,8 +1,8 @@
 //! Encodes a text that arrives in parts, in memory bounded by the longest pretoken.
 //!
-//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what the rest of the text
-//! cannot change ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. A
-//! pattern that is not memoryless has no such bound: its text is held until the next special token or the end.
+//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what later text cannot change
+//! ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. With a pattern that
+//! is not memoryless there is no such bound: text is held until the next special token or the end.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct StreamEncoder {
     held: String,
     /// The offset of `held` in the whole text.
     n_taken: u64,
-    /// `held` is not scanned before it has this many bytes. It doubles, so a long pretoken that arrives in small parts
+    /// `held` is not scanned until it has this many bytes. This doubles, so a long pretoken that arrives in small parts
     /// is scanned in linear time overall.
     pub(super) patience: usize,
     pub(super) is_memoryless: bool,
@@ -34,7 +34,7 @@ impl StreamEncoder {
         StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, is_memoryless }
     }
 
-    /// Takes more text, and appends the ids that are final to `out`. On an error, nothing has changed.
+    /// Takes more text and appends the ids that are final to `out`. On an error nothing has changed.
     pub fn push<I: Id>(&mut self, text: &str, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let (n_held, n_out) = (self.held.len(), out.len());
@@ -58,7 +58,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Encodes the part of `held` that is final, all of it if it `is_last`; gives its length.
+    /// Encodes the part of `held` that is final, all of it if `is_last`; returns its length.
     fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
         let text = OpenText {
             text: &self.held,
@@ -75,7 +75,7 @@ impl StreamEncoder {
             .map_err(|error| error.in_data(String::new))
     }
 
-    /// Ends the text and appends its remaining ids to `out`. Afterwards the stream is empty and can be used again.
+    /// Ends the text and appends its remaining ids to `out`. Then the stream is empty and can be reused.
     pub fn finish<I: Id>(&mut self, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let n_out = out.len();

@@ -80,13 +80,14 @@ fn instructions_that_the_processor_lacks_are_refused() {
             }
         }
     }
-    // A processor may have all of them: again in a process where they are turned off.
+    // The processor may have all instructions: run the test again in a process where they are turned off.
     if CpuTier::best() > CpuTier::Portable {
         let test = "encoder::tests::instructions_that_the_processor_lacks_are_refused";
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([test, "--exact"]).env(DISABLE_VARIABLE, CpuTier::NAMES.join(","));
         let done = match command.output() {
-            // Under an emulator the system cannot run the program by itself; some emulators tell only by this status.
+            // Under an emulator the system cannot run the program by itself; some emulators report that only by this
+            // status.
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return,
             Ok(done) if cfg!(not(target_arch = "x86_64")) && done.status.code() == Some(127) => return,
             done => done.unwrap(),
@@ -131,7 +132,7 @@ fn encode_of_long_pretokens_equals_the_definition() {
 #[test]
 fn merge_by_rank_takes_a_linear_number_of_steps() {
     let mut random = Random(7);
-    // Learned merges of the alphabet of "a" and "b", among others.
+    // The vocabulary has learned merges of "a" and "b", among others.
     let encoder = Setting::new(&mut random, PATTERNS[0]).encoder(EncoderOptions::default());
     let n = 1_000_000;
     let letters = ["a", "b", "中", "文", "z"];
@@ -197,7 +198,8 @@ fn encode_batch_gives_the_same_ids_for_any_number_of_threads() {
 #[test]
 fn encode_batch_of_short_texts_on_every_tier_equals_the_definition() {
     for (setting, mut random) in settings() {
-        // Most are joined, some are too long for that, and some joined texts hold literals that no text alone holds.
+        // Most texts are joined, some are too long for that, and some joined texts hold literals that no single text
+        // holds.
         let texts: Vec<String> = (0..300)
             .map(|_| {
                 let most = [0, 3, 6, 12, 600][random.below(5)];
@@ -224,7 +226,7 @@ fn encode_batch_of_short_texts_on_every_tier_equals_the_definition() {
     }
 }
 
-/// Checks what a file or a stream gave against its whole text; `recognised` are its ids with special tokens.
+/// Checks the result of a file or a stream against its whole text; `recognised` are its ids with special tokens.
 fn check_specials(
     encoder: &Encoder,
     text: &str,
@@ -481,7 +483,7 @@ fn encode_file_that_becomes_shorter_is_an_error() {
     let path = std::env::temp_dir().join(format!("pairloom-shorter-{}.txt", std::process::id()));
     std::fs::write(&path, "a text").unwrap();
     let file = std::fs::File::open(&path).unwrap();
-    // The size as it was when the file was opened.
+    // The size when the file was opened.
     let (source, budget) = (Source::Open(&path, &file, Some(100)), Budget::new(None));
     let mut reader = Utf8Reader::open(source, InputErrors::Strict, &budget, Buffers::default()).unwrap();
     let error = reader.window(0, 100).map(|window| window.text.len()).unwrap_err();
@@ -557,7 +559,7 @@ fn pretokens_of_any_bytes_have_the_ids_of_the_definition_and_leave_the_cache_rig
     for (setting, mut random) in settings() {
         for tier in CpuTier::available() {
             let encoder = setting.encoder(EncoderOptions { tier, ..EncoderOptions::default() });
-            // Texts whose pretokens differ from these by what pads keys, some before and some after.
+            // The text's pretokens differ from these only by bytes that pad keys. It is encoded before or after them.
             let text = setting.text(&mut random, 100);
             let (mut start, mut pretokens) = (0, Vec::new());
             for end in encoder.shared.pretokenizer.ends(&text).unwrap() {

@@ -1,4 +1,4 @@
-//! Encodes one text on one thread: special tokens, documents, and how much of a text that goes on is final.
+//! Encodes one text on one thread: special tokens, documents, and how much of an unfinished text is final.
 
 use super::cache::Cache;
 use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
@@ -15,30 +15,30 @@ use crate::pretokens::safe_cuts::n_settled;
 use crate::special::{Finder, SpecialTokens};
 use crate::text::Text;
 
-/// In a longer document, `on_progress` is called before each scan.
+/// Documents longer than this call `on_progress` before each scan.
 const LONG_BYTES: usize = 1 << 20;
 
-/// The most bytes of the next text that are prefetched: they stay in the second-level cache meanwhile.
+/// The most bytes of the next text that are prefetched; they must stay in the second-level cache until it is encoded.
 const AHEAD_BYTES: usize = 1 << 16;
 
-/// What the ids of a block are called when they exceed a limit.
+/// Names the ids of a block in the message about a memory limit.
 const IDS: &str = "the ids of a block of documents";
 
-/// The buffers of a thread, reused from text to text.
+/// The buffers of a thread, reused for each text.
 pub(super) struct Worker {
     ends: Vec<u32>,
     pretoken_encoder: PretokenEncoder,
-    /// The ends of the pretokens of short documents, and how many there are up to the end of each document.
+    /// The ends of the pretokens of short documents, and how many of them there are up to the end of each document.
     joined_ends: Vec<u32>,
     n_pretokens: Vec<usize>,
-    /// A block of a file.
+    /// The buffers for blocks of a file.
     pub(super) file_buffers: Buffers,
 }
 
-/// A text that may go on after what is given.
+/// A text of which more may follow.
 #[derive(Clone, Copy)]
 pub(super) struct OpenText<'a> {
-    /// What is given.
+    /// The part of the text so far.
     pub(super) text: &'a str,
     /// Whether the text ends there.
     pub(super) is_last: bool,
@@ -51,7 +51,7 @@ pub(super) struct OpenText<'a> {
 }
 
 impl Worker {
-    /// A worker of `encoder`.
+    /// A worker of the encoder whose data is `shared`.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
         let pretoken_encoder = PretokenEncoder::new(shared.cache.handle()?);
         Ok(Worker {
@@ -63,12 +63,12 @@ impl Worker {
         })
     }
 
-    /// Uses the newest table of the cache.
+    /// Switches to the newest table of the cache.
     pub(super) fn refresh(&mut self, cache: &Cache) {
         self.pretoken_encoder.refresh(cache);
     }
 
-    /// Prefetches the begin of a text that will be encoded next, while another is encoded.
+    /// Prefetches the start of the text that will be encoded next, while another is encoded.
     pub(super) fn look_ahead(&mut self, next: Option<&impl Text>) {
         self.pretoken_encoder
             .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::of(text.stored(), AHEAD_BYTES)));
@@ -101,11 +101,11 @@ impl Worker {
         self.encode_document(shared, &text[at..], output, on_progress)
     }
 
-    /// Encodes short documents, which end in `text` at `ends`, less than 4 GiB in all, and appends to `n_ids` how many ids
-    /// `output` has after each.
+    /// Encodes short documents, joined in `text` and ending at `ends`, less than 4 GiB in all. Appends to `n_ids` the
+    /// number of ids in `output` after each.
     ///
-    /// Their pretokens are looked up together, so that the loads of one do not wait for those of another. The
-    /// pretokenizer is memoryless, and `text` holds no literals of special tokens that become ids.
+    /// Their pretokens are looked up together, so that no document waits for the loads of its few pretokens. The
+    /// pretokenizer must be memoryless, and `text` must hold no literals of special tokens that become ids.
     pub(super) fn encode_joined<S: Output>(
         &mut self,
         shared: &Shared,
@@ -129,12 +129,12 @@ impl Worker {
             }
             self.n_pretokens.push(self.joined_ends.len());
         }
-        let pretokens = Pretokens::of_text(shared, text, &self.joined_ends);
+        let pretokens = Pretokens::from_text(shared, text, &self.joined_ends);
         let documents = DocumentEnds { left: &self.n_pretokens, n_ids };
         self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
     }
 
-    /// Encodes the pretokens of `bytes`, which end at `ends`. They may be of any bytes.
+    /// Encodes the pretokens of `bytes`, which end at `ends` and may hold arbitrary bytes.
     pub(super) fn encode_pretokens<S: Output>(
         &mut self,
         shared: &Shared,
@@ -146,8 +146,8 @@ impl Worker {
         let mut start = 0;
         for run in ends.chunk_by(|&one, &next| is_batched(bytes, one) == is_batched(bytes, next)) {
             if is_batched(bytes, run[0]) {
-                // SAFETY: all of a run are alike, and no pretoken of this one ends in a byte that it may not end in.
-                let pretokens = unsafe { Pretokens::of_bytes(shared, bytes, start, run) };
+                // SAFETY: All pretokens of a run are alike, and none of this one ends in 0xff.
+                let pretokens = unsafe { Pretokens::from_bytes(shared, bytes, start, run) };
                 self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             } else {
                 for &end in run {
@@ -161,7 +161,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The same where some of the special tokens have rules.
+    /// Like [`encode`](Self::encode), where some of the special tokens have rules.
     #[cold]
     #[inline(never)]
     fn encode_by_rules<S: Output>(
@@ -202,7 +202,7 @@ impl Worker {
         while from < document.len() && !output.is_full() {
             let n_ids = output.n();
             let end = shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            let pretokens = Pretokens::of_text(shared, &document[from..], &self.ends);
+            let pretokens = Pretokens::from_text(shared, &document[from..], &self.ends);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             if is_limited {
                 shared.budget.take((output.n() - n_ids) * S::ID_BYTES, IDS)?;
@@ -213,9 +213,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Encodes the part of a text that the rest cannot change; gives its length in bytes.
+    /// Encodes the part of a text that what follows cannot change; returns its length in bytes.
     ///
-    /// Held back are the last pretokens ([`n_settled`]), trailing white space, and bytes that may begin a special
+    /// Held back are the last pretokens ([`n_settled`]), trailing white space, and bytes that may start a special
     /// token; unless `is_memoryless`, everything after the last special token.
     pub(super) fn encode_open_text<S: Output>(
         &mut self,
@@ -230,7 +230,7 @@ impl Worker {
             Specials::Recognise | Specials::Error => Some(&shared.specials),
         };
         let longest = specials.map_or(0, SpecialTokens::longest);
-        // Whatever special token starts before `visible` ends in `text`, so the longest one is found.
+        // Every special token that starts before `visible` ends within `text`, so the longest one is found.
         let visible = match longest {
             1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
             _ => text.len(),
@@ -265,7 +265,7 @@ impl Worker {
         Ok(done)
     }
 
-    /// The same for a document, or the part of it that is given.
+    /// Encodes the part of a document that what follows cannot change; returns its length in bytes.
     fn encode_open_document<S: Output>(
         &mut self,
         shared: &Shared,
@@ -275,11 +275,12 @@ impl Worker {
     ) -> Result<usize> {
         let OpenText { text, is_last, .. } = open;
         if shared.pretokenizer.has_normalizer() {
-            // Not memoryless, so the document is whole. Its bytes are reported by who reads them.
+            // A pretokenizer with a normalizer is not memoryless, so the document is whole. The reader reports its
+            // bytes.
             self.encode_document(shared, text, output, &mut |_| on_progress(0))?;
             return Ok(text.len());
         }
-        // Never end in white space: it is split differently before a word and at the end of a document.
+        // Never stop after white space: it is split differently before a word and at the end of a document.
         let unspaced = if is_last { text.len() } else { text.trim_end().len() };
         let mut encoded = 0;
         while encoded < text.len() {
@@ -295,7 +296,7 @@ impl Worker {
                 certain = &certain[..certain.partition_point(is_before)];
             }
             let is_short = certain.len() < n_certain;
-            let pretokens = Pretokens::of_text(shared, &text[encoded..], certain);
+            let pretokens = Pretokens::from_text(shared, &text[encoded..], certain);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             encoded += certain.last().map_or(0, |&distance| distance as usize);
             if is_short || end == text.len() {
@@ -306,7 +307,7 @@ impl Worker {
     }
 }
 
-/// Whether the pretoken that ends at `end` can be looked up with others, by keys.
+/// Whether the pretoken that ends at `end` can be looked up by its key in a batch.
 fn is_batched(bytes: &[u8], end: u32) -> bool {
     end.checked_sub(1).is_none_or(|last| PretokenKey::can_end_in(bytes[last as usize]))
 }

@@ -1,8 +1,8 @@
 //! Append-only memory for what does not fit into the entries of a table: many ids, and the bytes of long pretokens.
 //!
-//! A record is the pretoken, if its key does not hold it, followed by its ids in two or four bytes each. One thread
-//! writes a record, before the entry that refers to it is published; nobody changes it afterwards, so whoever read the
-//! entry may read the record as long as the arena lives. A full arena takes no more records.
+//! A record is the pretoken, unless its key holds it, followed by its ids of two or four bytes each. One thread writes
+//! a record, before the entry that refers to it is published. Nothing changes it afterwards, so a thread that has read
+//! the entry may read the record as long as the arena lives. A full arena takes no more records.
 
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 use crate::short_bytes;
 
-/// Records in a bounded mapping.
+/// Records in a mapping of bounded size.
 pub(in crate::encoder) struct Arena {
     memory: Pages,
     /// Bytes that were asked for; more than the mapping has once it is full.
@@ -21,7 +21,7 @@ pub(in crate::encoder) struct Arena {
 }
 
 impl Arena {
-    /// An empty arena of `n_bytes`; pages take memory when they are first written.
+    /// An empty arena of `n_bytes`. Pages take memory when they are first written.
     pub(in crate::encoder) fn new(n_bytes: usize, is_narrow: bool) -> Result<Self> {
         let memory = pages::map(n_bytes.min(u32::MAX as usize))
             .map_err(Error::out_of_memory("the records of the cache of pretokens"))?;
@@ -37,92 +37,94 @@ impl Arena {
         self.n_given.load(Ordering::Relaxed) > self.memory.len()
     }
 
-    /// Writes a record of `own` (the pretoken, or nothing) and `ids`; gives where it begins, `None` if there is no room.
+    /// Writes a record of `own` (the pretoken, or nothing) and `ids`; returns its offset, or `None` if there is no
+    /// room.
     pub(in crate::encoder) fn store(&self, own: &[u8], ids: &[u32]) -> Option<u32> {
-        let (begin, record) = self.room(own.len() + ids.len() * self.id_bytes())?;
+        let (start, record) = self.room(own.len() + ids.len() * self.id_bytes())?;
         let (own_bytes, id_bytes) = record.split_at_mut(own.len());
         own_bytes.copy_from_slice(own);
         for (slot, id) in id_bytes.chunks_exact_mut(self.id_bytes()).zip(ids) {
             slot.copy_from_slice(&id.to_le_bytes()[..slot.len()]);
         }
-        Some(begin)
+        Some(start)
     }
 
-    /// Copies the record of `n_own` bytes of the pretoken and `n_ids` ids at `begin` in the arena `from`; gives where the copy
-    /// begins.
+    /// Copies the record at `start` of the arena `from`, which has `n_own` bytes of the pretoken and `n_ids` ids;
+    /// returns the offset of the copy.
     ///
     /// # Safety
-    /// A published entry refers to such a record of `from`, which has the same `is_narrow`.
+    /// A published entry refers to such a record of `from`, and `from` has the same `is_narrow`.
     pub(in crate::encoder) unsafe fn copy(
         &self,
         from: &Arena,
-        begin: u32,
+        start: u32,
         n_own: usize,
         n_ids: usize,
     ) -> Option<u32> {
         // SAFETY: By the contract.
-        let original = unsafe { from.record(begin, n_own + n_ids * self.id_bytes()) };
-        let (begin, record) = self.room(original.len())?;
+        let original = unsafe { from.record(start, n_own + n_ids * self.id_bytes()) };
+        let (start, record) = self.room(original.len())?;
         record.copy_from_slice(original);
-        Some(begin)
+        Some(start)
     }
 
     /// `n_bytes` that only the caller may write, and their offset.
     #[allow(clippy::mut_from_ref)]
     fn room(&self, n_bytes: usize) -> Option<(u32, &mut [u8])> {
-        // Keeps `n_given` from overflowing: once it is past the end, it no longer grows.
+        // Keeps `n_given` from overflowing: past the end it no longer grows.
         if self.is_full() {
             return None;
         }
-        let begin = self.n_given.fetch_add(n_bytes, Ordering::Relaxed);
-        if begin + n_bytes > self.memory.len() {
+        let start = self.n_given.fetch_add(n_bytes, Ordering::Relaxed);
+        if start + n_bytes > self.memory.len() {
             return None;
         }
         // SAFETY: The bytes are within the mapping, and `fetch_add` gave them to this call only. Nobody reads them
         // before an entry that refers to them is published, and nobody writes them after that.
-        let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(begin), n_bytes) };
-        Some((begin as u32, room))
+        let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(start), n_bytes) };
+        Some((start as u32, room))
     }
 
-    /// Prefetches the record at `begin`.
+    /// Prefetches the record at `start`.
     #[inline(always)]
-    pub(in crate::encoder) fn prefetch(&self, begin: u32) {
-        prefetch(self.memory.as_ptr().wrapping_add(begin as usize));
+    pub(in crate::encoder) fn prefetch(&self, start: u32) {
+        prefetch(self.memory.as_ptr().wrapping_add(start as usize));
     }
 
-    /// Whether the record at `begin` is one of `pretoken`.
+    /// Whether the record at `start` starts with the bytes of `pretoken`.
     ///
     /// # Safety
-    /// A published entry refers to a record of this arena there, which begins with a pretoken of so many bytes.
+    /// A published entry refers to a record of this arena at `start`, which starts with a pretoken of `pretoken.len()`
+    /// bytes.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn is_of(&self, begin: u32, pretoken: &[u8]) -> bool {
+    pub(in crate::encoder) unsafe fn starts_with(&self, start: u32, pretoken: &[u8]) -> bool {
         // SAFETY: By the contract.
-        short_bytes::are_equal(unsafe { self.record(begin, pretoken.len()) }, pretoken)
+        short_bytes::are_equal(unsafe { self.record(start, pretoken.len()) }, pretoken)
     }
 
-    /// The `n_ids` ids that begin at `begin`.
+    /// The `n_ids` ids that start at `start`.
     ///
     /// # Safety
-    /// A published entry refers to so many ids of a record of this arena.
+    /// A published entry refers to this many ids of a record of this arena.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn ids(&self, begin: u32, n_ids: usize) -> Stored<'_> {
+    pub(in crate::encoder) unsafe fn ids(&self, start: u32, n_ids: usize) -> Stored<'_> {
         // SAFETY: By the contract.
-        let ids = unsafe { self.record(begin, n_ids * self.id_bytes()) };
+        let ids = unsafe { self.record(start, n_ids * self.id_bytes()) };
         match self.is_narrow {
             true => Stored::Narrow(ids.as_chunks().0),
             false => Stored::Wide(ids.as_chunks().0),
         }
     }
 
-    /// Bytes of a record.
+    /// `n_bytes` bytes of a record, from `start` on.
     ///
     /// # Safety
-    /// A published entry refers to a record of this arena that has them.
+    /// A published entry refers to a record of this arena that has these bytes.
     #[inline(always)]
-    unsafe fn record(&self, begin: u32, n_bytes: usize) -> &[u8] {
-        // SAFETY: By the contract these bytes are of a record: within the mapping, written before its entry was
+    unsafe fn record(&self, start: u32, n_bytes: usize) -> &[u8] {
+        // SAFETY: By the contract the bytes belong to a record: within the mapping, written before its entry was
         // published, and never again.
-        unsafe { slice::from_raw_parts(self.memory.as_ptr().add(begin as usize), n_bytes) }
+        unsafe { slice::from_raw_parts(self.memory.as_ptr().add(start as usize), n_bytes) }
     }
 
     /// The size of the mapping.
@@ -139,7 +141,7 @@ pub(in crate::encoder) enum Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// How many there are.
+    /// The number of ids.
     #[inline(always)]
     pub(in crate::encoder) fn len(&self) -> usize {
         match self {
@@ -157,7 +159,7 @@ impl Stored<'_> {
         }
     }
 
-    /// Their bytes, if they are those of ids of type `I`.
+    /// The bytes of the ids, if they have the layout of ids of type `I`.
     #[inline(always)]
     pub(in crate::encoder) fn as_bytes<I>(&self) -> Option<&[u8]> {
         match self {

@@ -1,38 +1,39 @@
-//! Keys of the cache: [`PretokenKey`] with flags in its last byte, which no pretoken uses.
+//! Keys of the cache: [`PretokenKey`] with flags in its last byte, in values that no pretoken has there.
 //!
-//! A pretoken of at most [`MAX_BYTES`] bytes is its own key. A longer one has a hash and its length as key, and its
-//! bytes are compared: the key of its entry also says where in the arena they are, so only who has compared them can
-//! know that key. A flag is a bit that is cleared, since the last byte of a key is 0xff.
+//! A pretoken of at most [`MAX_BYTES`] bytes is its own key. The key of a longer one is a hash and its length, and its
+//! bytes must be compared: the key of its entry also has the place of these bytes in the arena. Only a reader that
+//! compared the bytes has this key. Flags are bits that are cleared, since the last byte of a short pretoken's key is
+//! 0xff.
 
 use crate::pretokens::key::{KeyHasher, MAX_BYTES, PretokenKey};
 
-/// The longest pretoken that is cached at all.
+/// The longest pretoken that is cached.
 pub(in crate::encoder) const CACHED_BYTES: usize = 255;
 
 /// Cleared in the key of a pretoken longer than [`MAX_BYTES`].
 const SHORT: u64 = 0x80 << 56;
-/// Cleared in the key of a part of a pretoken, where its ids differ from those of a pretoken of the same bytes.
+/// Cleared in the key of a part of a pretoken, where its ids differ from those of a whole pretoken of the same bytes.
 const WHOLE: u64 = 0x40 << 56;
-/// Cleared in the key of an entry that says where in the arena the bytes of its pretoken are, in the bits of [`PLACE`].
+/// Cleared in the key of an entry of a long pretoken, whose bytes are in the arena at the offset in [`PLACE`].
 const UNPLACED: u64 = 0x08 << 56;
 const PLACE_SHIFT: u32 = 16;
 const PLACE: u64 = (u32::MAX as u64) << PLACE_SHIFT;
 
-/// The `hi` of an entry that is being written; no key has it.
+/// The `hi` of an entry that is being written. It is part of no key.
 pub(in crate::encoder) const CLAIMED: u64 = 0x10 << 56;
 
 impl PretokenKey {
-    /// The key of what is too long to be cached; no entry has it.
+    /// The key of a pretoken that is too long to be cached. No entry has it.
     pub(in crate::encoder) const UNCACHED: PretokenKey = PretokenKey { lo: 0, hi: 0x09 << 56 };
 
-    /// The key of bytes of any length up to [`CACHED_BYTES`].
-    pub(in crate::encoder) fn of_any(pretoken: &[u8], hasher: KeyHasher) -> Self {
-        PretokenKey::of(pretoken).unwrap_or_else(|| PretokenKey::of_long(pretoken, hasher))
+    /// The key of a pretoken of any length; [`UNCACHED`](Self::UNCACHED) beyond [`CACHED_BYTES`].
+    pub(in crate::encoder) fn from_bytes(pretoken: &[u8], hasher: KeyHasher) -> Self {
+        PretokenKey::of(pretoken).unwrap_or_else(|| PretokenKey::from_long(pretoken, hasher))
     }
 
-    /// The key of bytes that are not their own key, or [`PretokenKey::UNCACHED`].
+    /// The key of a pretoken longer than [`MAX_BYTES`]: a hash and the length, or [`UNCACHED`](Self::UNCACHED).
     #[inline(always)]
-    pub(in crate::encoder) fn of_long(pretoken: &[u8], hasher: KeyHasher) -> Self {
+    pub(in crate::encoder) fn from_long(pretoken: &[u8], hasher: KeyHasher) -> Self {
         match pretoken.len() {
             n_bytes @ ..=CACHED_BYTES => {
                 PretokenKey { lo: hasher.hash_bytes(pretoken), hi: 0x7f << 56 | n_bytes as u64 }
@@ -47,12 +48,12 @@ impl PretokenKey {
         self.hi & SHORT == 0
     }
 
-    /// How many bytes of a pretoken it does not hold itself.
+    /// The number of bytes of the pretoken that are stored outside of the key.
     pub(in crate::encoder) fn n_own(self) -> usize {
         if self.is_long() { (self.hi & 0xffff) as usize } else { 0 }
     }
 
-    /// The key of the entry of the same pretoken, whose bytes, if it is long, begin at `place` in the arena.
+    /// The key for the entry of this pretoken; if it is long, its bytes are at `place` in the arena.
     pub(in crate::encoder) fn placed(self, place: u32) -> Self {
         if !self.is_long() {
             return self;
@@ -60,25 +61,25 @@ impl PretokenKey {
         PretokenKey { hi: self.hi & !UNPLACED | u64::from(place) << PLACE_SHIFT, ..self }
     }
 
-    /// Where in the arena the bytes of its pretoken begin, if it is the key of an entry of a long one.
+    /// Where in the arena the bytes of the pretoken are, if this is the key of an entry of a long pretoken.
     #[inline(always)]
     pub(in crate::encoder) fn place(self) -> Option<u32> {
         (self.is_long() && self.hi & UNPLACED == 0).then_some((self.hi >> PLACE_SHIFT) as u32)
     }
 
-    /// The key that is looked for, of an entry with this one.
-    pub(in crate::encoder) fn sought(self) -> Self {
-        if self.place().is_some() { self.sought_long() } else { self }
+    /// The key to look up to find an entry with this key.
+    pub(in crate::encoder) fn lookup_key(self) -> Self {
+        if self.place().is_some() { self.long_lookup_key() } else { self }
     }
 
-    /// The same of an entry of a long pretoken.
+    /// [`lookup_key`](Self::lookup_key) of a key that is long.
     #[inline(always)]
-    pub(in crate::encoder) fn sought_long(self) -> Self {
+    pub(in crate::encoder) fn long_lookup_key(self) -> Self {
         PretokenKey { hi: self.hi & !PLACE | UNPLACED, ..self }
     }
 
     /// The key of the same bytes as a part of a pretoken.
-    pub(in crate::encoder) fn of_part(self) -> Self {
+    pub(in crate::encoder) fn as_part(self) -> Self {
         PretokenKey { hi: self.hi & !WHOLE, ..self }
     }
 }

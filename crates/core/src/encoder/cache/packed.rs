@@ -1,21 +1,21 @@
-//! A few ids in sixteen bytes, as an entry of the cache holds them.
+//! Up to seven ids in sixteen bytes, as an entry of the cache holds them.
 
-/// Most ids in an entry, of two bytes each.
+/// Most ids of two bytes in an entry.
 pub(in crate::encoder) const INLINE_IDS: usize = 7;
 
-/// Most ids in an entry, of four bytes each.
+/// Most ids of four bytes in an entry.
 const WIDE_INLINE_IDS: usize = 4;
 
-/// The ids of a pretoken in sixteen bytes, of which the last says how many there are.
+/// The ids of a pretoken in sixteen bytes, the last of which is their number.
 ///
-/// Narrow, they are seven of two bytes each; wide, four, of four bytes and the last of three. More are in the arena,
-/// and the first word is where.
+/// Narrow: up to seven ids of two bytes each. Wide: up to four ids, three of four bytes and one of three. If there are
+/// more ids they are in the arena, and the first four bytes are their offset there.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(in crate::encoder) struct Packed([u8; 16]);
 
 impl Packed {
-    /// Packs `ids`, if so many fit.
+    /// Packs `ids` if they fit.
     pub(super) fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
         let mut bytes = [0; 16];
         let width = if is_narrow { 2 } else { 4 };
@@ -29,10 +29,10 @@ impl Packed {
         Some(Packed(bytes))
     }
 
-    /// Says where in the arena the ids are; more than an entry holds.
-    pub(in crate::encoder) fn spilled(n_ids: u8, begin: u32) -> Self {
+    /// The content of an entry whose `n_ids` ids are in the arena at `start`.
+    pub(in crate::encoder) fn spilled(n_ids: u8, start: u32) -> Self {
         let mut bytes = [0; 16];
-        bytes[..4].copy_from_slice(&begin.to_le_bytes());
+        bytes[..4].copy_from_slice(&start.to_le_bytes());
         bytes[15] = n_ids;
         Packed(bytes)
     }
@@ -43,11 +43,11 @@ impl Packed {
         self.len() > most_inline(is_narrow)
     }
 
-    /// Where in the arena the ids begin, if they are there.
+    /// Where in the arena the ids start, if they are there.
     #[inline(always)]
-    pub(in crate::encoder) fn begin(&self) -> u32 {
-        let [begin, ..] = self.words();
-        begin
+    pub(in crate::encoder) fn start(&self) -> u32 {
+        let [start, ..] = self.words();
+        start
     }
 
     /// How many ids there are.
@@ -56,14 +56,14 @@ impl Packed {
         usize::from(self.0[15])
     }
 
-    /// The ids of narrow ones, and one number more.
+    /// Up to seven narrow ids. The last number is not an id.
     #[inline(always)]
     pub(in crate::encoder) fn narrow(&self) -> [u16; 8] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
         [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n], [o, p]].map(u16::from_le_bytes)
     }
 
-    /// The ids of wide ones.
+    /// Up to four wide ids.
     #[inline(always)]
     pub(in crate::encoder) fn wide(&self) -> [u32; 4] {
         let [first, second, third, fourth] = self.words();

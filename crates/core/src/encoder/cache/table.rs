@@ -1,16 +1,22 @@
-//! Pretokens and their ids, each written once.
+//! The table of the cache: pretokens and their ids, each written once.
 //!
-//! A bucket is a cache line of two entries; an entry is a key and a few ids, so that the usual hit touches one
-//! line. Each key has a half of its bucket where it is written if that is empty, and looked for first: nearly always it is
-//! there, so which of the two it is is foretold, and a usual hit is one comparison. More ids than an entry holds, and the
-//! bytes of pretokens too long to be their own key, lie in an [`Arena`]. Who has compared those bytes knows the key of the
-//! entry ([`Table::confirmed`]), and finds the ids by it as if the pretoken were short.
+//! A bucket is a cache line of two entries; an entry is a key and a few ids, so a usual hit touches one line. A bit of
+//! the hash chooses the half of the bucket where a key is written if that half is empty, and compared first. Nearly
+//! always it is there, so the branch is well predicted and a usual hit is one comparison. The [`Arena`] holds the ids
+//! that do not fit into an entry, and the bytes of pretokens that are too long to be their own key. A reader that
+//! compared those bytes has the key of the entry ([`Table::confirmed`]) and finds the ids with it as if the pretoken
+//! were short.
 //!
-//! Any number of threads read and write at once, and none waits. Whoever writes an entry claims it by its `hi`,
-//! fills it, and publishes it by storing the key's `hi` last; from then on nothing of it changes. So who finds a key
-//! finds its ids. An entry that is taken stays taken: what finds no room goes to the next bucket of the same [`GROUP`], where
-//! only those look who found all buckets before it full; what finds none there either is refused, and when that happens often
-//! a new table takes this table's ([`Cache`](super::Cache)).
+//! Any number of threads read and write at once, and none waits. A writer claims an entry by its `hi`, fills it, and
+//! publishes it by storing the key's `hi` last; after that the entry never changes. So key visible implies ids visible.
+//! An entry that is taken stays taken: a key that finds no room goes to the next bucket of the same [`GROUP`], where
+//! only readers look that found all buckets before it full. If the whole group is full the key is refused; when that
+//! happens often a new table replaces this one ([`Cache`](super::Cache)).
+//!
+//! Tried, by `cargo run --release --example encode`: a second bucket that is searched at every miss (English 24 %
+//! slower on a first call); groups of eight buckets (no difference); more ids than fit in the other entry of the bucket
+//! (fifteen languages 12 to 20 % slower, too many keys find no room); growing at three quarters of an entry per bucket
+//! (5 % faster on a first call, 4 % slower when warm).
 
 mod copy;
 
@@ -29,7 +35,7 @@ use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
-/// So many that the offset of a bucket fits 32 bits.
+/// Limits the offset of a bucket to 32 bits.
 pub(in crate::encoder) const MOST_BUCKETS: usize = 1 << 25;
 
 /// A pretoken and its ids.
@@ -42,19 +48,19 @@ pub(in crate::encoder) struct Entry {
 }
 
 impl Entry {
-    /// 0 if it is an entry of a long pretoken with this key.
+    /// 0 if this is an entry of a long pretoken with this key.
     #[inline(always)]
     fn long_difference(&self, key: PretokenKey) -> u64 {
         let hi = self.hi.load(Ordering::Acquire);
-        let held = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.sought_long();
+        let held = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.long_lookup_key();
         (held.hi ^ key.hi) | (held.lo ^ key.lo)
     }
 
-    /// The key and the ids, if they are published.
+    /// The key and the ids, if the entry is published.
     fn get(&self) -> Option<(PretokenKey, Packed)> {
         let hi = self.hi.load(Ordering::Acquire);
         let key = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi };
-        // SAFETY: Published ids do not change, and publishing happened before they were found published.
+        // SAFETY: Published ids do not change, and the Acquire load saw the Release store that published them.
         (hi != PretokenKey::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
     }
 
@@ -64,24 +70,25 @@ impl Entry {
     /// Its key was found.
     #[inline(always)]
     unsafe fn published(&self) -> &Packed {
-        // SAFETY: By the contract; published ids do not change any more.
+        // SAFETY: By the contract the entry is published, so its ids do not change.
         unsafe { &*self.ids.get() }
     }
 
-    /// Takes the entry, if it is empty.
+    /// Claims the entry if it is empty.
     fn claim(&self) -> bool {
-        // Looked at first: a failed exchange takes the line away from those who read it.
+        // Load first: a failed compare-and-swap invalidates the readers' cache line.
         let (empty, order) = (PretokenKey::EMPTY.hi, Ordering::Relaxed);
         self.hi.load(order) == empty && self.hi.compare_exchange(empty, CLAIMED, order, order).is_ok()
     }
 
-    /// Writes an entry that the caller has claimed.
+    /// Writes an entry that the caller has claimed, and publishes it.
     ///
     /// # Safety
-    /// The caller has claimed it, and publishes it once.
+    /// The caller has claimed it, and publishes it only once.
     unsafe fn publish(&self, key: PretokenKey, ids: Packed) {
         self.lo.store(key.lo, Ordering::Relaxed);
-        // SAFETY: Nobody else writes what this caller has claimed, nobody reads the ids of what is not published.
+        // SAFETY: Only this caller, which has claimed the entry, writes to it, and nobody reads ids that are not
+        // published.
         unsafe { *self.ids.get() = ids };
         self.hi.store(key.hi, Ordering::Release);
     }
@@ -96,21 +103,21 @@ impl Bucket {
         self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != PretokenKey::EMPTY.hi)
     }
 
-    /// Writes what `make` gives, if anything, to the key's own half or, if that is taken, to the other; says whether an entry of
-    /// the key is there.
+    /// Writes what `make` returns, if anything, to the key's own half or, if that is taken, to the other. Returns
+    /// whether there is an entry of the key afterwards.
     fn write(
         &self,
         own_half: usize,
         key: PretokenKey,
         make: impl FnOnce() -> Option<(PretokenKey, Packed)>,
     ) -> bool {
-        if self.0.iter().any(|entry| entry.get().is_some_and(|(held, _)| held.sought() == key)) {
+        if self.0.iter().any(|entry| entry.get().is_some_and(|(held, _)| held.lookup_key() == key)) {
             return true;
         }
         let halves = [own_half, 1 - own_half].map(|half| &self.0[half]);
         let Some(entry) = halves.into_iter().find(|entry| entry.claim()) else { return false };
         let Some((key, ids)) = make() else {
-            // Nothing was written, so it may be empty again.
+            // Nothing was written, so the entry may be empty again.
             entry.hi.store(PretokenKey::EMPTY.hi, Ordering::Relaxed);
             return false;
         };
@@ -120,13 +127,13 @@ impl Bucket {
     }
 }
 
-/// The instructions by which the key of an entry is compared.
+/// The instructions that compare the key of an entry.
 pub(in crate::encoder) trait CompareKeys {
-    /// Whether an entry has this key and is published.
+    /// Whether the entry has this key and is published.
     ///
     /// # Safety
     /// The processor has the instructions.
-    unsafe fn is_of(entry: &Entry, key: &PretokenKey) -> bool;
+    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool;
 }
 
 /// One word of eight bytes after the other, on every processor.
@@ -134,26 +141,26 @@ pub(in crate::encoder) struct ByWords;
 
 impl CompareKeys for ByWords {
     #[inline(always)]
-    unsafe fn is_of(entry: &Entry, key: &PretokenKey) -> bool {
-        // First what is stored last.
+    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool {
+        // First the word that is stored last.
         entry.hi.load(Ordering::Acquire) == key.hi && entry.lo.load(Ordering::Relaxed) == key.lo
     }
 }
 
-/// All sixteen bytes at once, by AVX.
+/// All sixteen bytes at once, with AVX.
 #[cfg(target_arch = "x86_64")]
 pub(in crate::encoder) struct AtOnce;
 
 #[cfg(target_arch = "x86_64")]
 impl CompareKeys for AtOnce {
     #[inline(always)]
-    unsafe fn is_of(entry: &Entry, key: &PretokenKey) -> bool {
+    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool {
         use std::arch::x86_64::*;
-        // SAFETY: the caller vouches for the processor. An entry begins with its key, and is aligned to 32 bytes. Other
-        // threads may be writing to it meanwhile, which assembly may meet. The makers of processors with AVX promise
-        // that this instruction loads sixteen aligned bytes at once, and stores and loads are not reordered among
-        // themselves: where `hi` is found, which is stored last, `lo` is what was stored before it, and the ids, read
-        // after it, are those of this key and do not change any more.
+        // SAFETY: The caller vouches for the processor. An entry begins with its key and is aligned to 32 bytes. Other
+        // threads may write to it at the same time, which inline assembly may observe. The makers of processors with
+        // AVX promise that this instruction loads sixteen aligned bytes at once, and x86 reorders neither stores with
+        // stores nor loads with loads. So if `hi`, which is stored last, is seen, then so is the `lo` that was stored
+        // before it, and the ids, which are read after it, are those of this key and do not change any more.
         unsafe {
             let held: __m128i;
             std::arch::asm!(
@@ -173,50 +180,50 @@ pub(in crate::encoder) struct Table {
     n_buckets: usize,
     arena: Arena,
     is_narrow: bool,
-    /// How many tables before it were replaced by smaller ones.
+    /// How many of the tables before this one were replaced by smaller ones.
     n_shrinks: u32,
     /// About how many entries were written.
     n_written: AtomicUsize,
-    /// About how many found no room.
+    /// About how many entries found no room.
     n_refused: AtomicUsize,
-    /// The process that copies this table, or did, or is still copying to it; 0 if none does.
+    /// The id of the process that copies this table, has copied it, or is still copying to it; 0 if there is none.
     claimed_by: AtomicU32,
     number: u64,
 }
 
-// SAFETY: What is not atomic in the memory is written by the one thread that has claimed it, and read after it was
-// published, as `Entry` and `Arena` say.
+// SAFETY: Memory that is not atomic is written only by the thread that has claimed it, and read only after it was
+// published, as described at `Entry` and `Arena`.
 unsafe impl Sync for Table {}
 // SAFETY: The memory belongs to the table alone.
 unsafe impl Send for Table {}
 
-/// How many tables there have been in this process.
+/// Number of tables made in this process.
 static N_TABLES: AtomicU64 = AtomicU64::new(0);
 
-/// Only about one in so many is counted, with all it stands for, so that threads need not agree on a number each time.
+/// Only about one in this many events is counted, with this weight, so that threads seldom write the same counter.
 const COUNTED: u32 = 16;
 
-/// The half of its bucket where the key of a slot is looked for first.
+/// The half of its bucket where the key of a slot is compared first.
 fn own_half(slot: u32) -> usize {
     slot as usize / size_of::<Entry>() % 2
 }
 
-/// Buckets side by side that take what one of them has no room for. With two, thousands of pretokens of 80 MB of text were
-/// refused, and merged each time that they occurred.
+/// Number of adjacent buckets that take what one of them has no room for. With two, thousands of the pretokens of 80 MB
+/// of text were refused and merged at each occurrence.
 const GROUP: usize = 4;
 
-/// The slot of another bucket of the group of `slot`: the first one takes what its own bucket has no room for, and so on.
+/// The slot of bucket `number` of the group of `slot`, in the order in which they are tried; number 0 is its own.
 fn beside(slot: u32, number: usize) -> u32 {
     slot ^ (number * size_of::<Bucket>()) as u32
 }
 
-/// Whether a slot is one of those that are counted: by bits that choose no bucket but in the largest tables.
+/// Whether events of this slot are counted. The bits that decide choose a bucket only in the largest tables.
 fn is_counted(slot: u32) -> bool {
     slot >> (u32::BITS - COUNTED.ilog2()) == 0
 }
 
 impl Table {
-    /// An empty table for ids of two bytes each, or four.
+    /// An empty table for ids of two bytes (`is_narrow`) or four.
     pub(in crate::encoder) fn new(n_buckets: usize, arena_bytes: usize, is_narrow: bool) -> Result<Self> {
         debug_assert!(n_buckets.is_power_of_two() && n_buckets <= MOST_BUCKETS);
         let memory = pages::map(n_buckets * size_of::<Bucket>())
@@ -243,29 +250,29 @@ impl Table {
         self.number
     }
 
-    /// Whether it should be replaced by a larger one: five entries for eight buckets were written or refused, or there is
-    /// no room in the arena.
+    /// Whether it should be replaced by a larger one: the entries written or refused are more than five for eight
+    /// buckets, or the arena is full.
     pub(in crate::encoder) fn should_grow(&self) -> bool {
         let n_written = self.n_written.load(Ordering::Relaxed);
         n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets * 5 / 8 || self.arena.is_full()
     }
 
-    /// Whether it should be replaced although none may be larger: as many were refused as there are entries, so that
-    /// merging them anew has taken longer than it takes to copy the table and to learn again what that forgets.
+    /// Whether it should be replaced although it is the largest: as many keys were refused as there are entries.
+    /// Merging those again has taken longer than copying the table and learning again what the copy forgets.
     pub(in crate::encoder) fn should_shrink(&self) -> bool {
         self.n_refused.load(Ordering::Relaxed) > 2 * self.n_buckets.max(1 << 8)
     }
 
-    /// Whether the caller is the one to copy this table.
-    pub(in crate::encoder) fn begin_copy(&self) -> bool {
-        // In a process that was forked meanwhile nobody goes on with what its parent had begun.
+    /// Claims this table for copying; returns whether the caller is the one to copy it.
+    pub(in crate::encoder) fn claim_copy(&self) -> bool {
+        // After a fork, the child does not wait for a copy that its parent had begun.
         let (me, holder) = (this_process(), self.claimed_by.load(Ordering::Relaxed));
         let exchange = || self.claimed_by.compare_exchange(holder, me, Ordering::Relaxed, Ordering::Relaxed);
         holder != me && exchange().is_ok()
     }
 
-    /// Lets others copy this table.
-    pub(in crate::encoder) fn end_copy(&self) {
+    /// Lets other threads copy this table.
+    pub(in crate::encoder) fn release_copy(&self) {
         self.claimed_by.store(0, Ordering::Relaxed);
     }
 
@@ -275,7 +282,8 @@ impl Table {
         View { buckets: self.memory.as_ptr().cast(), mask, table: PhantomData }
     }
 
-    /// The key of the entry of a long pretoken, whose bytes may differ and start loading; its own if there is none.
+    /// The key of a candidate entry of a long pretoken, whose bytes may differ; prefetches them. `key` itself if there
+    /// is none.
     #[inline(always)]
     pub(in crate::encoder) fn long_candidate(&self, key: PretokenKey, slot: u32) -> PretokenKey {
         let Some(held) = self.long_entry(key, slot) else { return key };
@@ -285,18 +293,18 @@ impl Table {
         held
     }
 
-    /// Whether a key is that of an entry of a pretoken with these bytes.
+    /// Whether `held` is the key of an entry whose pretoken has these bytes.
     ///
     /// # Safety
-    /// It is the key of a published entry of this table, of as many bytes, or that of no entry.
+    /// It is the key of a published entry of this table, with the same length, or of no entry.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn is_of(&self, held: PretokenKey, pretoken: &[u8]) -> bool {
-        // SAFETY: By the contract; what is published has its record in this arena.
-        held.place().is_some_and(|place| unsafe { self.arena.is_of(place, pretoken) })
+    pub(in crate::encoder) unsafe fn has_bytes(&self, held: PretokenKey, pretoken: &[u8]) -> bool {
+        // SAFETY: By the contract; a published entry has its record in this arena.
+        held.place().is_some_and(|place| unsafe { self.arena.starts_with(place, pretoken) })
     }
 
-    /// The key of the entry of a long pretoken, whose key and slot these are, if its bytes are equal. In this table no other
-    /// entry has that key.
+    /// The key of the entry of a long pretoken, which has this key and slot, if the bytes are equal. No other entry of
+    /// this table has that key.
     #[inline(always)]
     pub(in crate::encoder) fn confirmed(
         &self,
@@ -305,39 +313,39 @@ impl Table {
         pretoken: &[u8],
     ) -> Option<PretokenKey> {
         let held = self.long_entry(key, slot)?;
-        // SAFETY: Of as many bytes, since the keys are equal but for the place.
-        unsafe { self.is_of(held, pretoken) }.then_some(held)
+        // SAFETY: The lengths are equal, since the keys are equal except for the place.
+        unsafe { self.has_bytes(held, pretoken) }.then_some(held)
     }
 
-    /// The key of an entry of a long pretoken, whose bytes may differ.
+    /// The key of a candidate entry of a long pretoken, whose bytes may differ.
     #[inline(always)]
     fn long_entry(&self, key: PretokenKey, slot: u32) -> Option<PretokenKey> {
         let Bucket([first, second]) = self.view().bucket(slot);
         let differences = [first.long_difference(key), second.long_difference(key)];
         let entry = select_unpredictable(differences[1] == 0, second, first);
-        // Published, so that no word of its key changes any more.
+        // Published, so no word of its key changes any more.
         let held = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
         (differences[0].min(differences[1]) == 0).then_some(held)
     }
 
-    /// The ids that the content of an entry says are in the arena.
+    /// The ids in the arena to which the content of an entry refers.
     ///
     /// # Safety
-    /// It is the content of a published entry of this table, whose ids are there.
+    /// It is the content of a published entry of this table, and its ids are in the arena.
     #[inline(always)]
     pub(in crate::encoder) unsafe fn spilled_ids(&self, entry: &Packed) -> Stored<'_> {
         debug_assert!(entry.is_spilled(self.is_narrow));
         // SAFETY: By the contract.
-        unsafe { self.arena.ids(entry.begin(), entry.len()) }
+        unsafe { self.arena.ids(entry.start(), entry.len()) }
     }
 
-    /// Starts loading them.
+    /// Prefetches the ids in the arena to which the content of an entry refers.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch_ids(&self, entry: &Packed) {
-        self.arena.prefetch(entry.begin());
+        self.arena.prefetch(entry.start());
     }
 
-    /// The slots of the buckets beside that of `slot` that may have its key: up to the first that has room.
+    /// The slots of the other buckets of the group that may have the key of `slot`: up to the first that has room.
     #[inline(always)]
     fn all_beside(&self, slot: u32) -> impl Iterator<Item = u32> + use<'_> {
         (1..GROUP).map_while(move |number| {
@@ -345,7 +353,7 @@ impl Table {
         })
     }
 
-    /// The content of the entry of `pretoken`, whose key and slot these are, if it is beside its own bucket.
+    /// The content of the entry of `pretoken`, which has this key and slot, if it is beside its own bucket.
     pub(in crate::encoder) fn find_beside(
         &self,
         key: PretokenKey,
@@ -355,14 +363,14 @@ impl Table {
         self.all_beside(slot).find_map(|slot| self.find_in(key, slot, pretoken))
     }
 
-    /// The same, if it is in the bucket of `slot`.
+    /// The content of the entry of `pretoken`, which has this key, if it is in the bucket of `slot`.
     #[inline(always)]
     fn find_in(&self, key: PretokenKey, slot: u32, pretoken: &[u8]) -> Option<&Packed> {
         let held = if key.is_long() { self.confirmed(key, slot, pretoken)? } else { key };
         self.view().find(&held, slot)
     }
 
-    /// Appends the ids of `pretoken`, whose key and slot these are, to `ids`, if they are known.
+    /// Appends the ids of `pretoken`, which has this key and slot, if they are here; returns whether they are.
     pub(in crate::encoder) fn append_ids(
         &self,
         key: PretokenKey,
@@ -375,7 +383,7 @@ impl Table {
         if packed.is_spilled(self.is_narrow) {
             // SAFETY: The entry was found in this table.
             let stored = unsafe { self.spilled_ids(packed) };
-            // Where there is no room for them they are as good as unknown: who merges them anew says so.
+            // If there is no memory the ids count as unknown; merging them again reports the error.
             return Ids(ids).put_stored(stored).is_ok();
         }
         if self.is_narrow {
@@ -386,7 +394,7 @@ impl Table {
         true
     }
 
-    /// Remembers the ids of `pretoken`, whose key and slot these are, where there is room. No entry has more ids than its
+    /// Stores the ids of `pretoken`, which has this key and slot, if there is room. No entry gets more ids than its
     /// pretoken has bytes.
     pub(in crate::encoder) fn insert(&self, key: PretokenKey, slot: u32, pretoken: &[u8], ids: &[u32]) {
         debug_assert!(ids.len() <= pretoken.len(), "an id without a byte");
@@ -400,8 +408,8 @@ impl Table {
             if own.is_empty() && others.is_empty() {
                 return Some((key, inline?));
             }
-            let begin = self.arena.store(own, others)?;
-            Some((key.placed(begin), inline.or_else(|| spilled(begin, own.len(), ids.len()))?))
+            let start = self.arena.store(own, others)?;
+            Some((key.placed(start), inline.or_else(|| spilled(start, own.len(), ids.len()))?))
         });
         if is_counted(slot) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
@@ -409,22 +417,22 @@ impl Table {
         }
     }
 
-    /// Writes a key as [`Bucket::write`] does, to its own bucket or, where that is full, to one beside it.
+    /// Writes a key as [`Bucket::write`] does, to its own bucket or, if that is full, to another of its group.
     fn write(&self, slot: u32, key: PretokenKey, make: impl Fn() -> Option<(PretokenKey, Packed)>) -> bool {
         let write = |at: u32| self.view().bucket(at).write(own_half(slot), key, &make);
         write(slot) || self.all_beside(slot).any(write)
     }
 
-    /// Bytes of memory it may come to hold.
+    /// Bytes of memory that the table may take.
     #[cfg(test)]
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         self.memory.len() + self.arena.n_bytes()
     }
 }
 
-/// The content of an entry whose ids are in the record at `begin`, behind `n_own` bytes of the pretoken.
-fn spilled(begin: u32, n_own: usize, n_ids: usize) -> Option<Packed> {
-    Some(Packed::spilled(u8::try_from(n_ids).ok()?, begin.checked_add(n_own as u32)?))
+/// The content of an entry whose ids are in the record at `start`, after `n_own` bytes of the pretoken.
+fn spilled(start: u32, n_own: usize, n_ids: usize) -> Option<Packed> {
+    Some(Packed::spilled(u8::try_from(n_ids).ok()?, start.checked_add(n_own as u32)?))
 }
 
 /// A table as the loop over pretokens reads it, in two registers.
@@ -443,11 +451,11 @@ impl<'a> View<'a> {
         self.mask
     }
 
-    /// The entry where the key of `slot` is looked for first.
+    /// The entry where the key of `slot` is compared first.
     #[inline(always)]
     pub(super) fn entry(self, slot: u32) -> &'a Entry {
-        // SAFETY: The mask keeps the offset of an entry within the mapping. That is aligned to a page, began as
-        // zeros, and zeros as well as all that is written are valid entries. It lives as long as the table.
+        // SAFETY: The mask keeps the offset of an entry within the mapping, which is aligned to a page and lives as
+        // long as the table. Zeros, with which it starts, are valid entries, and so is everything that is written.
         unsafe { &*self.buckets.byte_add((slot & self.mask) as usize).cast::<Entry>() }
     }
 
@@ -458,23 +466,23 @@ impl<'a> View<'a> {
         unsafe { &*std::ptr::from_ref(first).cast::<Bucket>() }
     }
 
-    /// Starts loading an entry.
+    /// Prefetches the entry at an offset.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch(self, offset: u32) {
         prefetch(self.buckets.wrapping_byte_add(offset as usize));
     }
 
-    /// The content of the entry with a key, if there is one in the bucket of `slot`.
+    /// The content of the entry with this key, if it is in the bucket of `slot`.
     #[inline(always)]
     pub(in crate::encoder) fn find(self, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         // SAFETY: Every processor has these instructions, and a masked slot is the offset of an entry.
         unsafe { self.find_at::<ByWords>(key, slot & self.mask) }
     }
 
-    /// The same, for a slot of which [`mask`](Self::mask) has left the offset of its entry.
+    /// Like [`find`](Self::find), for a slot that [`mask`](Self::mask) has reduced to the offset of its entry.
     ///
     /// # Safety
-    /// It is one of this table, and the processor has the instructions of `C`.
+    /// The offset is that of an entry of this table, and the processor has the instructions of `C`.
     #[inline(always)]
     pub(in crate::encoder) unsafe fn find_at<C: CompareKeys>(
         self,
@@ -482,16 +490,16 @@ impl<'a> View<'a> {
         offset: u32,
     ) -> Option<&'a Packed> {
         debug_assert_eq!(offset & !self.mask, 0);
-        // SAFETY: The caller vouches for the offset and the processor; the other entry of a bucket is beside the own one; ids
-        // are read of an entry whose key was found.
+        // SAFETY: The caller vouches for the offset and the processor. The two entries of a bucket differ by that one
+        // bit of their offset. Ids are read only of an entry whose key was found.
         unsafe {
             let at = |offset: u32| &*self.buckets.byte_add(offset as usize).cast::<Entry>();
             let own = at(offset);
-            if C::is_of(own, key) {
+            if C::has_key(own, key) {
                 return Some(own.published());
             }
             let other = at(offset ^ size_of::<Entry>() as u32);
-            C::is_of(other, key).then(|| other.published())
+            C::has_key(other, key).then(|| other.published())
         }
     }
 }
@@ -504,7 +512,7 @@ mod tests {
     use crate::cpu::CpuTier;
     use crate::pretokens::key::KeyHasher;
 
-    /// The content of the entry with a key in the bucket of `slot`, found by the instructions of every tier.
+    /// The content of the entry with this key in the bucket of `slot`, checked with the instructions of every tier.
     pub(super) fn find_here(table: &Table, key: PretokenKey, slot: u32) -> Option<&Packed> {
         let found = table.view().find(&key, slot);
         #[cfg(target_arch = "x86_64")]
@@ -516,7 +524,7 @@ mod tests {
         found
     }
 
-    /// A pretoken, short or long, and ids that fit an entry or do not; another one for each `i` below 690.
+    /// A pretoken, short or long, with ids that fit an entry or do not; a different one for each `i` below 690.
     pub(super) fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
         let i = i % (23 * 30);
         let pretoken = vec![b'a' + (i % 23) as u8; 1 + i % 30];
@@ -534,7 +542,7 @@ mod tests {
             let work = |number: usize| {
                 for i in number..n {
                     let (pretoken, ids) = example(i);
-                    let key = PretokenKey::of_any(&pretoken, hasher);
+                    let key = PretokenKey::from_bytes(&pretoken, hasher);
                     let slot = hasher.hash(key) as u32;
                     for table in [&old, &new] {
                         let mut found = Vec::new();
@@ -561,15 +569,15 @@ mod tests {
             for slot in [0, size_of::<Bucket>() as u32, 6 * size_of::<Bucket>() as u32] {
                 let table = Table::new(8, 1000, is_narrow).unwrap();
                 let hasher = KeyHasher::new(CpuTier::Portable);
-                // Short and long, of few ids and many.
+                // Short and long pretokens, with few ids and many.
                 let examples = [1, 20, 9, 50, 4, 17, 55, 12, 30].map(example);
                 for (pretoken, ids) in &examples {
-                    table.insert(PretokenKey::of_any(pretoken, hasher), slot, pretoken, ids);
+                    table.insert(PretokenKey::from_bytes(pretoken, hasher), slot, pretoken, ids);
                 }
                 let find = |slot, pretoken: &[u8]| {
                     let mut found = Vec::new();
                     table
-                        .append_ids(PretokenKey::of_any(pretoken, hasher), slot, pretoken, &mut found)
+                        .append_ids(PretokenKey::from_bytes(pretoken, hasher), slot, pretoken, &mut found)
                         .then_some(found)
                 };
                 let [taken @ .., refused] = &examples;
@@ -578,7 +586,7 @@ mod tests {
                     assert_eq!(find(slot, pretoken).as_ref(), Some(ids));
                 }
                 assert_eq!(find(slot, &refused.0), None);
-                // Others are as empty as they were.
+                // The other buckets are still empty.
                 for other in (0..8).map(|index| (index * size_of::<Bucket>()) as u32) {
                     let is_full = table.view().bucket(other).is_full();
                     assert_eq!(is_full, (0..GROUP).any(|number| beside(slot, number) == other));
@@ -595,16 +603,16 @@ mod tests {
             let [few, many] = [(20, vec![1, 2, 3]), (30, (0..30).collect::<Vec<u32>>())];
             for (n_bytes, ids) in [few, many] {
                 let pretoken = vec![b'a'; n_bytes];
-                let key = PretokenKey::of_any(&pretoken, hasher);
+                let key = PretokenKey::from_bytes(&pretoken, hasher);
                 let slot = hasher.hash(key) as u32;
                 assert_eq!(table.confirmed(key, slot, &pretoken), None);
                 table.insert(key, slot, &pretoken, &ids);
-                // As if another one of the same length had the same hash.
+                // As if another pretoken of the same length had the same hash.
                 assert_eq!(table.confirmed(key, slot, &vec![b'b'; n_bytes]), None);
                 let find = |key| find_here(&table, key, slot);
                 assert!(find(key).is_none());
                 let held = table.confirmed(key, slot, &pretoken).unwrap();
-                assert_eq!(held.sought(), key);
+                assert_eq!(held.lookup_key(), key);
                 let entry = find(held).unwrap();
                 assert_eq!((entry.len(), entry.is_spilled(is_narrow)), (ids.len(), ids.len() > 7));
                 let mut found = Vec::new();
@@ -617,12 +625,12 @@ mod tests {
     #[test]
     fn one_at_a_time_copies_a_table_and_a_forked_process_begins_anew() {
         let table = Table::new(8, 1000, true).unwrap();
-        assert!(table.begin_copy());
-        assert!(!table.begin_copy());
-        table.end_copy();
-        assert!(table.begin_copy());
+        assert!(table.claim_copy());
+        assert!(!table.claim_copy());
+        table.release_copy();
+        assert!(table.claim_copy());
         table.claimed_by.store(this_process() + 1, Ordering::Relaxed);
-        assert!(table.begin_copy());
-        assert!(!table.begin_copy());
+        assert!(table.claim_copy());
+        assert!(!table.claim_copy());
     }
 }

@@ -1,10 +1,10 @@
-//! Merges a very long pretoken: candidate pairs in a list for each rank, a bucket queue.
+//! Merges a very long pretoken with a bucket queue: candidate pairs in a list for each rank.
 //!
 //! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where
-//! the heap of [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of
-//! that rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time n log
-//! n in the worst case. A list holds the distances of its offsets ([`Offsets`]), so a byte of text takes four bytes for
-//! its symbol and mostly one or two for its candidate; besides there is a list for each rank of the vocabulary.
+//! [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of that rank. A
+//! pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time: n log n in the
+//! worst case. Memory: per byte of text four bytes for its symbol and mostly one or two for its candidate ([`Offsets`]
+//! stores distances), and a list for each rank of the vocabulary, so below some kilobytes `heap` is faster.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,8 +19,8 @@ use crate::vocabulary::Vocabulary;
 /// Steps between two calls of `on_progress`: some milliseconds. A step is a candidate, a rank or an id.
 pub(in crate::encoder) const STEPS_PER_CALL: usize = 1 << 16;
 
-/// About the most bytes that merging takes: a symbol of four bytes for each byte of the pretoken, candidates of two,
-/// and a list for each rank.
+/// An estimate of the most bytes that merging takes: for each byte of the pretoken four for its symbol and two for its
+/// candidate, and a list for each rank.
 pub(in crate::encoder) fn most_bytes(vocabulary: &Vocabulary, pretoken: &[u8]) -> usize {
     pretoken.len().saturating_mul(6).saturating_add(vocabulary.n_ranks() * size_of::<Offsets>())
 }
@@ -44,11 +44,11 @@ pub(in crate::encoder) fn merge(
         step()?;
         later[rank as usize].push(at)
     })?;
-    // Candidates whose rank is not later than the current one.
+    // Candidates whose rank is not greater than the current one.
     let mut at_once: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for rank in 0..later.len() as u32 {
         step()?;
-        // Offsets are appended from left to right within a rank, but by several ranks.
+        // Each rank appends from left to right, but several ranks append to one list.
         let offsets = std::mem::take(&mut later[rank as usize]).sorted()?;
         let mut listed = offsets.iter().map(|at| candidate(rank, at)).peekable();
         loop {

@@ -1,15 +1,16 @@
-//! Merges at most three bytes, without a buffer: writing whose characters have no tokens of their own falls apart into such.
+//! Merges at most three bytes without a buffer. Text whose characters have no tokens of their own falls apart into such
+//! parts.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// Appends the ids of `part` to `out`, if it has at most three bytes; gives whether it has.
+/// Appends the ids of `part` to `out` if it has at most three bytes; returns whether it has.
 #[inline]
 pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<bool> {
     let own = |byte| match vocabulary.id_of_byte(byte) {
         Some(id) => Ok(id),
-        // Not made to be dropped for each character, as by `ok_or`.
+        // With `ok_or` an error would be made and dropped for each byte.
         None => Err(Error::MissingByte { byte }),
     };
     out.grow(part.len(), "ids")?;

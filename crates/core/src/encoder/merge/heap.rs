@@ -1,7 +1,7 @@
 //! Merges a long pretoken with a heap of candidate pairs: n log n.
 //!
-//! A candidate is a rank and a position in one integer, so the least is the pair of lowest rank, leftmost. Each merge
-//! adds at most two candidates. One that a merge beside it has made stale is recognised when it is popped
+//! A candidate is a rank and an offset in one integer, so the least is the pair of lowest rank, leftmost. Each merge
+//! adds at most two candidates. A candidate that an adjacent merge has made stale is recognised when it is popped
 //! ([`Spans::merge`]).
 
 use std::cmp::Reverse;
@@ -23,7 +23,7 @@ pub(in crate::encoder) fn merge(
         candidates.push(Reverse(candidate(rank, at)));
         Ok(())
     })?;
-    // Built at once in linear time.
+    // Takes linear time.
     let mut heap = BinaryHeap::from(candidates);
     while let Some(Reverse(least)) = heap.pop() {
         symbols.merge((least >> 32) as u32, least as u32, |rank, at| {

@@ -1,6 +1,7 @@
 //! Merging one pretoken: always the pair of lowest rank, leftmost first, until no pair merges.
 //!
-//! [`naive`] is the definition. Four implementations give the same ids, each used for the lengths where it is fastest:
+//! [`naive`] is the definition. Four implementations return the same ids; each is used for the lengths where it is
+//! fastest:
 //!
 //! | module | pretokens | time and memory |
 //! |---|---|---|
@@ -9,7 +10,7 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
-//! A pretoken that no token of the vocabulary reaches across is split there before (`Vocabulary::parts`).
+//! Before that, a pretoken is split wherever no token of the vocabulary spans the cut (`Vocabulary::parts`).
 
 pub(super) mod by_rank;
 pub(super) mod few;

@@ -1,11 +1,11 @@
-//! A list of offsets in one byte each, where neighbours are near: the distance of each from the one before, in
-//! variable length (LEB128; the sign in the lowest bit, "zigzag").
+//! A list of offsets that takes a byte for each, if neighbours are near: the distance of each from the one before, in
+//! variable length (LEB128, with the sign in the lowest bit, "zigzag").
 
 use super::spans::WHAT;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// Offsets in the order in which they were pushed.
+/// Offsets in the order in which they were appended.
 #[derive(Default)]
 pub(super) struct Offsets {
     bytes: Vec<u8>,

@@ -1,22 +1,22 @@
 //! The symbols of a long pretoken while it is merged, in four bytes for each byte of the pretoken.
 //!
 //! For a symbol of the bytes `at..end`, slot `at` holds its id. If it is longer than a byte, slot `end - 1` holds its
-//! length and the mark [`NOT_A_START`]. So the next symbol begins at `at` plus the length of the token, and the one
-//! before is found from slot `at - 1`.
+//! length and the mark [`NOT_A_START`]. So the next symbol starts at `at` plus the length of the token, and the
+//! previous one is found through slot `at - 1`.
 //!
-//! Invariant: each slot where a symbol once began, and no longer does, has the mark; a stale candidate finds it there.
-//! Other slots inside of a symbol are never read. The rank of a pair is not stored: looking it up again costs less than
-//! the memory.
+//! Invariant: each slot where a symbol once started, and no longer does, has the mark, which identifies a stale
+//! candidate. Other slots inside a symbol are never read. The rank of a pair is not stored: looking it up again costs
+//! less than the memory.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// What is reserved; named in [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 pub(super) const WHAT: &str = "the merging of a long pretoken";
 
-/// The mark of a slot where no symbol begins; ids and lengths are smaller.
+/// The mark of a slot where no symbol starts; ids and lengths are smaller.
 const NOT_A_START: u32 = 1 << 31;
 
 /// The symbols of a pretoken.
@@ -26,7 +26,7 @@ pub(super) struct Spans<'v> {
 }
 
 impl<'v> Spans<'v> {
-    /// A symbol for each byte; calls `add(rank, offset)` for each pair that merges, from left to right.
+    /// Makes a symbol for each byte; calls `add(rank, offset)` for each pair that merges, from left to right.
     pub(super) fn new(
         vocabulary: &'v Vocabulary,
         pretoken: &[u8],
@@ -101,7 +101,8 @@ impl<'v> Spans<'v> {
     }
 }
 
-/// The length of a token in bytes. A merged token has just the bytes of its parts, so this is the length of its symbol.
+/// The length of a token in bytes. A merged token has exactly the bytes of its parts, so this is the length of its
+/// symbol.
 fn n_bytes(vocabulary: &Vocabulary, id: u32) -> u32 {
     vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
 }

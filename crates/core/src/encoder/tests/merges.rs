@@ -36,7 +36,7 @@ fn merges_of_any_text_equal_the_definition() {
 
 #[test]
 fn merges_of_runs_equal_the_definition() {
-    // All strings of one letter, or two, as tokens in any order: many ways to make the same token.
+    // All strings of one or two letters as tokens, in any order: many ways to make the same token.
     let mut random = Random(5);
     for _ in 0..if cfg!(miri) { 1 } else { 2000 } {
         let letters = &b"ab"[..1 + random.below(2)];
@@ -74,7 +74,7 @@ fn merges_of_runs_equal_the_definition() {
         if vocabulary.id_of(&text).is_none() {
             assert_eq!(expected, merge::naive::encode_pretoken(&vocabulary, &text).unwrap());
         }
-        // As a whole, and what is left of it at either end.
+        // The whole text, and each of its prefixes and suffixes.
         for part in (0..=text.len()).flat_map(|at| [&text[at..], &text[..at]]) {
             let expected = short_merges(&vocabulary, part);
             assert!(expected.windows(2).all(|ids| ids[0] == ids[1]), "{part:?} {expected:?} {tokens:?}");
@@ -85,9 +85,9 @@ fn merges_of_runs_equal_the_definition() {
     }
 }
 
-/// The ids of at most 48 bytes by each way of merging so few.
+/// The ids of at most 48 bytes, by each way to merge so few.
 fn short_merges(vocabulary: &Vocabulary, part: &[u8]) -> Vec<Vec<u32>> {
-    // As what was merged before left it.
+    // The scratch is in the state that an earlier merge left.
     let mut scratch = merge::short::ShortScratch::default();
     let mut ids = [const { Vec::new() }; 3];
     let long = [b"abab".repeat(12), b"b".to_vec()];

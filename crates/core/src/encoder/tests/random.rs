@@ -33,7 +33,7 @@ impl Random {
 /// A vocabulary, its pattern and its special tokens.
 pub(super) struct Setting {
     tokens: Vec<(u32, Vec<u8>)>,
-    /// [`None`]: from ranks.
+    /// [`None`]: the vocabulary is made from ranks.
     merges: Option<Vec<[u32; 3]>>,
     ignore_merges: bool,
     pattern: &'static str,
@@ -98,7 +98,7 @@ impl Setting {
         Encoder::new(Arc::new(self.vocabulary()), pretokenizer, specials, options).unwrap()
     }
 
-    /// Text of up to `max` parts, among them special tokens and beginnings of them.
+    /// Text of up to `max` parts, among them special tokens and prefixes of them.
     pub(super) fn text(&self, random: &mut Random, max: usize) -> String {
         let mut text = String::new();
         for _ in 0..random.below(max + 1) {
@@ -113,7 +113,7 @@ impl Setting {
     }
 }
 
-/// Merges that training learns on a random corpus; their tokens are appended.
+/// Merges that training learns on a random corpus; appends their tokens to `tokens`.
 fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8>)>) -> Vec<[u32; 3]> {
     let (mut bytes, mut ends, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..60 {

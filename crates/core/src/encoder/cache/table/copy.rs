@@ -1,7 +1,7 @@
-//! Copies a table to the one that takes its place.
+//! Copies a table to the one that replaces it, while both are in use.
 //!
-//! Both are in use meanwhile. What lies in its own half of its own bucket does so in a larger table, too: two keys that are looked
-//! for at one entry there are looked for at one entry here, so only what was written since may be in the way.
+//! An entry in its own half of its own bucket gets the same place in a larger table: two keys that are compared first
+//! at one entry there are compared first at one entry here, so only entries written since can be in the way.
 
 use std::sync::atomic::Ordering;
 
@@ -9,11 +9,11 @@ use super::{Bucket, COUNTED, GROUP, Table, is_counted, own_half, spilled};
 use crate::encoder::cache::packed::Packed;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
-/// A smaller table takes one entry in so many: another set of keys each time, chosen by bits of their slots that say nothing
-/// about buckets.
+/// A smaller table takes one entry in this many: a different set of keys each time, chosen by bits of their slots that
+/// do not choose a bucket.
 const FORGETTING: u32 = 16;
 
-/// How near an entry is to where its key is looked for first.
+/// How near an entry is to the place where its key is compared first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nearness {
     OwnHalf,
@@ -21,7 +21,7 @@ enum Nearness {
     Group,
 }
 
-/// An entry that is to be copied.
+/// An entry to copy.
 #[derive(Clone, Copy)]
 struct Found {
     nearness: Nearness,
@@ -31,15 +31,15 @@ struct Found {
 }
 
 impl Table {
-    /// Prepares an empty table to take the place of `before`.
-    pub(in crate::encoder) fn succeed(&mut self, before: &Table) {
-        let is_smaller = self.n_buckets <= before.n_buckets;
-        self.n_shrinks = before.n_shrinks.wrapping_add(u32::from(is_smaller));
+    /// Prepares an empty table to replace this one.
+    pub(in crate::encoder) fn prepare_successor(&self, successor: &mut Table) {
+        let is_smaller = successor.n_buckets <= self.n_buckets;
+        successor.n_shrinks = self.n_shrinks.wrapping_add(u32::from(is_smaller));
     }
 
-    /// Copies to `replacement`, which [succeeds](Self::succeed) this table, what is known: all of it if `replacement` is larger;
-    /// otherwise one entry in [`FORGETTING`], the rest is forgotten. What is not learnt again is forgotten the second time.
-    /// What finds no room goes to another bucket here too.
+    /// Copies entries to `replacement`, which [`prepare_successor`](Self::prepare_successor) prepared: all of them if it is
+    /// larger; otherwise one in [`FORGETTING`], so that what is not learnt again is forgotten by the second smaller
+    /// table.
     pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
         let is_larger = replacement.n_shrinks == self.n_shrinks;
         for group in (0..self.n_buckets).step_by(GROUP) {
@@ -49,8 +49,8 @@ impl Table {
             for (at, place) in buckets.zip(entries.chunks_exact_mut(2)) {
                 place.copy_from_slice(&self.entries_at(at, hasher));
             }
-            // What is found by one comparison is to be so again. What lies beside its own bucket comes last: it was learnt later
-            // than the two that filled the bucket, so it is likely to be rarer.
+            // An entry that one comparison finds shall keep that place. Entries beside their own bucket come last: they
+            // were learnt later than the two that filled the bucket, so they are probably rarer.
             for nearness in [Nearness::OwnHalf, Nearness::OwnBucket, Nearness::Group] {
                 for found in entries.iter().flatten().filter(|found| found.nearness == nearness) {
                     if is_larger || found.slot % FORGETTING == replacement.n_shrinks % FORGETTING {
@@ -66,7 +66,7 @@ impl Table {
         let bucket = self.view().bucket(at);
         [0, 1].map(|half| {
             let (key, ids) = bucket.0[half].get()?;
-            let slot = hasher.hash(key.sought()) as u32;
+            let slot = hasher.hash(key.lookup_key()) as u32;
             let nearness = match std::ptr::eq(self.view().bucket(slot), bucket) {
                 true if own_half(slot) == half => Nearness::OwnHalf,
                 true => Nearness::OwnBucket,
@@ -78,15 +78,15 @@ impl Table {
 
     fn copy_entry(&self, found: &Found, replacement: &Table) {
         let &Found { key, slot, ids, .. } = found;
-        let sought = key.sought();
-        let is_written = replacement.write(slot, sought, || {
-            let ids_begin = ids.is_spilled(self.is_narrow).then(|| ids.begin());
-            let Some(begin) = key.place().or(ids_begin) else { return Some((key, ids)) };
-            let (n_own, n_ids) = (sought.n_own(), ids_begin.map_or(0, |_| ids.len()));
-            // SAFETY: The entry is of this table, a long key says how long its pretoken is, and all tables of
-            // a cache have ids of one width.
-            let begin = unsafe { replacement.arena.copy(&self.arena, begin, n_own, n_ids)? };
-            Some((sought.placed(begin), if n_ids > 0 { spilled(begin, n_own, n_ids)? } else { ids }))
+        let lookup_key = key.lookup_key();
+        let is_written = replacement.write(slot, lookup_key, || {
+            let ids_start = ids.is_spilled(self.is_narrow).then(|| ids.start());
+            let Some(start) = key.place().or(ids_start) else { return Some((key, ids)) };
+            let (n_own, n_ids) = (lookup_key.n_own(), ids_start.map_or(0, |_| ids.len()));
+            // SAFETY: The entry belongs to this table, a long key contains the length of its pretoken, and all tables
+            // of a cache have ids of one width.
+            let start = unsafe { replacement.arena.copy(&self.arena, start, n_own, n_ids)? };
+            Some((lookup_key.placed(start), if n_ids > 0 { spilled(start, n_own, n_ids)? } else { ids }))
         });
         if is_counted(slot) && is_written {
             replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
@@ -103,31 +103,31 @@ mod tests {
 
     #[test]
     fn what_lies_in_its_own_bucket_or_half_does_so_in_a_larger_table() {
-        // Every hasher has its own seed: in one table alone nearly all of them may lie on one side.
+        // Each hasher has its own seed: in a single table nearly all keys could lie on one side.
         let mut n_away = [0; GROUP];
         for n_larger in [128, 256].repeat(4) {
             let hasher = KeyHasher::new(CpuTier::Portable);
             let (old, new) =
                 (Table::new(64, 10_000, true).unwrap(), Table::new(n_larger, 20_000, true).unwrap());
             for (pretoken, ids) in (0..690).map(example) {
-                let key = PretokenKey::of_any(&pretoken, hasher);
+                let key = PretokenKey::from_bytes(&pretoken, hasher);
                 old.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
             }
             old.copy_to(&new, hasher);
             let buckets = (0..64).map(|index| old.view().bucket(index * size_of::<Bucket>() as u32));
             for (index, bucket) in buckets.enumerate() {
                 for (key, _) in bucket.0.iter().filter_map(Entry::get) {
-                    let slot = hasher.hash(key.sought()) as u32;
+                    let slot = hasher.hash(key.lookup_key()) as u32;
                     let known = |slot| {
-                        key.is_long() && new.long_entry(key.sought(), slot).is_some()
+                        key.is_long() && new.long_entry(key.lookup_key(), slot).is_some()
                             || find_here(&new, key, slot).is_some()
                     };
                     let is_in_its_own = known(slot);
                     if std::ptr::eq(old.view().bucket(slot), bucket) {
                         assert!(is_in_its_own);
                         let held =
-                            |table: &Table| table.view().entry(slot).get().map(|(key, _)| key.sought());
-                        assert!(held(&old) != Some(key.sought()) || held(&new) == held(&old));
+                            |table: &Table| table.view().entry(slot).get().map(|(key, _)| key.lookup_key());
+                        assert!(held(&old) != Some(key.lookup_key()) || held(&new) == held(&old));
                     } else {
                         n_away[index % GROUP] += 1;
                         assert!(is_in_its_own || (1..GROUP).any(|number| known(beside(slot, number))));
@@ -135,7 +135,7 @@ mod tests {
                 }
             }
         }
-        // None comes first of its group in all cases.
+        // In every group position there are some.
         assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 
@@ -149,13 +149,13 @@ mod tests {
         };
         let mut current = table(64);
         for (pretoken, ids) in (0..690).map(example) {
-            let key = PretokenKey::of_any(&pretoken, hasher);
+            let key = PretokenKey::from_bytes(&pretoken, hasher);
             current.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
         }
         let n_learnt = entries(&current);
         let n_left = [8, 32, 64, 8].map(|n_buckets| {
             let mut next = table(n_buckets);
-            next.succeed(&current);
+            current.prepare_successor(&mut next);
             current.copy_to(&next, hasher);
             current = next;
             entries(&current)
