@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import UserDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pairloom import PretokenCounts, Tokenizer
+from pairloom import CountBuilder, PretokenCounts, Tokenizer
+from pairloom.analysis.stats import compression_by_size, text_stats
 from pairloom.corpus import Corpus
 from pairloom.errors import MissingByteError, SpecialTokenError, UnknownTokenIdError
+from pairloom.reference import naive
+from pairloom.reference.extend import extend
 
 TOKENIZER = Tokenizer.train("ab ab ab", 258)
 TAKES_TEXTS: dict[str, Callable[[Any], object]] = {
@@ -57,6 +61,63 @@ def test_a_text_that_cannot_be_encoded_is_named_by_its_index(call: str, before: 
         getattr(lacks_a, call)([*texts, "ba", "a"])
     with pytest.raises(MissingByteError, match=r"^the vocabulary has no token for byte 97"):
         lacks_a.encode("ba")
+
+
+COLUMNS = {"id": ["a", "b"], "text": ["low lower", "lowest"]}
+TABLES: dict[str, Callable[[], Any]] = {
+    "dict": lambda: COLUMNS,
+    "mapping": lambda: UserDict(COLUMNS),
+    "pandas": lambda: pytest.importorskip("pandas").DataFrame(COLUMNS),
+    "polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS),
+    "pyarrow": lambda: pytest.importorskip("pyarrow").table(COLUMNS),
+    "record batch": lambda: pytest.importorskip("pyarrow").record_batch(COLUMNS),
+    "datasets": lambda: pytest.importorskip("datasets").Dataset.from_dict(COLUMNS),
+}
+ITERATES_TEXTS: dict[str, Callable[[Any], object]] = {
+    **TAKES_TEXTS,
+    "encode_ordinary_batch": TOKENIZER.encode_ordinary_batch,
+    "encode_batch_with_offsets": TOKENIZER.encode_batch_with_offsets,
+    "encode_iterable": lambda texts: list(TOKENIZER.encode_iterable(texts)),
+    "huggingface encode_batch": TOKENIZER.as_huggingface().encode_batch,
+    "huggingface encode_batch_fast": TOKENIZER.as_huggingface().encode_batch_fast,
+    "tiktoken encode_batch": TOKENIZER.as_tiktoken().encode_batch,
+    "tiktoken encode_ordinary_batch": TOKENIZER.as_tiktoken().encode_ordinary_batch,
+    "first_seen": lambda texts: Tokenizer.train(texts, 258, tie_break="first_seen"),
+    "extend": lambda texts: TOKENIZER.extend(texts, 260),
+    "CountBuilder": lambda texts: CountBuilder().add_texts(texts),
+    "Corpus.of_texts": Corpus.of_texts,
+    "text_stats": lambda texts: text_stats(TOKENIZER, texts),
+    "compression_by_size": lambda texts: compression_by_size(TOKENIZER, texts),
+    "reference train": lambda texts: naive.train(texts, 258),
+    "reference extend": lambda texts: extend(texts, naive.train("ab ab", 257), 1),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("call", ITERATES_TEXTS)
+def test_a_table_in_place_of_texts_is_refused_by_its_column(call: str, table: str) -> None:
+    with pytest.raises(
+        TypeError, match=r"must be an iterable of str, not \w+; pass one column, as \w+\['text'\]; it has 'id'"
+    ):
+        ITERATES_TEXTS[call](TABLES[table]())
+
+
+@pytest.mark.parametrize("call", ITERATES_TEXTS)
+def test_a_mapping_of_counts_or_of_texts_names_the_remedy(call: str) -> None:
+    for mapping, remedy in (
+        ({b"low": 3}, r"PretokenCounts\.from_items takes counts"),
+        ({"a.txt": "low lower"}, r"pass its values: \w+\.values\(\)"),
+        ({}, r"pass one column, as \w+\['text'\]$"),
+    ):
+        with pytest.raises(TypeError, match=remedy):
+            ITERATES_TEXTS[call](mapping)
+
+
+@pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus", "CountBuilder"])
+def test_a_table_among_batches_of_texts_is_refused(call: str) -> None:
+    table = TABLES["pyarrow"]().select(["text"])
+    with pytest.raises(TypeError, match=r"texts\[1\] must be .*; pass one column, as texts\[1\]\['text'\]"):
+        ITERATES_TEXTS[call](iter(["a", table]))
 
 
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])

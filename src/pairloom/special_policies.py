@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pairloom import _core
-from pairloom._internal.arguments import check_texts
+from pairloom._internal.arguments import check_several
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _literals(name: str, tokens: Any) -> frozenset[str] | None:
         return None
     if type(tokens) is tuple and not tokens:
         return _NONE
-    check_texts(name, tokens)
+    check_several(name, "str", tokens)
     literals = list(tokens)
     for literal in literals:
         if not isinstance(literal, str):

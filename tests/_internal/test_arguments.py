@@ -74,6 +74,11 @@ def test_special_tokens_in_an_order_of_their_own_are_taken() -> None:
     assert check_special_tokens(token for token in ("<b>", "<a>")) == ("<b>", "<a>")
 
 
+def test_paths_in_a_mapping_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"paths must be .* not dict; pass its values: paths.values\(\)"):
+        check_paths({"train": "a.txt"})
+
+
 def test_paths_of_a_set_are_sorted() -> None:
     assert check_paths({"b", "a", "c"}) == ["a", "b", "c"]
     assert check_paths(["b", Path("a")]) == ["b", "a"]

@@ -334,7 +334,7 @@ def test_data_sets(tmp_path: Path) -> None:
     assert list(Corpus(dataset)) == DOCUMENTS
     assert list(Corpus(dataset.select(range(10, 20)))) == DOCUMENTS[10:20]
     assert list(Corpus(dataset.to_iterable_dataset())) == DOCUMENTS
-    assert Tokenizer.train(dataset, 400) == Tokenizer.train(DOCUMENTS, 400)
+    assert Tokenizer.train(Corpus(dataset), 400) == Tokenizer.train(DOCUMENTS, 400)
 
 
 def test_texts_in_memory() -> None:

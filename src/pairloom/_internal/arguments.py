@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, KeysView, Sequence, Set
+from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ LARGEST_INT = 2**63 - 1
 _THREADS_AT_LEAST = 16
 _MOST_SHOWN = 80
 _MOST_BITS_SHOWN = 256
+_MOST_NAMES = 8
 
 
 def shown(value: Any) -> str:
@@ -155,10 +156,37 @@ def check_several(name: str, what: str, values: Any) -> None:
         raise TypeError(f"{name} must be an iterable of {what}, not {type(values).__name__}")
 
 
-def check_texts(name: str, texts: Any) -> None:
-    """Raises TypeError for a single str or a value that is not iterable."""
-    if not _is_several(texts):
-        raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; wrap a single text in a list")
+def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
+    """Raises TypeError for a single str, a value that is not iterable, and a mapping or table, naming what to pass.
+
+    is_column: `texts` has the interface of an Arrow column, which need not be iterable.
+    """
+    remedy = _remedy_for_table(name, texts)
+    if remedy is None and not is_column and not _is_several(texts):
+        remedy = "wrap a single text in a list"
+    if remedy is not None:
+        raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; {remedy}")
+
+
+def _remedy_for_table(name: str, value: Any) -> str | None:
+    """What to pass in place of a mapping or a table, of which iterating returns the keys; None for anything else."""
+    if isinstance(value, Mapping):
+        first = next(iter(value.values()), None)
+        if isinstance(first, int):
+            return "PretokenCounts.from_items takes counts"
+        if isinstance(first, str):
+            return f"pass its values: {name}.values()"
+        names = list(value)
+    else:
+        # Looked up in the class: a table of pandas has an attribute for each of its columns.
+        found = next((each for each in ("column_names", "columns") if hasattr(type(value), each)), None)
+        if found is None:
+            return None
+        listed = getattr(value, found)
+        names = list(listed) if isinstance(listed, Iterable) else []
+    column = "text" if "text" in names or not names else names[0]
+    columns = ", ".join(map(shown, names[:_MOST_NAMES])) + (", ..." if len(names) > _MOST_NAMES else "")
+    return f"pass one column, as {name}[{shown(column)}]" + (f"; it has {columns}" if names else "")
 
 
 def check_path(name: str, path: Any) -> str:
@@ -184,8 +212,10 @@ def check_paths(paths: Any) -> list[str]:
     """The paths as a list of str; a single path is accepted as one path, and a set of paths is sorted."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    if not _is_several(paths):
-        raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
+    remedy = _remedy_for_table("paths", paths)
+    if remedy is not None or not _is_several(paths):
+        more = f"; {remedy}" if remedy else ""
+        raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}{more}")
     checked = [check_path("a path", path) for path in paths]
     return sorted(checked) if isinstance(paths, Set) and not isinstance(paths, KeysView) else checked
 

@@ -139,8 +139,7 @@ class Corpus:
         cls, texts: Iterable[str] | Any, *, max_bytes: int | None = None, doc_cap: int | None = None
     ) -> Corpus:
         """A corpus of str, each a document; lists of str and Arrow columns of text are taken as batches of them."""
-        if not is_arrow(texts):
-            check_texts("texts", texts)
+        check_texts("texts", texts, is_column=is_arrow(texts))
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
     @classmethod

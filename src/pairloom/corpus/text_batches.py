@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pairloom import _core
-from pairloom._internal.arguments import check_str
+from pairloom._internal.arguments import check_str, check_texts
 
 __all__ = ["BATCH_CHARACTERS", "TEXT_OVERHEAD", "batches_of", "is_arrow"]
 
@@ -50,6 +50,7 @@ def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _
                 batch.append(text)
                 size += len(text) + TEXT_OVERHEAD
         elif is_arrow(item):
+            check_texts(f"texts[{index}]", item, is_column=True)
             if batch:
                 yield batch
                 batch, size = [], 0

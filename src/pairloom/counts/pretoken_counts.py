@@ -32,7 +32,7 @@ from pairloom._internal.arrow import as_table
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus import Corpus
 from pairloom.corpus.sources import is_for_corpus, warn_of_tables
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts import file as counts_file
@@ -90,15 +90,15 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
 
-        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So are a
-        data set of the `datasets` library and a `Corpus`. Of these and of Arrow no str is made of each document.
+        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So is a
+        `Corpus`, as of a data set of the `datasets` library. Of these and of Arrow no str is made of each document.
 
-        Raises TypeError for a bare str, UnicodeEncodeError for lone surrogates, MemoryError when `max_memory`
-        (bytes) would be exceeded.
+        Raises TypeError for a bare str, a mapping or a table, UnicodeEncodeError for lone surrogates, MemoryError when
+        `max_memory` (bytes) would be exceeded.
         """
-        if isinstance(texts, Corpus) or is_dataset(texts):
+        if isinstance(texts, Corpus):
             return cls.from_corpus(
-                texts if isinstance(texts, Corpus) else Corpus(texts),
+                texts,
                 pattern,
                 special_tokens=special_tokens,
                 corpus_specials=corpus_specials,
@@ -106,8 +106,7 @@ class PretokenCounts:
                 progress=progress,
                 max_memory=max_memory,
             )
-        if not is_arrow(texts):
-            check_texts("texts", texts)
+        check_texts("texts", texts, is_column=is_arrow(texts))
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         with reporter(progress) as report:
             counter = _counter(metadata, "strict", threads, max_memory, report)

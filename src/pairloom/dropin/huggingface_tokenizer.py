@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, shown
+from pairloom._internal.arguments import check_choice, check_int, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
@@ -150,8 +150,7 @@ class HuggingFaceTokenizer:
         return self._of_batch(input, is_pretokenized, add_special_tokens, fast=True)
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
-        if isinstance(input, (str, bytes, Mapping)):
-            raise TypeError(f"input must be a list of texts or pairs, not {type(input).__name__}")
+        check_texts("input", input)
         inputs = list(input)
         if not is_pretokenized and all(isinstance(each, str) for each in inputs):
             ids = self._tokenizer.encode_batch(inputs, **self._specials())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.arguments import check_texts
 from pairloom.errors import SpecialTokenError, UnknownTokenIdError
 from pairloom.formats import ranks
 from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
@@ -161,6 +162,7 @@ class Encoding:
         self, one: Callable[[str], list[int]], texts: Iterable[str], threads: int | None, allowed: Any, disallowed: Any
     ) -> list[list[int]]:
         _check_threads(threads)
+        check_texts("text", texts)
         texts = list(texts)
         try:
             return self._tokenizer.encode_batch(

@@ -9,6 +9,7 @@ whole lines as pretokens they make superwords (SuperBPE, Liu et al. 2025, arXiv 
 from collections.abc import Iterable
 from typing import Literal
 
+from pairloom._internal.arguments import check_texts
 from pairloom.reference.documents import documents_of
 from pairloom.reference.naive import TieBreak, apply_merge, learn_merges
 from pairloom.reference.pretokens import count_pretokens
@@ -39,6 +40,7 @@ def extend(
     pattern = model.pattern if pattern is None else pattern
     if isinstance(documents, str):
         documents = [documents]
+    check_texts("documents", documents)
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, model.special_tokens))
     words = []

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
+from pairloom._internal.arguments import check_texts
 from pairloom.reference.documents import (
     BLOCK_BYTES,
     check_special_tokens,
@@ -210,6 +211,7 @@ def train(
     watch = watch or Stopwatch()
     if isinstance(documents, str):
         documents = [documents]
+    check_texts("documents", documents)
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, special_tokens))
     counts = count_pretokens(documents, pattern)

@@ -65,8 +65,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
         corpus = [corpus]
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
-    if not is_arrow(corpus):
-        check_texts("corpus", corpus)
+    check_texts("corpus", corpus, is_column=is_arrow(corpus))
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(corpus, vocab_size, config, run)
     if run.get("checkpoint") is None:
