@@ -24,20 +24,21 @@ impl BlockCounter {
         Ok(BlockCounter { counter: Counter::new(options)?, parts: Splitter::new(safe_cuts) })
     }
 
-    /// The counter, for all that is no block.
+    /// The counter, for texts, files and counts that are not blocks.
     pub fn counter(&mut self) -> &mut Counter {
         &mut self.counter
     }
 
-    /// Counts the documents of a block, except for text at its end that is not final. Meanwhile whoever reads them holds
-    /// `n_bytes_read` bytes.
+    /// Counts the documents of a block, without text at its end that is not final yet. The caller holds `n_bytes_read`
+    /// bytes for reading at the same time.
     pub fn count_block(
         &mut self,
         documents: &Documents,
         n_bytes_read: usize,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        // Both count towards `max_memory`, and so does text that is kept for the next block, and copied when it grows.
+        // What the reader holds counts towards `max_memory`, and so does text kept for the next block, which is copied
+        // when it grows.
         let n_held = n_bytes_read.saturating_add(2 * self.parts.n_kept());
         self.counter.hold(n_held)?;
         let counter = &mut self.counter;
@@ -46,10 +47,10 @@ impl BlockCounter {
         done
     }
 
-    /// The counts of everything given.
+    /// The counts of everything that was added.
     pub fn finish(self) -> Result<PretokenCounts> {
         let mut counts = self.counter.finish()?;
-        // The parts of a divided document were counted as documents.
+        // Each part of a divided document was counted as a document.
         let n_documents = counts.n_documents().saturating_sub(self.parts.n_cuts);
         counts.set_totals(counts.n_bytes(), n_documents, counts.n_special_literals());
         Ok(counts)

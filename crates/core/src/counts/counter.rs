@@ -1,4 +1,4 @@
-//! Counts texts and files, batch after batch.
+//! Counts texts and files, one batch after the other.
 //!
 //! Each call divides its sources into jobs ([`super::jobs`]) and runs them on all threads.
 
@@ -20,9 +20,9 @@ use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 use crate::train::WeightedPretokens;
 
-/// Counts batches of texts and files; [`Counter::finish`] gives the result.
+/// Counts batches of texts and files; [`Counter::finish`] returns the result.
 ///
-/// After an error a part of the batch is counted, so `finish` fails too.
+/// After an error only a part of the batch is counted, so `finish` fails, too.
 pub struct Counter {
     options: CountOptions,
     plan: Plan,
@@ -42,12 +42,12 @@ impl Counter {
         Counter::with_plan(options, Plan::default())
     }
 
-    /// An empty counter that divides work in other sizes, for tests and measurements.
+    /// An empty counter that divides work into other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
         let mut threads = parallel::wanted(options.threads);
         if let Some(max_memory) = options.max_memory {
-            // Half of it is for the distinct pretokens, however many threads there are.
+            // At least half of the memory is for the distinct pretokens, however many threads there are.
             threads = threads.min((max_memory / 2 / LocalCounts::LEAST_BYTES as u64) as usize).max(1);
         }
         Ok(Counter {
@@ -73,8 +73,8 @@ impl Counter {
 
     /// Counts UTF-8 files. Each is a document, or several if special literals split it.
     ///
-    /// A file without a size (a pipe) is read to its end. An error is that of the first file, in the order of `paths`,
-    /// that has one.
+    /// A file without a size (a pipe) is read to its end. If several files fail, the error is that of the first in
+    /// `paths`.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.has_failed = true;
         let mut sources = Vec::with_room(paths.len(), SOURCES)?;
@@ -93,14 +93,14 @@ impl Counter {
         self.count(&sources, Some(total), monitor)
     }
 
-    /// Takes `n_bytes` of text that the caller keeps from the budget of `max_memory`, until they are released.
+    /// Books `n_bytes` of text that the caller holds with the budget of `max_memory`, until [`release`](Self::release).
     pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
         let held = self.table.memory.budget.take(n_bytes, "text that is read or kept");
         self.has_failed |= held.is_err();
         held
     }
 
-    /// Gives `n_bytes` back to the budget.
+    /// Returns `n_bytes` to the budget.
     pub(crate) fn release(&self, n_bytes: usize) {
         self.table.memory.budget.give(n_bytes);
     }
@@ -114,8 +114,8 @@ impl Counter {
         Ok(())
     }
 
-    /// Adds counts as columns of any origin, not to the totals; equal pretokens are added. Returns the bytes of text that
-    /// they count. [`Error::Counts`] if they do not fit together.
+    /// Adds counts from columns of any origin, without totals; counts of equal pretokens are added. Returns the number
+    /// of bytes of text that were counted. [`Error::Counts`] if the columns contradict each other.
     pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
         check_columns(columns.bytes, columns.ends, columns.counts)?;
         let starts = [0].into_iter().chain(columns.ends.iter().copied());
@@ -135,14 +135,14 @@ impl Counter {
 
     fn add(&mut self, columns: WeightedPretokens<'_>) -> Result<()> {
         self.has_failed = true;
-        // The tables add modulo 2^64: no count can overflow if the sum of all does not.
+        // The tables add modulo 2^64. If the sum of all counts does not overflow, no single count does.
         self.n_added = sum(columns.counts.iter().copied().chain([self.n_added]))?;
         self.table.add_all(&[columns], self.threads)?;
         self.has_failed = false;
         Ok(())
     }
 
-    /// The counts of everything given.
+    /// The counts of everything that was added.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
             return Err(Error::Counts("counting failed before; count again from the start".into()));
@@ -154,7 +154,7 @@ impl Counter {
         Ok(counts)
     }
 
-    /// Counts sources. `total`: what the monitor is told, if known.
+    /// Counts sources. `total` is the total reported to the monitor, if known.
     fn count(&mut self, sources: &[Source<'_>], total: Option<u64>, monitor: &dyn Monitor) -> Result<()> {
         let before = self.totals.n_bytes;
         let report = |n_bytes: u64| {
@@ -196,7 +196,8 @@ impl Counter {
     }
 }
 
-/// Makes local counts for each thread that `n_jobs` jobs can use; fewer, but at least one, if memory is short.
+/// Makes local counts for each thread that `n_jobs` jobs can use; for fewer threads, but at least one, if memory is
+/// short.
 fn add_threads(
     locals: &mut Vec<LocalCounts>,
     threads: &mut usize,

@@ -1,14 +1,14 @@
 //! Where a large source is divided into parts.
 //!
-//! Cut `number` is searched near the offset `number * part_bytes`. It depends on the source alone, so the jobs on both
-//! sides of it find the same one. If there is none, the part before it goes on.
+//! Cut `number` is searched near the offset `number * part_bytes`. It depends only on the source, so the jobs on both
+//! sides of it find the same one. If there is none, the part before goes on.
 
 use super::part::Plan;
 use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::Utf8Reader;
 use crate::error::Result;
 
-/// Cut `number`, from 1 on.
+/// The offset of cut `number`, which is at least 1.
 pub(super) fn cut(
     options: &CountOptions,
     plan: &Plan,
@@ -25,8 +25,8 @@ pub(super) fn cut(
     }
 }
 
-/// For patterns that are not memoryless: the end of the first literal, which ends a document, that begins after
-/// `nominal` and ends before the next nominal offset.
+/// For patterns that are not memoryless: the end of the first literal that starts after `nominal` and ends before the
+/// next nominal offset. A literal ends a document.
 fn after_literal(
     options: &CountOptions,
     plan: &Plan,
@@ -35,7 +35,8 @@ fn after_literal(
 ) -> Result<Option<u64>> {
     let longest = options.specials.longest();
     let past = nominal + plan.part_bytes;
-    // A search from an offset that no literal touches finds the same literals as one from the start of the source.
+    // Searching from an offset that no literal touches finds the same literals as searching from the start of the
+    // source.
     let n_before = (longest as u64).min(nominal);
     let n_after = plan.part_bytes.min(plan.block_bytes as u64) as usize;
     let bytes = reader.bytes(nominal - n_before, n_before as usize + n_after + longest)?;

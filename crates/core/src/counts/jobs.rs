@@ -1,7 +1,7 @@
-//! Divides a corpus into jobs, and runs one.
+//! Divides a corpus into jobs, and runs one job.
 //!
 //! Many small sources (texts, files) make one job. A large source makes a job for each part of about
-//! [`Plan::part_bytes`]; it is one job if the pattern does not allow cuts inside of a document.
+//! [`Plan::part_bytes`], or one job if the pattern does not allow cuts within a document.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::part_at;
 
-/// The most parts that the sources of one call are divided into; bounds the list of jobs.
+/// Most parts that the sources of one call are divided into; bounds the list of jobs.
 const MAX_PARTS: u64 = 1 << 14;
 
-/// The cost of opening a source, as the number of bytes counted in that time.
+/// The cost of opening a source, as the number of bytes that are counted in that time.
 const SOURCE_WEIGHT: u64 = 256;
 
 /// A unit of work for a thread.
@@ -27,7 +27,7 @@ const SOURCE_WEIGHT: u64 = 256;
 pub(super) enum Job {
     /// Counts these sources.
     Whole(Range<usize>),
-    /// (source, number): counts the part of a source that begins at this cut.
+    /// (source, number): counts the part of a source that starts at this cut.
     Part(usize, u64),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ThreadState<'s> {
     local: &'s mut LocalCounts,
     buffers: Buffers,
     ends: Vec<u32>,
-    /// The source of the last part, still open.
+    /// The source of the last part and its open reader.
     open: Option<(usize, Utf8Reader<'s>)>,
 }
 
@@ -46,7 +46,7 @@ impl<'s> ThreadState<'s> {
     }
 }
 
-/// The jobs of a call, and what they share.
+/// The jobs of a call, and the data that they share.
 pub(super) struct Jobs<'s> {
     pub(super) options: &'s CountOptions,
     pub(super) plan: Plan,
@@ -136,15 +136,15 @@ impl<'s> Jobs<'s> {
                         &mut open.insert((source, reader)).1
                     }
                 };
-                if let Some((begin, end)) = part_at(number, |number| self.cut(reader, source, number))? {
-                    counter.count(reader, begin, end)?;
+                if let Some((start, end)) = part_at(number, |number| self.cut(reader, source, number))? {
+                    counter.count(reader, start, end)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Cut `number` of a source: 0 is its start, the last one its end.
+    /// Cut `number` of a source: number 0 is its start, the last one its end.
     fn cut(&self, reader: &mut Utf8Reader<'_>, source: usize, number: u64) -> Result<Option<u64>> {
         let n_bytes = self.sources[source].n_bytes().unwrap_or(0);
         match number {

@@ -1,7 +1,7 @@
 //! The counts of one thread.
 //!
-//! Short pretokens go through the thread's [`LocalTable`]; what that evicts waits in a [`PartitionLog`], and so do longer
-//! pretokens.
+//! Short pretokens go through the thread's [`LocalTable`]. What that evicts waits in a [`PartitionLog`], and so do
+//! longer pretokens.
 
 use super::count_batch::{BATCH_SIZE, Batch};
 use super::local_table::LocalTable;
@@ -10,7 +10,7 @@ use super::shared_table::SharedTable;
 use crate::error::Result;
 use crate::pretokens::key::PaddedText;
 
-/// Bytes of a thread's table of short pretokens if there is much text.
+/// Bytes of a thread's table of short pretokens for much text.
 const LOCAL_TABLE_BYTES: usize = 2 << 20;
 
 /// Bytes of the table for each byte of a small text: half a line for a short pretoken.
@@ -24,10 +24,10 @@ pub(super) struct LocalCounts {
 }
 
 impl LocalCounts {
-    /// What the counts of a thread take at least once it counts much text.
+    /// The least memory that a thread's counts take once it counts much text.
     pub(super) const LEAST_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::LEAST_BYTES;
 
-    /// Counts of nothing, which suit `n_bytes` of text; the memory is booked with the shared table's budget. `log_bytes`:
+    /// Empty counts, sized for `n_bytes` of text; the memory is booked with the budget of `table`. `log_bytes`: see
     /// [`PartitionLog::new`].
     pub(super) fn new(table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<Self> {
         let table_bytes = table_bytes(table, n_bytes);
@@ -39,7 +39,7 @@ impl LocalCounts {
         })
     }
 
-    /// Grows to suit `n_bytes` of text.
+    /// Grows to a size for `n_bytes` of text.
     pub(super) fn grow(&mut self, table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<()> {
         if table_bytes(table, n_bytes) > self.short_table.n_bytes() {
             self.flush(table)?;
@@ -48,7 +48,7 @@ impl LocalCounts {
         Ok(())
     }
 
-    /// Counts the pretokens of `text`, which end at `ends`, which ascend.
+    /// Counts the pretokens of `text`, which end at the ascending `ends`.
     pub(super) fn add_pretokens(&mut self, table: &SharedTable, text: &[u8], ends: &[u32]) -> Result<()> {
         let padded = PaddedText::new(text);
         let mut start = 0;
@@ -74,8 +74,8 @@ impl LocalCounts {
     }
 }
 
-/// The bytes of a thread's table: little text does not fill it, and to have it zeroed takes as long as to count 100 kB. Under
-/// a limit on memory it is made once and does not grow.
+/// The size of a thread's table in bytes. Little text does not fill a large one, and zeroing it takes as long as
+/// counting 100 kB. Under a memory limit it is made once and does not grow.
 fn table_bytes(table: &SharedTable, n_bytes: u64) -> usize {
     if table.memory.budget.is_limited() {
         return LOCAL_TABLE_BYTES;

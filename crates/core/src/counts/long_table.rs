@@ -1,16 +1,17 @@
 //! Pretokens that are too long to be their own key, with their counts: open addressing over an arena of bytes.
 //!
-//! A batch is added in three passes, so that it waits for memory twice and not twice for each pretoken:
+//! A batch is added in three passes, so that it waits for memory twice in all and not twice for each pretoken:
 //!
 //! ```text
-//! ask for the slot of each hash
-//! where the hash in the slot is the same: ask for the bytes in the arena
-//! compare the bytes and add; what is new goes behind what the arena holds
+//! prefetch the slot of each hash
+//! where the hash in the slot is the same: prefetch the bytes in the arena
+//! compare the bytes and add; append new pretokens to the arena
 //! ```
 //!
-//! Invariants: the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between the first
-//! slot of a hash and the one that holds its pretoken is empty. A general hash table, which cannot ask ahead, made
-//! counting slower by a tenth where many words are long (docs/decisions/pretokens.md).
+//! Invariants: the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between the
+//! first slot of a hash and the one that holds its pretoken is empty.
+//!
+//! Tried: a general hash table, which cannot prefetch: counting 10 to 15 % slower where many words are long.
 
 use super::table_memory::TableMemory;
 use crate::error::Result;
@@ -24,7 +25,7 @@ const ARENA: &str = "the arena of long pretokens";
 /// About how many bytes a long pretoken takes in a log.
 const LOGGED_BYTES: usize = 64;
 
-/// A count on its way to a long pretoken, and the pretoken's hash.
+/// A count to add to a long pretoken, with the pretoken's hash.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LongAddend<'a> {
     pub(super) pretoken: &'a [u8],
@@ -32,13 +33,13 @@ pub(super) struct LongAddend<'a> {
     pub(super) count: u64,
 }
 
-/// The table; its memory comes from the [`TableMemory`] that is passed to [`LongTable::add`].
+/// The table. Its memory comes from the [`TableMemory`] that is passed to [`LongTable::add`].
 #[derive(Default)]
 pub(super) struct LongTable {
     slots: Zeros<Slot>,
     n_taken: usize,
     arena: Zeros<u8>,
-    /// How many bytes of the arena are taken.
+    /// Number of bytes in use in the arena.
     n_bytes: usize,
 }
 
@@ -47,18 +48,18 @@ pub(super) struct LongTable {
 #[repr(align(32))]
 struct Slot {
     hash: u64,
-    /// Where the pretoken is in the arena.
+    /// Where the pretoken starts in the arena.
     start: usize,
-    /// 0 where no pretoken is.
+    /// 0 in a slot without a pretoken.
     n_bytes: usize,
     count: u64,
 }
 
-// SAFETY: numbers 0.
+// SAFETY: Zeros are numbers 0.
 unsafe impl Zero for Slot {}
 
 impl LongTable {
-    /// Adds counts to pretokens, none of them empty.
+    /// Adds counts to pretokens, none of which is empty.
     pub(super) fn add(&mut self, batch: &[LongAddend<'_>], memory: &TableMemory) -> Result<()> {
         self.reserve(batch.len(), memory)?;
         let mask = self.slots.len().wrapping_sub(1);
@@ -104,7 +105,7 @@ impl LongTable {
         Ok(())
     }
 
-    /// How many pretokens there are, and their bytes.
+    /// The number of pretokens, and of their bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.n_taken, self.n_bytes)
     }
@@ -118,8 +119,8 @@ impl LongTable {
         })
     }
 
-    /// Makes room for the first pretokens, if there are none yet, by the `n_bytes` that they take in a log with their hashes
-    /// and counts. About half of them are new, and each time that the table doubles costs as much as adding them does.
+    /// Makes room for the first pretokens of an empty table, which take `n_bytes` in a log with their hashes and
+    /// counts. About half of them are new, and each doubling of the table costs as much as adding them.
     pub(super) fn reserve_first(&mut self, n_bytes: usize, memory: &TableMemory) -> Result<()> {
         // Near a limit there may be no room for more than is needed.
         if self.n_taken > 0 || memory.budget.is_limited() {
@@ -128,13 +129,13 @@ impl LongTable {
         self.reserve_total(n_bytes / (2 * LOGGED_BYTES), n_bytes / 4, memory)
     }
 
-    /// Makes room for `n` pretokens of `n_bytes` in all.
+    /// Makes room for `n` pretokens with `n_bytes` bytes in total.
     pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, memory: &TableMemory) -> Result<()> {
         self.reserve(n.saturating_sub(self.n_taken), memory)?;
         self.reserve_arena(n_bytes.saturating_sub(self.n_bytes), memory)
     }
 
-    /// Makes room for `n_more` pretokens, not for their bytes: most are known.
+    /// Makes room for `n_more` pretokens, not for their bytes: most are known already.
     fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
@@ -160,7 +161,7 @@ impl LongTable {
             return Ok(());
         }
         let needed = self.n_bytes.saturating_add(n_more).max(256);
-        // Twice as much as before; near a limit, where there may be no room for that, half as much again.
+        // Twice as much as before; near a limit, where that may be refused, half as much again.
         let wanted = match memory.budget.is_limited() {
             true => needed.max(self.n_bytes + self.n_bytes / 2),
             false => needed.checked_next_power_of_two().unwrap_or(needed),

@@ -1,6 +1,6 @@
-//! Adds counts, and checks columns that were not counted here.
+//! Adds counts, and checks columns that come from elsewhere.
 //!
-//! Cost: one hash table operation for each pretoken, on all threads if there are many.
+//! Cost: one hash table operation per pretoken, on all threads if there are many.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,21 +16,21 @@ use crate::parallel;
 use crate::pretokens::key::{KeyHasher, PaddedText};
 use crate::train::WeightedPretokens;
 
-/// Pretokens in a job.
+/// Number of pretokens in a job.
 const PRETOKENS_PER_JOB: usize = 1 << 16;
 
-/// Bytes that a short pretoken takes in the log of a job.
+/// Bytes of a short pretoken in the log of a job.
 const LOGGED_BYTES: usize = 32;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const SUM: &str = "the sum of the counts";
 
-/// Stands for a pretoken that the other counts lack.
+/// Marks a pretoken that the other counts do not have.
 const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {
-    /// Counts from columns of any origin. Equal pretokens are added, zero counts are dropped; [`Error::Counts`] if the
-    /// columns do not fit together.
+    /// Counts from columns of any origin. Counts of equal pretokens are added, zero counts are dropped.
+    /// [`Error::Counts`] if the columns contradict each other.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
@@ -49,8 +49,8 @@ impl PretokenCounts {
         PretokenCounts::merge(&[&columns])
     }
 
-    /// Counts from the columns of others, so that no pretoken occurs twice and no count is 0; totals: bytes, documents,
-    /// special literals. [`Error::Counts`] if the columns do not fit together.
+    /// Counts from columns in which no pretoken occurs twice and no count is 0. `totals`: bytes, documents, special
+    /// literals. [`Error::Counts`] if the columns contradict each other.
     pub fn from_distinct_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
@@ -65,7 +65,7 @@ impl PretokenCounts {
 
     /// The sum of counts and totals; each pretoken occurs once.
     pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
-        // The tables add modulo 2^64: no count can overflow if the sum of all does not.
+        // The tables add modulo 2^64. If the sum of all counts does not overflow, no single count does.
         sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
         let threads = threads_for(parts.iter().map(|part| part.len()).sum());
         let table = SharedTable::new(None)?;
@@ -83,18 +83,18 @@ impl PretokenCounts {
         Ok(merged)
     }
 
-    /// Adds `other` to these counts in place; after an error they are as before.
+    /// Adds `other` to these counts in place; after an error they are unchanged.
     ///
-    /// The columns grow by the pretokens that are new. Besides that, each pretoken of `other` takes 18 to 29 bytes for
-    /// the time of the call; [`PretokenCounts::merge`] needs a table of all pretokens and all columns anew.
+    /// The columns grow by the pretokens that are new. During the call each pretoken of `other` takes 18 to 29 bytes
+    /// more. [`PretokenCounts::merge`] in contrast needs a table of all pretokens and new columns.
     pub fn add(&mut self, other: &PretokenCounts) -> Result<()> {
-        // No count can overflow if the sum of all does not.
+        // If the sum of all counts does not overflow, no single count does.
         sum(self.counts.iter().chain(&other.counts).copied())?;
         let n_bytes = sum([self.n_bytes, other.n_bytes].into_iter())?;
         let n_documents = sum([self.n_documents, other.n_documents].into_iter())?;
         let n_special_literals = sum([self.n_special_literals, other.n_special_literals].into_iter())?;
         let indices = self.indices_of(other)?;
-        // What can fail comes before the first change.
+        // Everything that can fail comes before the first change.
         let absent = (0..other.len()).filter(|&index| indices[index] == ABSENT);
         let (n_new, n_new_bytes) =
             absent.fold((0, 0), |(n, n_bytes), index| (n + 1, n_bytes + other.pretoken(index).len()));
@@ -141,7 +141,7 @@ impl PretokenCounts {
         Ok(found.into_iter().map(AtomicUsize::into_inner).collect())
     }
 
-    /// A copy.
+    /// A copy, or an error if there is no memory for it.
     pub fn copied(&self) -> Result<PretokenCounts> {
         Ok(PretokenCounts {
             bytes: copied(&self.bytes, SUM)?,
@@ -154,7 +154,7 @@ impl PretokenCounts {
     }
 }
 
-/// How many threads go through so many pretokens.
+/// The number of threads for this many pretokens.
 fn threads_for(n_pretokens: usize) -> usize {
     if n_pretokens < SERIAL { 1 } else { parallel::wanted(0) }
 }
@@ -191,7 +191,7 @@ impl SharedTable {
     }
 }
 
-/// Fails unless the columns fit together.
+/// Fails if the columns contradict each other.
 pub(super) fn check_columns(bytes: &[u8], ends: &[u64], counts: &[u64]) -> Result<()> {
     if ends.len() != counts.len() {
         return Err(Error::Counts(format!(
@@ -220,15 +220,15 @@ pub(super) fn check_columns(bytes: &[u8], ends: &[u64], counts: &[u64]) -> Resul
     Ok(())
 }
 
-/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one before
-/// it, compared as bytes. The error names the first row that is not.
+/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one
+/// before, compared as bytes. The error names the first row that is not.
 pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
     let mut previous: &[u8] = &[];
     let mut start = 0;
     for (row, &end) in ends.iter().enumerate() {
         let pretoken = usize::try_from(end).ok().and_then(|end| bytes.get(start..end));
         let Some(pretoken) = pretoken.filter(|pretoken| !pretoken.is_empty()) else {
-            return Err(Error::Invalid(format!("row {row}: an empty pretoken, or one beyond the end")));
+            return Err(Error::Invalid(format!("row {row}: the pretoken is empty or ends beyond the bytes")));
         };
         if row > 0 && pretoken <= previous {
             return Err(Error::Invalid(format!(
@@ -238,12 +238,15 @@ pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
         (previous, start) = (pretoken, start + pretoken.len());
     }
     if start != bytes.len() {
-        return Err(Error::Invalid(format!("the pretokens end at {start} of {} bytes", bytes.len())));
+        return Err(Error::Invalid(format!(
+            "the pretokens end at byte {start}, but there are {} bytes",
+            bytes.len()
+        )));
     }
     Ok(())
 }
 
-/// The sum, or [`Error::Counts`] if it is more than 64 bits.
+/// The sum, or [`Error::Counts`] if it exceeds 64 bits.
 pub(super) fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();
     u64::try_from(sum).map_err(|_| {

@@ -1,14 +1,14 @@
 //! Counts the distinct pretokens of a corpus.
 //!
 //! - `counter.rs` takes texts and files, `block_counter.rs` blocks of documents.
-//! - `jobs.rs` divides them among threads: large files are cut into parts (`cut_points.rs`, `part.rs`).
-//! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in a table of its own
-//!   (`local_table.rs`, `local_counts.rs`), and passes the rest on to the table that all threads share
-//!   (`shared_table.rs`).
+//! - `jobs.rs` divides them among threads; large files are cut into parts (`cut_points.rs`, `part.rs`).
+//! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in its own table
+//!   (`local_table.rs`, `local_counts.rs`) and passes the rest on to the table that all threads share
+//!   (`shared_table.rs`), many at a time (`partition_log.rs`).
 //! - `pretoken_counts.rs` is the result: columns of pretokens and counts; `packed.rs` sends them elsewhere.
 //!
-//! Counts of parts, added, are the counts of the whole (a commutative monoid), so the result does not depend on the
-//! number of threads or the order of documents.
+//! The counts of parts add up to the counts of the whole, in any order, so the result depends neither on the number of
+//! threads nor on the order of documents.
 
 mod block_counter;
 mod count_batch;
@@ -43,12 +43,12 @@ pub use merge::check_ascending;
 pub use part::Plan;
 pub use pretoken_counts::PretokenCounts;
 
-/// What literals of special tokens in a corpus are.
+/// What literals of special tokens in a corpus mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusSpecials {
     /// Ordinary text; counted for a warning.
     Text,
-    /// Boundaries between documents; removed.
+    /// Boundaries between documents; not part of the text.
     Split,
 }
 
@@ -59,15 +59,15 @@ pub struct CountOptions {
     pub pretokenizer: Arc<Pretokenizer>,
     /// The special tokens.
     pub specials: Arc<SpecialTokens>,
-    /// What their literals in the corpus are.
+    /// What literals of special tokens mean.
     pub corpus_specials: CorpusSpecials,
-    /// How bytes of a file that are not UTF-8 are handled.
+    /// What happens to bytes of a file that are not UTF-8.
     pub input_errors: InputErrors,
-    /// Threads to use; 0: one for each processor.
+    /// Number of threads; 0: one for each processor.
     pub threads: usize,
-    /// The most bytes that tables, arenas and buffers may take together.
+    /// Most bytes that tables, arenas and buffers may take together.
     pub max_memory: Option<u64>,
-    /// The size of the corpus in bytes if the caller knows it: the total that [`Counter::count_texts`] reports.
-    /// Otherwise the total is what is done.
+    /// The size of the corpus in bytes if the caller knows it: the total that [`Counter::count_texts`] reports. Without
+    /// it the total is the number of bytes done so far.
     pub total_hint: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! Counts in few bytes, for the way from one process to another.
+//! Counts in few bytes, to send them to another process.
 //!
-//! The pretokens follow each other without anything between, and two numbers a pretoken say how many bytes it has and how
-//! often it occurs, as LEB128: seven bits a byte, the lowest first, the highest bit set where more follow. Most are one
-//! byte, so that counts take half of what their columns take in memory.
+//! The pretokens are concatenated, and each has two numbers, its length and its count, as LEB128: seven bits per byte,
+//! lowest first, the highest bit set if more follow. Most numbers take one byte, so packed counts take about half the
+//! memory of their columns.
 
 use super::pretoken_counts::PretokenCounts;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::memory::TryReserve;
 const NUMBERS: &str = "the numbers of packed counts";
 
 impl PretokenCounts {
-    /// For each pretoken its length and its count; the pretokens themselves are the bytes of the columns.
+    /// The length and the count of each pretoken, packed. The pretokens themselves are the bytes of the columns.
     pub fn packed_numbers(&self) -> Result<Vec<u8>> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let lengths = self.ends.iter().zip(starts).map(|(&end, start)| end - start);
@@ -25,8 +25,9 @@ impl PretokenCounts {
         Ok(packed)
     }
 
-    /// Counts of what [`PretokenCounts::packed_numbers`] gave and the bytes of the columns; totals: bytes, documents, special
-    /// literals. [`Error::Counts`] if they do not fit together; that no pretoken occurs twice is not checked.
+    /// Counts from the bytes of the columns and the result of [`PretokenCounts::packed_numbers`]. `totals`: bytes,
+    /// documents, special literals. [`Error::Counts`] if they contradict each other. Does not check that no pretoken
+    /// occurs twice.
     pub fn from_packed(bytes: Vec<u8>, numbers: &[u8], totals: [u64; 3]) -> Result<Self> {
         let n_pretokens = numbers.iter().filter(|&&byte| byte < 0x80).count() / 2;
         let mut ends = Vec::with_room(n_pretokens, NUMBERS)?;
@@ -62,7 +63,7 @@ fn push(packed: &mut Vec<u8>, mut number: u64) {
     packed.push(number as u8);
 }
 
-/// Takes a number from the front; `None` where it is cut short or has more than 64 bits.
+/// Takes a number from the front; `None` if it is cut short or has more than 64 bits.
 fn take(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {

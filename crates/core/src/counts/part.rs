@@ -1,18 +1,18 @@
 //! Counts one part of a source.
 //!
-//! A part begins at the start of the source or at a safe cut ([`crate::pretokens::safe_cuts`]), and ends at a safe cut
-//! or the end of the source, so no pretoken crosses its ends. It is read in windows:
+//! A part starts at the start of the source or at a safe cut ([`crate::pretokens::safe_cuts`]) and ends at a safe cut
+//! or at the end of the source, so no pretoken crosses its ends. It is read in windows:
 //!
 //! ```text
-//! at = begin
+//! at = start
 //! while at < end:
 //!     window = text from at on, about a block
-//!     count the pretokens of the window that the text after it cannot change: all except the last two
+//!     count the pretokens of the window that later text cannot change: all except the last two
 //!     at = end of the last one counted
 //! ```
 //!
-//! A pattern that is not memoryless needs each document in one window. Cost: linear; memory for a block, or the longest
-//! pretoken.
+//! A pattern that is not memoryless needs each document in one window. Cost: linear; memory for a block, or for the
+//! longest pretoken.
 
 use super::local_counts::LocalCounts;
 use super::shared_table::SharedTable;
@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::n_settled;
 
-/// Sizes in which work is divided, at least 1. They change the time, never the result; tests make them tiny.
+/// The sizes into which work is divided, at least 1. They change the time, never the result; tests make them tiny.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Bytes of a part.
@@ -45,36 +45,37 @@ pub(super) struct Totals {
     pub(super) n_special_literals: u64,
 }
 
-/// Counts parts of a source.
+/// Counts one part of a source.
 pub(super) struct PartCounter<'s> {
     pub(super) options: &'s CountOptions,
     pub(super) plan: &'s Plan,
     pub(super) table: &'s SharedTable,
     pub(super) local: &'s mut LocalCounts,
-    /// Buffer for the ends of pretokens.
+    /// A buffer for the ends of pretokens.
     pub(super) ends: &'s mut Vec<u32>,
-    /// Called often, with the bytes finished since the last call; an error stops counting.
+    /// Called often, with the number of bytes counted since the last call; an error stops counting.
     pub(super) on_progress: OnProgress<'s>,
     pub(super) totals: &'s mut Totals,
 }
 
 impl PartCounter<'_> {
-    /// Counts from `begin` to `end`: safe cuts, or the ends of the source (`u64::MAX` if the end is unknown).
-    pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, begin: u64, end: u64) -> Result<()> {
+    /// Counts from `start` to `end`. Both are safe cuts or ends of the source; `end` is `u64::MAX` if the size is
+    /// unknown.
+    pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, start: u64, end: u64) -> Result<()> {
         let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
         let mut n_bytes = block;
         // Literals are counted up to `searched`, which may be after `at`: a literal may end in a pretoken that is not
         // settled.
-        let (mut at, mut searched, mut is_first) = (begin, begin, begin == 0);
+        let (mut at, mut searched, mut is_first) = (start, start, start == 0);
         loop {
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            // A last window that is up to a quarter larger saves a small one after it.
+            // A last window that is up to a quarter larger avoids a small one after it.
             let is_last = left <= n_bytes.saturating_add(n_bytes / 4);
             let window = reader.window(at, if is_last { left } else { n_bytes })?;
             if let Some(offset) = window.invalid {
                 return Err(reader.invalid_utf8(offset));
             }
-            // `end` is a safe cut or the end of the source: there all pretokens are settled.
+            // `end` is a safe cut or the end of the source, where all pretokens are settled.
             let is_open = window.more && window.offset_of(window.text.len()) < end;
             let visible = self.visible(&window, is_open);
             if self.options.corpus_specials == CorpusSpecials::Text {
@@ -96,14 +97,14 @@ impl PartCounter<'_> {
         }
     }
 
-    /// The offset before which each literal that starts in the window is visible in full.
+    /// The index before which each literal that starts in the window is complete.
     fn visible(&self, window: &Window<'_>, is_open: bool) -> usize {
         let n_hidden = if is_open { self.options.specials.longest().saturating_sub(1) } else { 0 };
         window.text.floor_char_boundary(window.text.len().saturating_sub(n_hidden))
     }
 
-    /// Counts the literals that start from `searched`, an offset in the source, to `visible`, an index in the window.
-    /// Returns the offset to search from in the next window.
+    /// Counts the literals that start between `searched`, an offset in the source, and `visible`, an index in the
+    /// window. Returns the offset from which to search in the next window.
     fn count_literals(&mut self, window: &Window<'_>, searched: u64, visible: usize) -> u64 {
         let mut from = window.index_of(searched);
         if from == usize::MAX {
@@ -132,24 +133,24 @@ impl PartCounter<'_> {
                 self.totals.n_special_literals += 1;
                 from = found.end;
             }
-            // A document that goes on after the part is counted with the part where it ends.
+            // A document that continues after the part is counted with the part where it ends.
             self.totals.n_documents += u64::from(!window.more && from < text.len());
         }
         self.count_document(window, from, visible.max(from), is_open)
     }
 
-    /// Counts the settled pretokens of the document in `begin..end` of a window, all of it or a part; returns the end
-    /// of the last one. `is_open`: the document goes on.
+    /// Counts the settled pretokens of the document in `start..end` of a window, or of a part of it; returns the end of
+    /// the last one. `is_open`: the document continues.
     fn count_document(
         &mut self,
         window: &Window<'_>,
-        begin: usize,
+        start: usize,
         end: usize,
         is_open: bool,
     ) -> Result<usize> {
-        let document = &window.text[begin..end];
+        let document = &window.text[start..end];
         if is_open && !self.options.pretokenizer.is_memoryless() {
-            return Ok(begin);
+            return Ok(start);
         }
         let mut counted = 0;
         while counted < document.len() {
@@ -164,6 +165,6 @@ impl PartCounter<'_> {
                 break;
             }
         }
-        Ok(begin + counted)
+        Ok(start + counted)
     }
 }

@@ -1,6 +1,6 @@
 //! The result of counting: distinct pretokens and their counts, as columns.
 //!
-//! Invariants: `ends` ascends strictly and its last item is `bytes.len()`; `counts` is as long as `ends` and holds no
+//! Invariants: `ends` ascends strictly and its last item is `bytes.len()`; `counts` is as long as `ends` and has no
 //! zero; no pretoken occurs twice.
 
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use crate::parallel;
 use crate::prefetch::prefetch;
 use crate::train::WeightedPretokens;
 
-/// Distinct pretokens with their counts: a commutative monoid under [`PretokenCounts::merge`].
+/// Distinct pretokens with their counts; [`PretokenCounts::merge`] adds them in any order.
 #[derive(Clone, Debug, Default)]
 pub struct PretokenCounts {
     pub(super) bytes: Vec<u8>,
@@ -23,14 +23,14 @@ pub struct PretokenCounts {
     pub(super) n_special_literals: u64,
 }
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const COLUMNS: &str = "the columns of the counts";
 
-/// Fewer pretokens are written by one thread.
+/// Fewer pretokens than this are written by one thread.
 pub(super) const SERIAL: usize = 1 << 16;
 
 impl PretokenCounts {
-    /// How many distinct pretokens there are.
+    /// The number of distinct pretokens.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -40,27 +40,27 @@ impl PretokenCounts {
         self.ends.is_empty()
     }
 
-    /// Bytes of the corpus as read, special literals included.
+    /// Bytes of the corpus as read, including literals of special tokens.
     pub fn n_bytes(&self) -> u64 {
         self.n_bytes
     }
 
-    /// Documents that hold at least one byte.
+    /// Documents of at least one byte.
     pub fn n_documents(&self) -> u64 {
         self.n_documents
     }
 
-    /// Literals of special tokens in the corpus, whether they were text or removed.
+    /// Literals of special tokens in the corpus, whether they were counted as text or not.
     pub fn n_special_literals(&self) -> u64 {
         self.n_special_literals
     }
 
-    /// The columns. The order of pretokens has no meaning.
+    /// The columns. The order of the pretokens has no meaning.
     pub fn columns(&self) -> WeightedPretokens<'_> {
         WeightedPretokens { bytes: &self.bytes, ends: &self.ends, counts: &self.counts }
     }
 
-    /// The columns themselves: bytes, ends, counts.
+    /// Moves the columns out: bytes, ends, counts.
     pub fn into_columns(self) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
         (self.bytes, self.ends, self.counts)
     }
@@ -70,11 +70,11 @@ impl PretokenCounts {
         (0..self.len()).map(|index| (self.pretoken(index), self.counts[index]))
     }
 
-    /// The same counts ordered by the bytes of the pretokens: the canonical order of files and listings.
+    /// These counts, sorted by the bytes of the pretokens: the canonical order of files and listings.
     pub fn sorted(&self) -> Result<PretokenCounts> {
         let mut order: Vec<(Prefix, usize)> = Vec::with_room(self.len(), "the order of the counts")?;
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
-        // By the prefixes alone first, which needs no branch and no look at the pretokens; most prefixes occur once.
+        // First by the prefixes alone, without a branch or a look at the pretokens; most prefixes occur once.
         order.sort_unstable_by_key(|&(prefix, _)| as_number(prefix));
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             equal.sort_unstable_by_key(|&(_, index)| self.pretoken(index));
@@ -95,7 +95,8 @@ impl PretokenCounts {
         Ok(sorted)
     }
 
-    /// Starts loading what rows soon after `row` of an order of the pretokens need: first where they are, then themselves.
+    /// Prefetches what the rows soon after `row` of an order of the pretokens need: first their ends and counts, later
+    /// their bytes.
     fn prefetch(&self, order: &[(Prefix, usize)], row: usize) {
         const AHEAD: usize = 16;
         if let Some(&(_, index)) = order.get(row + 2 * AHEAD) {
@@ -118,8 +119,8 @@ impl PretokenCounts {
         Ok(pruned)
     }
 
-    /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` pushes exactly those. A part
-    /// is dropped once it is written. If memory is limited, no more is touched than the columns take.
+    /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` must push exactly those. A
+    /// part is dropped once it is written. If `is_limited`, no more memory is touched than the columns take.
     pub(super) fn assemble<P: Send>(
         sizes: &[(usize, usize)],
         parts: Vec<P>,
@@ -154,7 +155,7 @@ impl PretokenCounts {
             assert!(columns.is_written(), "a part has as many pretokens and bytes as its size says");
             Ok(())
         })?;
-        // SAFETY: the columns are divided among the parts, and each part's are written to their end.
+        // SAFETY: The columns are divided among the parts, and those of each part are written to their end.
         unsafe {
             all.bytes.set_len(n_bytes);
             all.ends.set_len(n_pretokens);
@@ -177,7 +178,7 @@ impl PretokenCounts {
     }
 }
 
-/// Room for a column of `n` items.
+/// An empty column with room for `n` items.
 fn room<T>(n: usize, is_limited: bool) -> Result<Vec<T>> {
     let mut column = Vec::new();
     if is_limited {
@@ -189,12 +190,12 @@ fn room<T>(n: usize, is_limited: bool) -> Result<Vec<T>> {
     Ok(column)
 }
 
-/// The rest of the columns, or of a part of them, that is not written yet.
+/// The rest of the columns, or of the share of a part, that is not written yet.
 pub(super) struct Columns<'c> {
     bytes: &'c mut [MaybeUninit<u8>],
     ends: &'c mut [MaybeUninit<u64>],
     counts: &'c mut [MaybeUninit<u64>],
-    /// The end of the last pretoken written, in the whole column.
+    /// The end of the last pretoken written, as an offset in the whole column.
     end: u64,
 }
 
@@ -209,8 +210,8 @@ impl<'c> Columns<'c> {
         self.finish_row(pretoken.len(), count);
     }
 
-    /// Writes the next pretoken, which is the first `n_bytes` of these bytes: all of them at once, where the next ones
-    /// will be written over what is too much.
+    /// Writes the next pretoken, which is the first `n_bytes` of `padded`. Copies all of `padded` if there is room;
+    /// what is too much is overwritten later.
     pub(super) fn push_first<const N: usize>(&mut self, padded: &[u8; N], n_bytes: usize, count: u64) {
         let Some(room) = self.bytes.first_chunk_mut::<N>().filter(|_| n_bytes <= N) else {
             return self.push(&padded[..n_bytes], count);
@@ -231,7 +232,7 @@ impl<'c> Columns<'c> {
         self.bytes.is_empty() && self.ends.is_empty() && self.counts.is_empty()
     }
 
-    /// Splits off the first `n_pretokens` and `n_bytes`.
+    /// Splits off the first `n_pretokens` pretokens with `n_bytes` bytes.
     fn split(self, (n_pretokens, n_bytes): (usize, usize)) -> (Columns<'c>, Columns<'c>) {
         let (bytes, bytes_after) = self.bytes.split_at_mut(n_bytes);
         let (ends, ends_after) = self.ends.split_at_mut(n_pretokens);
@@ -252,10 +253,10 @@ fn write_next(column: &mut &mut [MaybeUninit<u64>], item: u64) {
     }
 }
 
-/// The first sixteen bytes of a pretoken, the first eight as the first number.
+/// The first sixteen bytes of a pretoken; the first number has the first eight.
 type Prefix = [u64; 2];
 
-/// The prefix of a pretoken; one that is shorter is padded with zeros.
+/// The prefix of a pretoken, padded with zeros.
 fn prefix(pretoken: &[u8]) -> Prefix {
     let mut first = [0; 16];
     let n = pretoken.len().min(16);
@@ -264,8 +265,8 @@ fn prefix(pretoken: &[u8]) -> Prefix {
     [(first >> 64) as u64, first as u64]
 }
 
-/// A number with the order of the prefixes. It is no prefix itself because it would be aligned to sixteen bytes, so that
-/// a third of each item to be sorted would be padding.
+/// A number with the order of the prefixes. A prefix is not stored as this number, which would be aligned to sixteen
+/// bytes: a third of each item to sort would be padding.
 fn as_number([high, low]: Prefix) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }

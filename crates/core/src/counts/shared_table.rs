@@ -1,7 +1,7 @@
-//! The counts of all threads: 64 hash tables, each behind a lock, chosen by bits of the hash.
+//! The counts of all threads: 64 hash tables, each with a lock, chosen by bits of the hash.
 //!
-//! Threads add what their own tables evict once many counts wait ([`super::partition_log`]), so that a lock is taken once for
-//! all that a partition gets. The tables' memory depends on the number of distinct pretokens, not on the number of threads.
+//! Threads add what their own tables evict when many counts wait ([`super::partition_log`]), so a lock is taken once
+//! for many counts. The memory of the tables depends on the number of distinct pretokens, not on the number of threads.
 //! [`SharedTable::into_counts`] turns the tables into columns in one parallel pass.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::memory::TryReserve;
 use crate::pretokens::key::{KeyHasher, MAX_BYTES};
 use crate::train::WeightedPretokens;
 
-/// The number of partitions: enough that threads seldom wait for a lock.
+/// Number of partitions: enough that threads seldom wait for a lock.
 pub(super) const N_PARTITIONS: usize = 64;
 
 const TABLE: &str = "the table of distinct pretokens";
@@ -25,7 +25,7 @@ const TABLE: &str = "the table of distinct pretokens";
 /// The counts of all threads.
 pub(super) struct SharedTable {
     parts: Vec<Mutex<Partition>>,
-    /// Calls of [`SharedTable::for_each_partition`].
+    /// Number of calls of [`SharedTable::for_each_partition`].
     n_passes: AtomicUsize,
     pub(super) hasher: KeyHasher,
     pub(super) memory: TableMemory,
@@ -37,7 +37,7 @@ pub(super) struct Partition {
     pub(super) long: LongTable,
 }
 
-/// The partition that a hash belongs to, by bits that no table within uses: threads' and partitions' use the lowest.
+/// The partition of a hash, chosen by bits that no table uses: the tables of threads and partitions use the lowest.
 pub(super) fn partition_of(hash: u64) -> usize {
     (hash >> 48) as usize % N_PARTITIONS
 }
@@ -55,8 +55,8 @@ impl SharedTable {
         })
     }
 
-    /// Makes room for the pretokens of `part`, which are distinct: growing later costs as much as adding them does. The
-    /// partitions get a little less than their share, so that none gets more than it needs.
+    /// Makes room for the pretokens of `part`, which are distinct: growing later costs as much as adding them. Each
+    /// partition gets a little less than its share, so that none gets more than it needs.
     pub(super) fn reserve(&self, part: WeightedPretokens<'_>) -> Result<()> {
         let starts = [0].into_iter().chain(part.ends.iter().copied());
         let lengths = part.ends.iter().zip(starts).map(|(&end, start)| (end - start) as usize);
@@ -76,7 +76,8 @@ impl SharedTable {
         self.lock(partition_of(addend.hash)).long.add(&[addend], &self.memory)
     }
 
-    /// Calls `work` with each partition, its lock taken. Each call begins with another one, so that threads seldom meet.
+    /// Calls `work` with each partition and its lock taken. Each call starts with a different one, so that threads
+    /// seldom meet.
     pub(super) fn for_each_partition(
         &self,
         mut work: impl FnMut(usize, &mut Partition) -> Result<()>,
@@ -87,8 +88,7 @@ impl SharedTable {
             .try_for_each(|index| work(index, &mut self.lock(index)))
     }
 
-    /// The columns, their totals still 0, written by up to `threads` threads. Each partition is dropped once it is
-    /// written.
+    /// The columns, with totals of 0, written by up to `threads` threads. Each partition is dropped once it is written.
     pub(super) fn into_counts(self, threads: usize) -> Result<PretokenCounts> {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.extend(
@@ -109,13 +109,13 @@ impl SharedTable {
     }
 
     fn lock(&self, index: usize) -> MutexGuard<'_, Partition> {
-        // A poisoned lock means that a thread panicked, and that panic is already on its way out.
+        // A poisoned lock means that another thread panicked, and that panic is already being reported.
         self.parts[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Partition {
-    /// How many pretokens there are, and the bytes of them.
+    /// The number of pretokens, and of their bytes.
     fn size(&self) -> (usize, usize) {
         let (short, long) = (self.short.size(), self.long.size());
         (short.0 + long.0, short.1 + long.1)

@@ -1,4 +1,4 @@
-//! Memory for the tables of all partitions.
+//! The memory of the tables of all partitions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{SharedPages, Zero, Zeros};
 
-/// Makes the slots and arenas of tables; they are booked with its budget.
+/// Allocates the slots and arenas of tables and books them with its budget.
 pub(super) struct TableMemory {
     pub(super) budget: Budget,
     pages: SharedPages,
@@ -14,7 +14,7 @@ pub(super) struct TableMemory {
 }
 
 impl TableMemory {
-    /// Memory with nothing in use.
+    /// No memory in use yet.
     pub(super) fn new(max_memory: Option<u64>) -> Self {
         let (budget, n_bytes) = (Budget::new(max_memory), AtomicUsize::new(0));
         TableMemory { budget, pages: SharedPages::default(), n_bytes }
@@ -25,10 +25,10 @@ impl TableMemory {
         self.n_bytes.load(Ordering::Relaxed)
     }
 
-    /// `n` zeros; they share huge pages with others where `n` times their size is a power of two.
+    /// `n` zeros. They share huge pages with others if `n` times their size is a power of two.
     ///
-    /// Under a limit they come from the allocator: what shares a huge page takes memory as long as one of its slices is
-    /// used, and more than what is booked.
+    /// Under a limit they come from the allocator: a shared huge page takes memory as long as one of its slices is in
+    /// use, which is more than what is booked.
     pub(super) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         self.budget.take(n_bytes, what)?;
@@ -36,7 +36,7 @@ impl TableMemory {
         if self.budget.is_limited() { Zeros::on_heap(n, what) } else { self.pages.zeros(n, what) }
     }
 
-    /// Frees what a bigger slice has replaced.
+    /// Frees a slice that a larger one has replaced.
     pub(super) fn free<T: Zero>(&self, slice: Zeros<T>) {
         let n_bytes = size_of_val(&*slice);
         self.pages.free(slice);

@@ -76,7 +76,7 @@ impl Random {
             " abcdefghijklmno",
             "0123456789abcdef",
         ];
-        // Some texts repeat a few parts: pretokens that span many cuts.
+        // Some texts repeat a few parts, so that pretokens span many cuts.
         let few: Vec<&str> = (0..1 + self.below(6)).map(|_| self.pick(PARTS)).collect();
         let from = if self.below(3) == 0 { few.as_slice() } else { PARTS };
         (0..self.below(max_parts + 1)).map(|_| self.pick(from)).collect()
@@ -143,7 +143,7 @@ fn options(pattern: &str, literals: &[&str]) -> CountOptions {
     }
 }
 
-/// All results of counting: pretokens, bytes, documents, literals.
+/// Everything that counting returns: pretokens, bytes, documents, literals.
 type Found = (BTreeMap<Vec<u8>, u64>, u64, u64, u64);
 
 fn found(counts: &PretokenCounts) -> Found {
@@ -191,11 +191,11 @@ fn count_files(options: &CountOptions, plan: Plan, files: &[TempFile]) -> Result
     counter.finish()
 }
 
-/// Lists of literals: none, one, some that overlap themselves and each other.
+/// Lists of literals: none, one, and some that overlap themselves and each other.
 const LITERALS: &[&[&str]] =
     &[&[], &["<|e|>"], &["aa", "<|e|>", "a<|"], &["<|e|>", "<|e|><|e|>", "|>"], &["aaa", "aa", " "], &["中"]];
 
-/// Every named pattern and one that is not memoryless.
+/// Every named pattern, and one that is not memoryless.
 fn pretokenizers() -> Vec<Arc<Pretokenizer>> {
     let named = names().map(|name| Pretokenizer::sequence(named_patterns(name).unwrap()).unwrap());
     let other = Pretokenizer::new(r"(?<=a)b+|\s+$|\w+|[^\w\s]+|\s+(?!\S)|\s").unwrap();
@@ -302,7 +302,7 @@ fn count_files_names_a_path_that_is_no_readable_file() {
             Err(Error::Io { path: named, .. }) => assert_eq!(named, path),
             other => panic!("{other:?}"),
         }
-        assert!(counter.finish().is_err(), "a counter that failed gives no counts");
+        assert!(counter.finish().is_err(), "a counter that failed returns no counts");
     }
 }
 
@@ -376,7 +376,7 @@ fn counts_of_few_pretokens_fit_in_little_memory_however_many_threads_there_are()
     }
 }
 
-/// Stops at its n-th report; keeps all reports.
+/// Stops at the n-th report; keeps all reports.
 struct Stopping(std::cell::RefCell<Vec<(u64, u64)>>, usize);
 
 impl Monitor for Stopping {
@@ -444,7 +444,7 @@ fn add_gives_what_merge_gives_and_leaves_the_other_as_it_is() {
     let options = options(gpt2_pattern(), &["<|e|>"]);
     let mut random = Random(10);
     for round in 0..50 {
-        // Parts of very different sizes, both ways round.
+        // Parts of very different sizes, either one first.
         let lengths = if round % 2 == 0 { [400, 9] } else { [9, 400] };
         let [a, b] = lengths
             .map(|n| count_texts(&options, Plan::default(), &[&random.text(n), &"long".repeat(n)]).unwrap());
@@ -503,7 +503,7 @@ fn add_that_overflows_changes_nothing() {
 #[test]
 fn sorted_orders_counts_by_bytes() {
     let options = options(gpt2_pattern(), &[]);
-    // Pretokens that differ in the padding of their first sixteen bytes only, and behind them.
+    // Pretokens that differ only in the padding of their first sixteen bytes, or after those.
     let long = ["pq", "pa", "p", "", "pqr"].map(|end| format!("abcdefghijklmno{end} ")).concat();
     let text = format!("b a\0 a\0\0 a \0\0 \0 ab abcdefgh abcdefghi abcdefgh\u{e9} b  \n {long}").repeat(3);
     let sorted = count_texts(&options, Plan::default(), &[&text]).unwrap().sorted().unwrap();
