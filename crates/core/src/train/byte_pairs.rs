@@ -36,7 +36,7 @@ pub(super) fn list_byte_pairs<S: AtomicCell, P: AtomicCell>(
         let mut left = array.symbols[start].get();
         for (p, cell) in array.symbols[start + 1..=end].iter().enumerate() {
             let right = cell.get();
-            // No branch: a pair without a list writes to slot 0, which belongs to no list, again and again.
+            // No branch: pairs without a list all write to slot 0, which belongs to no list.
             let next = &mut state.byte_pairs[left * N_BYTE_SYMBOLS + right].n;
             arena[*next].set(start + p);
             *next += usize::from(*next != 0);

@@ -1,8 +1,8 @@
 //! Counting all pairs in the symbol array, and writing the position lists of the frequent ones.
 //!
-//! Cost: two passes over the array while all tokens are single bytes, three later. Before the first merge a square
-//! table by (left byte, right byte) is used and threads share the array. Later a hash table counts pairs; pairs with a
-//! symbol that is itself too rare are not looked up.
+//! Cost: two passes over the array while all tokens are single bytes, three later. Before the first merge, pairs are
+//! counted in a square table by (left byte, right byte), and threads share the array. Later they are counted in a hash
+//! table, except pairs with a symbol that is itself too rare.
 
 use super::apply_merge::{MergeStep, N_BYTE_SYMBOLS};
 use super::atomic_array::AtomicCell;
@@ -27,7 +27,7 @@ pub(super) fn index_byte_pairs<S: AtomicCell, P: AtomicCell>(
         for index in 0..N_BYTE_SYMBOLS * N_BYTE_SYMBOLS {
             let seen = states.iter().map(|state| state.byte_pairs[index]);
             let (weight, n) = seen.fold((0, 0), |(weight, n), seen| (weight + seen.weight, n + seen.n));
-            // `n` of each part becomes the slot where that part writes: see `PairDelta::n`.
+            // The `n` of each part becomes the slot where that part writes: see `PairDelta::n`.
             let start = if n > 0 {
                 pair_index.insert(index / N_BYTE_SYMBOLS, index % N_BYTE_SYMBOLS, weight, n)?
             } else {
@@ -50,14 +50,14 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
 ) -> Result<()> {
     let mut frequencies = filled(n_symbols, 0u64, "the counts of the tokens")?;
     for_each_pair(array, on_progress, |_, left, right, count| {
-        // The counts of all pairs together fit, but each is counted for two symbols.
+        // The counts of all pairs together fit in 64 bits, but each is added for two symbols.
         frequencies[left] = frequencies[left].saturating_add(count);
         frequencies[right] = frequencies[right].saturating_add(count);
         Ok(())
     })?;
     let threshold = pair_index.threshold;
-    // A pair is no more frequent than either symbol. Most tokens were counted twice, once for each neighbour, so this
-    // errs towards looking up too many pairs.
+    // A pair is at most as frequent as either symbol. Most tokens were counted twice, once for each neighbour, so some
+    // pairs are looked up in vain.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
     let mut pairs = PairTable::with_room(0, pair_index.budget)?;
     for_each_pair(array, on_progress, |_, left, right, count| {

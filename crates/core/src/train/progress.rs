@@ -21,7 +21,7 @@ impl<'a> ProgressReporter<'a> {
         Ok(ProgressReporter { merges: Vec::new(), total, ticker: Ticker::start(), monitor })
     }
 
-    /// Reports if a report is due. Call it at least every millisecond; an error must end the training.
+    /// Reports if a report is due. Must be called at least every millisecond; an error must end the training.
     pub fn tick(&mut self) -> Result<()> {
         if self.ticker.is_due_cheaply() { self.report() } else { Ok(()) }
     }

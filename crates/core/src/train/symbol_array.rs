@@ -1,18 +1,21 @@
 //! All distinct pretokens in one flat array of symbols, the most frequent pretokens first, with a [`SEPARATOR`] before,
 //! between and after them.
 //!
-//! Building it costs two passes over the input. Pretokens of one byte hold no pair and are left out, as are those that
-//! occur zero times.
+//! Building it takes two passes over the input. Pretokens of one byte contain no pair and are left out, and so are
+//! those that occur zero times.
 //!
-//! Invariants, which every merge keeps:
-//! - A symbol that an earlier training made is one position at first, as a byte is.
-//! - A token that covers the positions `p..=q` has its symbol at `p` and at `q`. So its left neighbour's symbol is
-//!   `symbols[p - 1]` and its right neighbour's `symbols[q + 1]`: no linked list, and no symbol ever moves.
-//! - Positions between `p` and `q` hold stale symbols. But each start of a token that a merge swallowed was overwritten,
+//! Invariants, which each merge preserves:
+//! - A symbol that an earlier training made takes one position at first, as a byte does.
+//! - A token that covers the positions `p..=q` has its symbol at `p` and at `q`. So the symbol of its left neighbour is
+//!   `symbols[p - 1]` and that of its right neighbour `symbols[q + 1]`: no linked list, and no symbol ever moves.
+//! - Positions between `p` and `q` have stale symbols. But each start of a token that a merge absorbed was overwritten
 //!   by the merged symbol or by [`SEPARATOR`], and merged symbols are newer than all others. So where a token `a` once
-//!   began at `p` with a token `b` to its right, the pair (a, b) is still there if and only if `symbols[p] == a` and
+//!   started at `p` with a token `b` to its right, the pair (a, b) is still there if and only if `symbols[p] == a` and
 //!   `symbols[p + length(a)] == b`.
 //! - Counts of pretokens fall as positions rise, so a cursor finds the counts of ascending positions.
+//!
+//! Tried: pretokens of equal count sorted by their text, to bring the positions of a pair closer together: no
+//! difference beyond noise, and the sort takes time.
 
 use std::ops::Range;
 
@@ -21,10 +24,10 @@ use super::options::{Input, Items, MergeOptions};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 
-/// The symbol between pretokens and at swallowed starts. Smaller symbols are bytes, greater ones are merges.
+/// The symbol between pretokens and at absorbed starts. Lower symbols are bytes, higher ones are merges.
 pub(super) const SEPARATOR: usize = 256;
 
-/// Pretokens are sorted by count: a counting sort for counts below this, a comparison sort for the few others.
+/// Pretokens are sorted by count: counting sort for counts below this, comparison sort for the few others.
 const N_SMALL_COUNTS: usize = 4096;
 
 /// The index of counts has one entry for this many positions.
@@ -32,25 +35,25 @@ const BLOCK: usize = 64;
 
 /// The sizes of the array, measured before it is built: they decide the width of its cells.
 pub(super) struct Layout {
-    /// Positions of the array, separators included.
+    /// Number of positions in the array, including separators.
     pub n_positions: u64,
-    /// Tokens before the first merge: the bytes of all pretokens in the array.
+    /// Number of tokens before the first merge: the bytes of all pretokens in the array.
     pub n_tokens: u64,
-    /// Merges that exist already.
+    /// Number of merges that exist already.
     pub n_base: usize,
     /// Pretokens that occur at least `N_SMALL_COUNTS` times, as (count, index), most frequent first.
     large: Vec<(u64, usize)>,
-    /// By count below `N_SMALL_COUNTS`: the number of pretokens of that count, and the positions they take.
+    /// For each count below `N_SMALL_COUNTS`: the number of pretokens of that count, and of their positions.
     small: Vec<(u64, u64)>,
 }
 
 impl Layout {
     /// Measures the pretokens, and checks that no count can overflow.
-    pub fn of(pretokens: Input<'_>) -> Result<Layout> {
+    pub fn measure(pretokens: Input<'_>) -> Result<Layout> {
         let Input { ends, counts, base, .. } = pretokens;
         if ends.len() != counts.len() {
             return Err(Error::Counts(format!(
-                "{} pretokens but {} counts; give one count a pretoken",
+                "{} pretokens but {} counts; give each pretoken one count",
                 ends.len(),
                 counts.len()
             )));
@@ -91,7 +94,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The count of the pretoken with this rank by frequency; 0 when there are fewer.
+    /// The count of the pretoken with this rank by frequency; 0 if there are fewer.
     pub fn count_at(&self, rank: usize) -> u64 {
         if let Some(&(count, _)) = self.large.get(rank) {
             return count;
@@ -109,11 +112,11 @@ impl Layout {
 
 /// The count of the pretoken at each position, as runs of equal counts.
 pub(super) struct Weights {
-    /// Where each run of pretokens with equal counts ends.
+    /// The end of each run of pretokens with equal counts.
     ends: Vec<usize>,
     /// The count of each run.
     counts: Vec<u64>,
-    /// By position / [`BLOCK`]: the run of the block's first position.
+    /// For each block of [`BLOCK`] positions: the run of its first position.
     run_of_block: Vec<u32>,
 }
 
@@ -137,7 +140,7 @@ impl Weights {
         starts.zip(&self.ends).zip(&self.counts).map(|((start, &end), &count)| (start, end, count))
     }
 
-    /// Appends a run up to `end`, or extends the last one where the count is the same.
+    /// Appends a run up to `end`, or extends the last one if the count is the same.
     fn push(&mut self, end: usize, count: u64) -> Result<()> {
         let what = "the index of counts";
         if self.counts.last() == Some(&count) {
@@ -163,7 +166,7 @@ impl Weights {
     }
 }
 
-/// Looks up the counts of ascending positions; free while they stay within a run.
+/// Looks up the counts of ascending positions; costs nothing while they stay within a run.
 pub(super) struct WeightCursor<'a> {
     weights: &'a Weights,
     end: usize,
@@ -193,15 +196,15 @@ impl WeightCursor<'_> {
 
 /// The array and everything indexed by its positions. `S` is the cell of a symbol, `P` that of a position.
 pub(super) struct SymbolArray<S, P> {
-    /// Tokens before the first merge.
+    /// Number of tokens before the first merge.
     pub n_tokens: usize,
     /// The symbols.
     pub symbols: AtomicArray<S>,
     /// The count of each position.
     pub weights: Weights,
-    /// The position lists of all pairs, one after the other. Slot 0 belongs to no list.
+    /// The position lists of all pairs, concatenated. Slot 0 belongs to no list.
     pub arena: AtomicArray<P>,
-    /// The length of each symbol in bytes.
+    /// The length of each symbol in positions.
     pub lengths: AtomicArray<P>,
 }
 
@@ -247,7 +250,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
             at = write(index, at);
             weights.push(at, count)?;
         }
-        // Counting sort: by count, the position of the next pretoken.
+        // Counting sort: for each count, the position of the next pretoken.
         let mut next = layout.small;
         for (count, (_, n_positions)) in next.iter_mut().enumerate().rev() {
             let start = at;
@@ -271,7 +274,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
     }
 }
 
-/// Slots in the arena; [`super::trainer`] shows why two a token suffice.
+/// Number of slots in the arena; [`super::trainer`] shows why two per token suffice.
 pub(super) fn arena_len(n_tokens: u64) -> u64 {
     2 * n_tokens + 1
 }

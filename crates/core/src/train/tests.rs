@@ -1,4 +1,4 @@
-//! The trainer against [`naive`] on random corpora; and what `naive` does not cover: errors, interruption, shortages,
+//! The trainer against [`naive`] on random corpora, and what `naive` does not cover: errors, interruption, shortages,
 //! the work on long pretokens.
 
 use std::cell::{Cell, RefCell};
@@ -55,7 +55,8 @@ impl Corpus {
         corpus
     }
 
-    /// Pretokens of few letters, white space, several scripts or control characters; counts small, equal or huge.
+    /// Pretokens of few letters, white space, several scripts or control characters; counts that are small, equal or
+    /// huge.
     fn random(random: &mut Random) -> Corpus {
         let letters: &[&str] = match random.below(7) {
             0 => &["a"],
@@ -115,7 +116,7 @@ fn random_tuning(random: &mut Random) -> Tuning {
     }
 }
 
-/// The shortage by definition: which pairs are left after all pretokens are merged.
+/// The shortage by definition: which pairs are left after all merges.
 fn shortage(corpus: &Corpus, options: &MergeOptions, merges: &[Merge]) -> Option<Shortage> {
     let mut lengths = vec![1; 256];
     for &(left, right) in merges {
@@ -271,7 +272,7 @@ fn train_on_inconsistent_columns_fails() {
     assert!(matches!(train(b"ab", &[2], &[1], &no_order), Err(Error::Invalid(_))));
 }
 
-/// One pretoken each: one letter repeated, a repeated pair, random letters, Chinese without spaces.
+/// One pretoken each of: one letter repeated, a repeated pair, random letters, Chinese without spaces.
 fn long_pretokens(n_bytes: usize) -> [Vec<u8>; 4] {
     let mut random = Random(11);
     let chinese = (0..n_bytes / 3).map(|_| char::from_u32(0x4E00 + (random.below(3000) as u32)).unwrap());
@@ -296,7 +297,7 @@ fn train_on_long_pretokens_equals_naive() {
 }
 
 thread_local! {
-    /// Positions that the trainer has read from lists, and tokens that it has counted.
+    /// Positions that the trainer has read from lists, plus tokens that it has counted.
     static N_VISITS: Cell<usize> = const { Cell::new(0) };
 }
 

@@ -14,19 +14,18 @@
 //!     collect_positions:  write the position lists of the inserted pairs
 //! ```
 //!
-//! The step itself is explained in [`super::apply_merge`]. Cost: every merged occurrence is visited twice, an
-//! occurrence in a list that an earlier merge destroyed is skipped once, and the symbol array is read a few times in
-//! all to count pairs.
+//! [`super::apply_merge`] explains the step itself. Cost: each merged occurrence is visited twice, an occurrence in a
+//! list that an earlier merge destroyed is skipped once, and the symbol array is read a few times to count pairs.
 //!
 //! Why the result is exact:
-//! - A pair gains occurrences only in the step that creates the younger of its two symbols. Its list is therefore
-//!   complete when it is written, and its count only falls afterwards.
-//! - Only pairs of at least `threshold` are kept. The count of a pair below it cannot rise, so while the best kept
-//!   pair is not below it either, the best kept pair is the best of all.
+//! - A pair gains occurrences only in the step that creates the newer of its two symbols. So its list is complete when
+//!   it is written, and its count only falls after that.
+//! - Only pairs of at least `threshold` are kept. The count of a pair below it cannot rise. So while the best kept pair
+//!   is not below it, that pair is the best of all.
 //!
-//! Why the arena of position lists never overflows: after counting, it holds at most one slot for each token in the
+//! Why the arena of position lists never overflows: after counting, it has at most one slot for each token in the
 //! array. A step adds at most two slots for each token that it removes, so at most as many as there are tokens. With
-//! two slots a token there is always room for one step after counting. When there is no room for the next step, the
+//! two slots per token there is always room for one step after counting. If there is no room for the next step, the
 //! pairs are counted again, which drops the dead positions.
 
 use super::apply_merge::MergeStep;
@@ -42,7 +41,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// The threshold is divided by this when no merge has been learned from which to estimate.
+/// The threshold is divided by this when there is no merge yet from which to estimate.
 const DEFAULT_THRESHOLD_FALL: u64 = 8;
 
 /// The state between two steps.
@@ -53,9 +52,9 @@ pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     progress: ProgressReporter<'p>,
     /// The byte of each symbol below 256.
     bytes: [u8; 256],
-    /// Symbols in use, the separator included.
+    /// Number of symbols in use, including the separator.
     n_symbols: usize,
-    /// Tokens in the array.
+    /// Number of tokens in the array.
     n_tokens: usize,
     n_merges: usize,
     /// The count of each merged pair, in rank order.
@@ -108,7 +107,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
                 self.counts.try_push(count, "the counts of the merges")?;
                 self.step(key)?;
             } else if self.pair_index.most_skipped >= self.min_frequency {
-                // Every pair that was left out is below the old threshold and may be the best one now.
+                // Each pair that was left out is below the old threshold and may be the best one now.
                 self.pair_index.threshold = self.next_threshold();
                 self.recount_pairs()?;
             } else {
@@ -136,9 +135,9 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
 
     /// A threshold that should last for the remaining merges.
     ///
-    /// The count of a merge falls about as a power of its rank, and ever more steeply. The exponent is estimated from
-    /// the second half of the merges so far and raised by a quarter. A wrong estimate costs one more count of the
-    /// pairs, never the result.
+    /// The counts of merges fall about as a power of their rank, and ever more steeply. The exponent is estimated from
+    /// the second half of the merges so far and raised by a quarter. A wrong estimate costs another count of the pairs,
+    /// never the result.
     fn next_threshold(&self) -> u64 {
         let (least, most) = (self.min_frequency, self.pair_index.most_skipped);
         let (Some(&middle), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
@@ -150,7 +149,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         ((self.pair_index.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
-    /// Rebuilds the pair index: every pair of at least `threshold` with its position list.
+    /// Rebuilds the pair index: each pair of at least `threshold`, with its position list.
     fn recount_pairs(&mut self) -> Result<()> {
         let Trainer { array, pair_index, pool, progress, .. } = self;
         pair_index.reset()?;
@@ -200,13 +199,13 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         }
         pool.states()?.iter_mut().for_each(|state| state.clear());
         if self.reuses_slots {
-            // Only now: `collect_positions` still read the list.
+            // Not before, since `collect_positions` reads the list.
             self.pair_index.reuse_slots(list);
         }
         on_progress()
     }
 
-    /// A symbol as callers number it: bytes by value, then merges. There is no separator among those.
+    /// A symbol as callers number it: bytes by value, then merges, without the separator.
     fn public_symbol(&self, symbol: usize) -> u32 {
         match self.bytes.get(symbol) {
             Some(&byte) => u32::from(byte),

@@ -1,12 +1,12 @@
 //! The worker pool of training: threads that share the work on long position lists.
 //!
-//! A task over a long list is divided into parts, one a thread, each with a [`ThreadState`] of its own. Any thread
-//! that is awake claims the next part, the calling thread included, so nobody waits for a worker that sleeps. Workers
-//! live as long as the call to [`super::train`]. Early steps follow each other within microseconds, so a worker
-//! spins for a while before it parks.
+//! A task over a long list is divided into one part per thread, each with its own [`ThreadState`]. Any thread that is
+//! awake claims the next part, the calling thread included, so nobody waits for a sleeping worker. Workers live as long
+//! as the call to [`super::train`]. Early steps follow each other within microseconds, so a worker spins for a while
+//! before it parks.
 //!
-//! Two parts never touch the same symbols: a list is divided only between positions that lie further apart than the
-//! merged symbol is long. So a long pretoken, too, may be shared by several threads.
+//! Two parts never touch the same symbols: a list is divided only between positions that are further apart than the
+//! merged symbol is long. So several threads may share even one long pretoken.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use crate::parallel;
 /// How often a worker polls for a task before it parks.
 const N_SPINS: usize = 20_000;
 
-/// The tasks that threads share; each names the function that does it.
+/// The tasks that threads share, named after the functions that do them.
 #[derive(Clone, Copy)]
 pub(super) enum Task {
     /// [`count_byte_pairs`].
@@ -37,17 +37,17 @@ pub(super) enum Task {
     CollectPositions,
 }
 
-/// What the workers and the calling thread share.
+/// Data that the workers and the calling thread share.
 pub(super) struct WorkerPool<'a, S, P> {
     array: &'a SymbolArray<S, P>,
-    /// One a part.
+    /// One state per part.
     states: Vec<Mutex<ThreadState>>,
     /// What to do, for which pair, in how many parts.
     task: Mutex<(Task, MergeStep, usize)>,
     /// The round, which grows with each task, and in the low [`PART_BITS`] the next part to claim. One word, so that a
     /// late worker cannot claim a part of a task that it has not read.
     ticket: AtomicU64,
-    /// Parts of the task that are not done.
+    /// Number of parts of the task that are not finished.
     n_parts_left: AtomicUsize,
     /// Set when the pool is dropped: workers return.
     is_over: AtomicBool,
@@ -55,10 +55,10 @@ pub(super) struct WorkerPool<'a, S, P> {
     is_stopped: AtomicBool,
 }
 
-/// The bits of a ticket that number parts.
+/// Bits of a ticket that number parts.
 const PART_BITS: u32 = 16;
 
-/// At most this many threads; must fit in [`PART_BITS`].
+/// Most threads; must fit in [`PART_BITS`].
 const MAX_THREADS: usize = 256;
 
 impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
@@ -76,7 +76,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         }
     }
 
-    /// Starts the workers, fewer where the system refuses to start a thread.
+    /// Starts the workers, or fewer if the system refuses to start a thread.
     pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> PoolHandle<'scope, 'a, S, P> {
         let mut workers = Vec::new();
         for _ in 1..self.states.len() {
@@ -138,7 +138,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         }
     }
 
-    /// Claims the next part of `round`; `None` when all are claimed or another round has begun.
+    /// Claims the next part of `round`; `None` if all are claimed or another round has started.
     fn claim(&self, round: u64, n_parts: usize) -> Option<usize> {
         let part_of = |ticket: u64| ticket & ((1 << PART_BITS) - 1);
         let next = |ticket: u64| {
@@ -149,7 +149,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
     }
 }
 
-/// Counts a part as done when dropped, also when its thread panics.
+/// Counts a part as finished when dropped, even if its thread panics.
 struct CountDownOnDrop<'a>(&'a AtomicUsize);
 
 impl Drop for CountDownOnDrop<'_> {
@@ -166,12 +166,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct PoolHandle<'scope, 'a, S, P> {
     pool: &'scope WorkerPool<'a, S, P>,
     workers: Vec<Thread>,
-    /// Parts of the current step.
+    /// Number of parts of the current step.
     n_parts: usize,
 }
 
 impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
-    /// Divides the positions of the array into a part a thread, or one part unless `is_shared`.
+    /// Divides the positions of the array into one part per thread, or one part unless `is_shared`.
     pub fn divide_array(&mut self, is_shared: bool) -> Result<()> {
         self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         // Position 0 and the last one are separators, and no pair starts there.
@@ -183,14 +183,14 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         Ok(())
     }
 
-    /// Divides the arena slots of a position list into a part a thread, or one part unless `is_shared`.
+    /// Divides the arena slots of a position list into one part per thread, or one part unless `is_shared`.
     pub fn divide_list(&mut self, slots: Range<usize>, step: MergeStep, is_shared: bool) -> Result<()> {
         self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         let arena = &self.pool.array.arena[..];
         let mut start = slots.start;
         for (index, state) in self.pool.states[..self.n_parts].iter().enumerate() {
-            // Moved until no occurrence of this part reaches one of the next part, or its left neighbour: `p - 1` and
-            // `p + merged_len` are read, and what lies between them is written.
+            // Moved until no occurrence of this part reaches one of the next part or its left neighbour: positions from
+            // `p - 1` to `p + merged_len` are read, and positions between those are written.
             let mut end = start.max(slots.start + slots.len() * (index + 1) / self.n_parts);
             while end > start && end < slots.end && arena[end].get() - arena[end - 1].get() <= step.merged_len
             {
@@ -202,7 +202,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         Ok(())
     }
 
-    /// Runs `task` in all parts of this step; returns when all are done.
+    /// Runs `task` in all parts of this step; returns when all are finished.
     pub fn run(
         &self,
         task: Task,
