@@ -1,4 +1,4 @@
-//! Accounting for `max_memory`: every table, arena and buffer whose size depends on the corpus takes its bytes here
+//! Accounting for `max_memory`: each table, arena and buffer whose size depends on the corpus takes its bytes here
 //! before it grows, so that exceeding the limit is an error before the memory is used.
 //!
 //! Growing may need the old and the new block at once: both are counted until the old one is freed.
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
-    /// How an error says to mend it.
+    /// The remedy in the error message.
     remedy: &'static str,
     used: AtomicU64,
     /// Bytes of tables and arenas that were freed and that the allocator may still keep.
@@ -19,12 +19,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// A budget of training, with nothing in use; `None` is no limit.
+    /// A budget for training, with nothing in use; `None` means no limit.
     pub(crate) fn new(limit: Option<u64>) -> Self {
         Budget::with_remedy(limit, "train on fewer texts")
     }
 
-    /// The same for encoding.
+    /// A budget for encoding, with nothing in use; `None` means no limit.
     pub(crate) fn for_encoding(limit: Option<u64>) -> Self {
         Budget::with_remedy(limit, "divide long documents, for example with a separator or doc_cap")
     }
@@ -40,7 +40,7 @@ impl Budget {
         self.limit != u64::MAX
     }
 
-    /// Begins anew: from now on `n_bytes` are in use, for `what`.
+    /// Starts over: from now on `n_bytes` are in use, for `what`.
     pub(crate) fn restart(&self, n_bytes: usize, what: &'static str) -> Result<()> {
         self.used.store(0, Ordering::Relaxed);
         self.take(n_bytes, what)
@@ -62,11 +62,11 @@ impl Budget {
         self.used.fetch_sub(n_bytes as u64, Ordering::Relaxed);
     }
 
-    /// Gives back a table or an arena of `n_bytes` that was replaced by a bigger one and is freed by now.
+    /// Returns `n_bytes` of a table or an arena that was replaced by a larger one and is freed by now.
     ///
-    /// glibc keeps freed blocks of up to 32 MiB, and a table that doubles can use none of those that it had: without
+    /// glibc keeps freed blocks of up to 32 MiB, and a table that doubles cannot reuse any of its earlier ones: without
     /// this a process takes up to a third more than the limit. A sixteenth of the limit may be kept.
-    pub(crate) fn give_freed(&self, n_bytes: usize) {
+    pub(crate) fn release_freed(&self, n_bytes: usize) {
         self.give(n_bytes);
         if !self.is_limited() {
             return;
@@ -78,10 +78,10 @@ impl Budget {
     }
 }
 
-/// Gives freed memory that the allocator keeps back to the system, where the allocator is glibc's.
+/// Returns freed memory that the allocator keeps to the system, if the allocator is glibc's.
 fn give_kept_to_system() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: may be called at any time by any thread.
+    // SAFETY: Any thread may call it at any time.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,21 +1,21 @@
-//! What the processor can do, asked once.
+//! The instructions that the processor has, detected once.
 
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
-/// The environment variable that turns tiers off: names of [`CpuTier::NAMES`] apart by commas.
+/// The environment variable that turns tiers off: names of [`CpuTier::NAMES`], separated by commas.
 pub const DISABLE_VARIABLE: &str = "PAIRLOOM_DISABLE_CPU_FEATURES";
 
-/// Which instructions the hot loops use. All tiers give the same results.
+/// A tier: the instructions that the hot loops use. All tiers return the same results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CpuTier {
-    /// What every processor has; 64-bit words.
+    /// Instructions that every processor has; 64-bit words.
     Portable,
     /// x86-64-v3 with AES: AVX2, AES, BMI1, BMI2, LZCNT, POPCNT. Nearly all x86-64 processors since 2015.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// The same with AVX-512 F, BW, VL, VBMI, VBMI2 and VAES: Ice Lake, Zen 4 and later.
+    /// AVX2 plus AVX-512 F, BW, VL, VBMI, VBMI2 and VAES: Ice Lake, Zen 4 and later.
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// 64-bit ARM with AES: Apple's processors, Graviton, Grace and nearly all others. NEON itself is in all of them.
@@ -27,7 +27,7 @@ impl CpuTier {
     /// The tiers that can be turned off, by name.
     pub const NAMES: [&str; 3] = ["avx512", "avx2", "neon"];
 
-    /// The tiers that this processor has and that [`DISABLE_VARIABLE`] leaves, the best first.
+    /// The tiers that this processor has and that [`DISABLE_VARIABLE`] does not turn off, the best first.
     pub fn available() -> impl Iterator<Item = CpuTier> {
         let best = CpuTier::best();
         #[cfg(target_arch = "x86_64")]
@@ -39,14 +39,14 @@ impl CpuTier {
         all.into_iter().filter(move |&tier| tier <= best)
     }
 
-    /// The best tier that this processor has and that [`DISABLE_VARIABLE`] leaves.
+    /// The best tier that this processor has and that [`DISABLE_VARIABLE`] does not turn off.
     #[inline]
     pub fn best() -> CpuTier {
         CpuTier::checked().unwrap_or(CpuTier::Portable)
     }
 
-    /// Fails with [`Error::Invalid`] unless the tier is [`available`](Self::available). Variants are public, so code with
-    /// instructions of a tier runs only behind this check, or with a tier from `best` or `available`.
+    /// Fails with [`Error::Invalid`] unless the tier is [`available`](Self::available). Anyone can name a variant, so
+    /// code with instructions of a tier must run only after this check, or with a tier from `best` or `available`.
     pub(crate) fn check_available(self) -> Result<()> {
         match CpuTier::available().any(|available| available == self) {
             true => Ok(()),
@@ -54,7 +54,7 @@ impl CpuTier {
         }
     }
 
-    /// The same as `best`; [`Error::Invalid`] if the variable names anything else than tiers.
+    /// Like [`best`](Self::best), but [`Error::Invalid`] if the variable names something that is not a tier.
     pub fn checked() -> Result<CpuTier> {
         static BEST: OnceLock<std::result::Result<CpuTier, String>> = OnceLock::new();
         let best = BEST.get_or_init(|| {
@@ -64,14 +64,14 @@ impl CpuTier {
         best.clone().map_err(Error::Invalid)
     }
 
-    /// The best tier of this processor without those that `disabled` names. Without a tier all above it are off too.
+    /// The best tier of this processor without those named in `disabled`. Turning off a tier turns off all above it.
     fn detect(disabled: &str) -> std::result::Result<CpuTier, String> {
         let names = || disabled.split(',').map(str::trim).filter(|name| !name.is_empty());
         let is_known = |name: &&str| CpuTier::NAMES.iter().any(|known| known.eq_ignore_ascii_case(name));
         if let Some(unknown) = names().find(|name| !is_known(name)) {
             let known = CpuTier::NAMES.join(", ");
             return Err(format!(
-                "{DISABLE_VARIABLE} names {unknown:?}; the names are {known}, apart by commas"
+                "{DISABLE_VARIABLE} names {unknown:?}; the names are {known}, separated by commas"
             ));
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

@@ -4,21 +4,21 @@ use std::sync::Mutex;
 
 use crate::memory::Kept;
 
-/// A type that ids are written as: `u16` for small vocabularies, else `u32`.
+/// A type in which ids are written: `u16` for small vocabularies, otherwise `u32`.
 ///
-/// Sealed, because the encoder copies the bytes of its ids into types of two and of four bytes: in these every pattern of
-/// bits must be a value, and the same one as in `u16` or `u32`.
+/// Sealed, because the encoder copies the bytes of its ids into types of two and of four bytes: each bit pattern must
+/// be a value of these types, the same one as in `u16` or `u32`.
 pub trait Id: Copy + Default + Send + Sync + private::Sealed + 'static {
     /// The largest id that fits.
     const MAX: u32;
 
-    /// The id as this type; it must be at most [`Id::MAX`].
+    /// The id as this type; must be at most [`Id::MAX`].
     fn from_u32(id: u32) -> Self;
 
     /// The id.
     fn to_u32(self) -> u32;
 
-    /// Memory of a large result that was dropped ([`ResultIds`](crate::memory::ResultIds)).
+    /// The memory of a dropped large result ([`ResultIds`](crate::memory::ResultIds)).
     fn kept() -> &'static Mutex<Kept<Self>>;
 }
 
@@ -44,7 +44,7 @@ impl Id for u16 {
     }
 
     fn kept() -> &'static Mutex<Kept<Self>> {
-        static KEPT: Mutex<Kept<u16>> = Mutex::new(Kept::nothing());
+        static KEPT: Mutex<Kept<u16>> = Mutex::new(Kept::empty());
         &KEPT
     }
 }
@@ -63,17 +63,17 @@ impl Id for u32 {
     }
 
     fn kept() -> &'static Mutex<Kept<Self>> {
-        static KEPT: Mutex<Kept<u32>> = Mutex::new(Kept::nothing());
+        static KEPT: Mutex<Kept<u32>> = Mutex::new(Kept::empty());
         &KEPT
     }
 }
 
 /// Any integer type that a caller may pass as an id to decode.
 pub trait AnyId: Copy {
-    /// The id as an index; a negative id becomes one beyond any vocabulary.
+    /// The id as an index; a negative id becomes an index beyond any vocabulary.
     fn index(self) -> usize;
 
-    /// The id as it is shown in an error.
+    /// The id as shown in an error.
     fn shown(self) -> i64;
 }
 

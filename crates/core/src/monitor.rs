@@ -7,7 +7,8 @@ use crate::error::Result;
 /// The time between two calls of a monitor.
 pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// Called by long work every few milliseconds with the bytes done since the last call; an error ends the work.
+/// Called by long work every few milliseconds with the number of bytes done since the last call; an error ends the
+/// work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The stages of training that report progress.
@@ -40,9 +41,9 @@ impl Monitor for Silent {
     }
 }
 
-/// Tells when a report is due: every [`REPORT_EVERY`].
+/// Decides when a report is due: every [`REPORT_EVERY`].
 pub(crate) struct Ticker {
-    /// `None` where there is no clock; then no report is ever due.
+    /// `None` if there is no clock; then no report is ever due.
     last: Option<Instant>,
     n_calls: u32,
 }
@@ -72,7 +73,7 @@ impl Ticker {
     }
 }
 
-/// The time; `None` in WebAssembly, where asking the standard library's clock is a panic.
+/// The time; `None` in WebAssembly, where the standard library's clock panics.
 fn now() -> Option<Instant> {
     if cfg!(target_family = "wasm") { None } else { Some(Instant::now()) }
 }

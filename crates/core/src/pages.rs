@@ -1,6 +1,6 @@
 //! Huge pages for large results and tables: one page fault and one TLB entry for 2 MiB instead of 4 KiB.
 //!
-//! Only advice to the system (`MADV_HUGEPAGE`): where it is refused, everything works with small pages.
+//! This is only advice to the system (`MADV_HUGEPAGE`): if it is refused, everything works with small pages.
 
 #[cfg(not(target_family = "wasm"))]
 use std::io;
@@ -11,18 +11,18 @@ pub(crate) use heap::Pages;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use memmap2::MmapRaw as Pages;
 
-/// Vectors smaller than this get no advice: it costs a system call.
+/// Smaller vectors get no advice, which costs a system call.
 const MIN_BYTES: usize = 8 << 20;
 
-/// Bytes of a huge page; elsewhere they may differ.
+/// Bytes of a huge page. They may differ on other systems.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
 /// Bytes that an allocator may write before a block that it maps.
 #[cfg(target_os = "linux")]
 const HEADER_BYTES: usize = 32;
 
-/// Reserves room for `n` items in huge pages if they are many; the caller should `shrink_to_fit` in the end. Where it
-/// fails, the vector is unchanged and grows as usual.
+/// Reserves room for `n` items, in huge pages if they are many; the caller should `shrink_to_fit` at the end. If this
+/// fails the vector is unchanged and grows as usual.
 pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     if !is_large::<T>(n) || items.try_reserve_exact(n).is_err() {
         return;
@@ -30,14 +30,14 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     prefer_huge(items.spare_capacity_mut());
 }
 
-/// Reserves room for `n` items that will all be written, in huge pages but for a rest that fills less than half of one. Where
-/// it fails, the vector is unchanged.
+/// Reserves room for `n` items that will all be written, in huge pages except for a rest that fills less than half of
+/// one. If this fails the vector is unchanged.
 pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
     #[cfg(target_os = "linux")]
     {
         let n_bytes = n.saturating_mul(size_of::<T>());
         let n_huge = n_bytes.saturating_add(HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;
-        // A mapping of whole huge pages begins with one (Linux 6.7 and later).
+        // A mapping whose length is a multiple of huge pages starts at one (Linux 6.7 and later).
         let n_mapped = n_bytes.checked_add(HEADER_BYTES).and_then(|n| n.checked_next_multiple_of(HUGE_BYTES));
         if n_huge > 0
             && let Some(n_mapped) = n_mapped
@@ -56,9 +56,12 @@ pub fn is_large<T>(n: usize) -> bool {
     n.saturating_mul(size_of::<T>()) >= MIN_BYTES
 }
 
-/// Lets the allocator serve what is allocated next from huge pages, if `n_bytes` are many: a block is allocated, put in huge
-/// pages and freed. Returns how many bytes are ready; the next block should be prepared before more are allocated. Where
-/// huge pages are not to be had, memory comes in small pages as usual.
+/// Makes the allocator serve what is allocated next from huge pages, if `n_bytes` are many: allocates a block, puts it
+/// in huge pages and frees it. Returns how many bytes are ready; the next block should be prepared before more are
+/// allocated. Where huge pages are not available, memory comes in small pages as usual.
+///
+/// Tried: blocks of 31 MB, or up to the edge of a huge page, and lists whose memory is not zeroed first: no faster
+/// (`benchmarks/run.py --only encode`).
 pub fn prepare(n_bytes: usize) -> usize {
     let mut block = Vec::<u8>::new();
     if n_bytes < MIN_BYTES || block.try_reserve_exact(n_bytes).is_err() {
@@ -69,13 +72,13 @@ pub fn prepare(n_bytes: usize) -> usize {
     let n_ready;
     #[cfg(target_os = "linux")]
     {
-        // glibc writes behind each block how much is left, and so has a small page there before anyone can ask for a huge
-        // one: what is around it would be 511 more page faults. So who allocates stops before the last huge page that is
-        // not wholly in the block; the next block begins there, and Linux 6.1 and later puts what is around its begin, with
-        // what is in it, in huge pages.
-        let (begin, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
-        make_huge(begin / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
-        n_ready = end / HUGE_BYTES * HUGE_BYTES - begin;
+        // glibc writes the size of the rest after each block. So there is a small page there before anyone can ask for
+        // a huge one, and 511 more page faults around it. So the caller stops before the last huge page that is not
+        // entirely within the block. The next block starts there, and Linux 6.1 and later puts what is around its
+        // start, including its content, in huge pages.
+        let (start, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
+        make_huge(start / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
+        n_ready = end / HUGE_BYTES * HUGE_BYTES - start;
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -84,16 +87,16 @@ pub fn prepare(n_bytes: usize) -> usize {
     n_ready
 }
 
-/// Asks for huge pages for `n_bytes` from `begin` on, and for the first `n_now` bytes at once, with what is there already
+/// Asks for huge pages for `n_bytes` bytes at `start`, and for the first `n_now` bytes at once, including their content
 /// (Linux 6.1 and later).
 #[cfg(target_os = "linux")]
-fn make_huge(begin: usize, n_bytes: usize, n_now: usize) {
+fn make_huge(start: usize, n_bytes: usize, n_now: usize) {
     const MADV_COLLAPSE: libc::c_int = 25;
-    let begin = begin as *mut libc::c_void;
-    // SAFETY: neither advice changes a byte, whoever owns the memory; where none is mapped it is refused.
+    let start = start as *mut libc::c_void;
+    // SAFETY: Neither advice changes a byte, whoever owns the memory; if none is mapped there it is refused.
     unsafe {
-        libc::madvise(begin, n_bytes, libc::MADV_HUGEPAGE);
-        libc::madvise(begin, n_now, MADV_COLLAPSE);
+        libc::madvise(start, n_bytes, libc::MADV_HUGEPAGE);
+        libc::madvise(start, n_now, MADV_COLLAPSE);
     }
 }
 
@@ -111,19 +114,19 @@ pub(crate) fn map(n_bytes: usize) -> io::Result<Pages> {
 #[cfg(target_family = "wasm")]
 pub(crate) use heap::map;
 
-/// WebAssembly maps no memory: there it comes from the allocator.
+/// WebAssembly cannot map memory, so it comes from the allocator.
 #[cfg(target_family = "wasm")]
 mod heap {
     use std::alloc::{self, Layout};
     use std::io;
 
-    /// Zeroed memory; aligned as a cache line and a page of 4 KiB are.
+    /// Zeroed memory, aligned to 4096 bytes.
     pub(crate) struct Pages {
         start: *mut u8,
         layout: Layout,
     }
 
-    // SAFETY: the memory belongs to this value alone; those who reach it by its address see to it how threads share it.
+    // SAFETY: The memory belongs to this value alone; code that accesses it by address is responsible for sharing it.
     unsafe impl Send for Pages {}
     // SAFETY: as above.
     unsafe impl Sync for Pages {}
@@ -146,7 +149,7 @@ mod heap {
     pub(crate) fn map(n_bytes: usize) -> io::Result<Pages> {
         let layout = Layout::from_size_align(n_bytes.max(1), 4096)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        // SAFETY: the layout's size is not zero.
+        // SAFETY: The size of the layout is not zero.
         let start = unsafe { alloc::alloc_zeroed(layout) };
         if start.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -166,18 +169,18 @@ mod heap {
 pub fn prefer_huge<T>(room: &mut [T]) {
     #[cfg(target_os = "linux")]
     if size_of_val(room) >= MIN_BYTES {
-        // SAFETY: this advice changes no byte.
+        // SAFETY: This advice changes no byte.
         unsafe { advise(room, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
     let _ = room;
 }
 
-/// Gives the pages of `room` back to the system, but for parts of huge pages at its ends. If it is written to again, it has
-/// other pages.
+/// Returns the pages of `room` to the system, except parts of huge pages at its ends. Writing to it again gets new
+/// pages.
 pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
-    // SAFETY: what `room` holds counts as uninitialised.
+    // SAFETY: The content of `room` counts as uninitialised.
     unsafe {
         advise(room, libc::MADV_DONTNEED);
     }
@@ -185,11 +188,11 @@ pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
     let _ = room;
 }
 
-/// Lets the system take the pages of `room` when it wants memory, until it is written to again; but for parts of huge
-/// pages at its ends. Whether it agreed.
+/// Lets the system take the pages of `room` if it needs memory, until it is written to again, except parts of huge
+/// pages at its ends. Returns whether the system agreed.
 pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
     #[cfg(target_os = "linux")]
-    // SAFETY: what `room` holds counts as uninitialised.
+    // SAFETY: The content of `room` counts as uninitialised.
     return unsafe { advise(room, libc::MADV_FREE) };
     #[cfg(not(target_os = "linux"))]
     {
@@ -198,15 +201,15 @@ pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
     }
 }
 
-/// Gives the system advice on the whole huge pages of `room`. Whether it took it.
+/// Gives the system advice on the whole huge pages of `room`. Returns whether it accepted.
 ///
 /// # Safety
-/// `room` may lose its content, if the advice says so.
+/// `room` may lose its content if the advice does that.
 #[cfg(target_os = "linux")]
 unsafe fn advise<T>(room: &mut [T], advice: libc::c_int) -> bool {
-    let begin = room.as_mut_ptr() as usize;
-    let end = begin + size_of_val(room);
-    let (first, last) = (begin.next_multiple_of(HUGE_BYTES), end / HUGE_BYTES * HUGE_BYTES);
+    let start = room.as_mut_ptr() as usize;
+    let end = start + size_of_val(room);
+    let (first, last) = (start.next_multiple_of(HUGE_BYTES), end / HUGE_BYTES * HUGE_BYTES);
     // SAFETY: `first..last` lies within `room`, which is borrowed mutably; the caller vouches for its content.
     first >= last || unsafe { libc::madvise(first as *mut libc::c_void, last - first, advice) } == 0
 }

@@ -1,7 +1,7 @@
-//! Copies and compares the bytes of pretokens, most of which are few: by registers, the last of which may overlap the one
-//! before, where `memcpy` and `memcmp` are called for what takes less time than the call.
+//! Copies and compares the bytes of pretokens, most of which are short, in registers, the last of which may overlap the
+//! one before. A call of `memcpy` or `memcmp` would take longer than the work.
 
-/// Copies `from` to the begin of `to`, which is as long or longer.
+/// Copies `from` to the start of `to`, which is at least as long.
 #[inline(always)]
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     let to = &mut to[..from.len()];
@@ -12,7 +12,7 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies the first and the last `N` bytes of `from` to `to`, which is as long; neither is shorter.
+/// Copies the first and the last `N` bytes of `from` to `to`, which has the same length, at least `N`.
 #[inline(always)]
 fn copy_ends<const N: usize>(from: &[u8], to: &mut [u8]) {
     if let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) {

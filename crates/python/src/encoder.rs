@@ -101,7 +101,7 @@ impl Encoder {
             return Ok(array(py, ids)?.into_any());
         }
         // Hardly any text has more than an id for two bytes.
-        let mut ids = ResultIds::<I>::room(text.len() / 2);
+        let mut ids = ResultIds::<I>::with_room(text.len() / 2);
         self.append(py, text, policy, &mut ids)?;
         Ok(lent(py, ResultIds::from(ids))?.into_any())
     }

@@ -45,7 +45,7 @@ impl Counter {
     /// An empty counter that divides work into other sizes, for tests and measurements.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
-        let mut threads = parallel::wanted(options.threads);
+        let mut threads = parallel::thread_count(options.threads);
         if let Some(max_memory) = options.max_memory {
             // At least half of the memory is for the distinct pretokens, however many threads there are.
             threads = threads.min((max_memory / 2 / LocalCounts::LEAST_BYTES as u64) as usize).max(1);

@@ -156,7 +156,7 @@ impl PretokenCounts {
 
 /// The number of threads for this many pretokens.
 fn threads_for(n_pretokens: usize) -> usize {
-    if n_pretokens < SERIAL { 1 } else { parallel::wanted(0) }
+    if n_pretokens < SERIAL { 1 } else { parallel::thread_count(0) }
 }
 
 impl SharedTable {

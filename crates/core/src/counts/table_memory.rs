@@ -41,6 +41,6 @@ impl TableMemory {
         let n_bytes = size_of_val(&*slice);
         self.pages.free(slice);
         self.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
-        self.budget.give_freed(n_bytes);
+        self.budget.release_freed(n_bytes);
     }
 }

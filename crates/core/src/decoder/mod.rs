@@ -1,9 +1,9 @@
-//! The decoder: ids -> the bytes of their tokens, special tokens included.
+//! The decoder: ids -> the bytes of their tokens, including special tokens.
 //!
-//! A table indexed by id has a slot of 16 bytes for each token: up to 15 bytes of the token and its length in the last.
-//! Each slot is copied whole and the output position advances by the length, so the inner loop has no branch that depends
-//! on the length. Longer tokens, and ids without a token, have a marker as their length. Cost: one slot read and one
-//! written for each id.
+//! A table indexed by id has a slot of 16 bytes for each token: up to 15 bytes of the token, and its length in the last
+//! byte. Each slot is copied as a whole and the output position advances by the length, so the inner loop has no branch
+//! that depends on the length. Longer tokens, and ids without a token, have a marker as length. Cost: one slot read and
+//! one slot written for each id.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ pub use stream::{DecodeErrors, DecodeStream};
 
 /// Bytes of a slot.
 const SLOT: usize = 16;
-/// The length that marks a long token; the slot then holds its start and length in `long`.
+/// The length that marks a long token; its slot then has its start and length in `long`.
 const LONG: u8 = 16;
 /// The length that marks an id without a token.
 const UNKNOWN: u8 = 17;
 /// The output is grown once for this many ids.
 const IDS_PER_GROWTH: usize = 1024;
 
-/// Turns ids into bytes. Immutable: share one between threads.
+/// Turns ids into bytes. Immutable, so threads may share one.
 #[derive(Debug)]
 pub struct Decoder {
     slots: Vec<[u8; SLOT]>,
@@ -78,8 +78,9 @@ impl Decoder {
 
     /// Appends the bytes of `ids` to `out`. On error `out` is unchanged; [`Error::UnknownTokenId`] names the id.
     ///
-    /// `ids` may lie in a NumPy array that another thread writes meanwhile. So each read of an id is followed by a look-up
-    /// with a bounds check, and only the slot found says what is copied. Never read an id again and rely on its old value.
+    /// `ids` may be in a NumPy array that another thread changes at the same time. So each read of an id is followed by
+    /// a lookup with a bounds check, and only the slot that was found decides what is copied. Never read an id again
+    /// and rely on its old value.
     pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         // Most texts have three to five bytes for each id.
         pages::reserve(out, ids.len() * 4);
@@ -109,13 +110,13 @@ impl Decoder {
     fn decode_short<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> usize {
         debug_assert!(out.capacity() - out.len() >= ids.len() * SLOT);
         let (mut n_done, mut n_bytes) = (0, out.len());
-        let begin = out.as_mut_ptr();
+        let out_start = out.as_mut_ptr();
         for id in ids {
             let Some(slot) = self.slots.get(id.index()) else { break };
             let len = slot[SLOT - 1];
             // SAFETY: `out` has spare capacity of a slot for each id, and `n_bytes` advanced by less than a slot for
             // each id before this one, so the whole slot is within the capacity.
-            unsafe { begin.add(n_bytes).cast::<[u8; SLOT]>().write_unaligned(*slot) };
+            unsafe { out_start.add(n_bytes).cast::<[u8; SLOT]>().write_unaligned(*slot) };
             if len >= LONG {
                 break;
             }
@@ -127,7 +128,7 @@ impl Decoder {
         n_done
     }
 
-    /// Decodes an id whose token is long, or unknown.
+    /// Decodes an id whose token is long, or that has none.
     #[cold]
     fn decode_one<I: AnyId>(&self, id: I, out: &mut Vec<u8>) -> Result<()> {
         let token = self.token(id)?;

@@ -1,4 +1,4 @@
-//! Decoding id by id: a character that is split between tokens is held back until it is complete.
+//! Decodes id by id: a character that is split between tokens is held back until it is complete.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct DecodeStream {
     errors: DecodeErrors,
     /// The bytes of an incomplete character; at most three between calls.
     pub(super) held: Vec<u8>,
-    /// Bytes that were returned as text or dropped.
+    /// Number of bytes that were returned as text or dropped.
     n_taken: u64,
 }
 
@@ -47,7 +47,7 @@ impl DecodeStream {
         self.take(true)
     }
 
-    /// Returns the complete characters; with `is_last` everything.
+    /// Returns the complete characters; with `is_last`, everything.
     fn take(&mut self, is_last: bool) -> Result<String> {
         let mut text = String::new();
         text.try_reserve(self.held.len()).map_err(Error::out_of_memory("decoded text"))?;
@@ -77,7 +77,7 @@ impl DecodeStream {
     }
 }
 
-/// Whether these bytes, which are not UTF-8, begin a character.
+/// Whether these bytes, which are not UTF-8, are the start of a character.
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

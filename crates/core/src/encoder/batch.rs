@@ -58,7 +58,7 @@ impl Joined {
                 break;
             }
             if let Some(next) = texts.get(index + 1) {
-                Ahead::of(next.stored(), AHEAD_BYTES).ask(usize::MAX);
+                Ahead::new(next.stored(), AHEAD_BYTES).prefetch(usize::MAX);
             }
             let Ok(utf8) = text.utf8(buffer) else { break };
             if try_push_str(&mut self.text, utf8, "short texts").is_err()
@@ -114,8 +114,8 @@ impl Encoder {
         // Hardly any text has more than one id for two bytes.
         let n_ids = texts.iter().map(Text::n_bytes).sum::<usize>() / 2;
         // With one thread there is one result, to which each group adds its ids, so nothing is copied.
-        let is_alone = parallel::wanted(threads) == 1;
-        let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::room(n_ids) }, 0);
+        let is_alone = parallel::thread_count(threads) == 1;
+        let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::with_room(n_ids) }, 0);
         let n_first = if is_alone { n_ids } else { 0 };
         self.encode_groups(texts, specials, threads, monitor, n_first, |ids, counts| {
             offsets.extend(counts.iter().map(|&n| {
@@ -165,7 +165,7 @@ impl Encoder {
         let encode =
             |worker: &mut Worker, piece: Piece<'_>, result: &mut Room<'_, I>, on_progress: OnProgress<'_>| {
                 if result.ids.capacity() == 0 {
-                    *result.ids = ResultIds::room(n_first);
+                    *result.ids = ResultIds::with_room(n_first);
                 }
                 self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
             };

@@ -289,7 +289,7 @@ impl PretokenEncoder {
                 // SAFETY: as above.
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
-            self.ahead.ask(LINES_AHEAD);
+            self.ahead.prefetch(LINES_AHEAD);
             let batch = &mut self.batches[current];
             // SAFETY: This is still the table in which the records were prefetched.
             unsafe { batch.confirm(&self.handle.table, text, start, ends) };

@@ -109,7 +109,7 @@ impl Encoder {
         let metadata = file.metadata().map_err(Error::io(path))?;
         // Pipes have no size, and files in /proc have size 0: they are read to their end as one part.
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
-        let threads = parallel::wanted(threads);
+        let threads = parallel::thread_count(threads);
         let parts = match size {
             Some(n_bytes) if is_memoryless && threads > 1 => {
                 Parts::divide(n_bytes, part_bytes, threads as u64)
@@ -124,11 +124,11 @@ impl Encoder {
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-            *ids = if n_parts == 1 { ResultIds::room(n_ids) } else { ResultIds::part(n_part_ids) };
+            *ids = if n_parts == 1 { ResultIds::with_room(n_ids) } else { ResultIds::for_part(n_part_ids) };
             let done = self.with_worker(|worker| scan.encode_part(worker, number as u64, ids, on_progress));
             done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
-        let mut all = if n_parts > 1 { ResultIds::room(n_ids) } else { Vec::new() };
+        let mut all = if n_parts > 1 { ResultIds::with_room(n_ids) } else { Vec::new() };
         let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
             if n_parts == 1 {
                 std::mem::swap(&mut all, ids);

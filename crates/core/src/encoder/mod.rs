@@ -284,7 +284,7 @@ fn encode_jobs<R: Send + Default>(
     collect: impl FnMut(&mut R, OnProgress<'_>) -> Result<()>,
 ) -> Result<()> {
     let report = |done: u64| monitor.report(Stage::Encode, done.min(n_bytes), n_bytes);
-    let n_threads = parallel::wanted(threads).min(n_jobs).max(1);
+    let n_threads = parallel::thread_count(threads).min(n_jobs).max(1);
     let jobs = OrderedJobs { n_jobs, max_waiting: 3 * n_threads, thread_name: "pairloom-encode" };
     report(0)?;
     // Jobs take workers from the encoder's pool, so a thread needs no state of its own.

@@ -71,7 +71,7 @@ impl Worker {
     /// Prefetches the start of the text that will be encoded next, while another is encoded.
     pub(super) fn look_ahead(&mut self, next: Option<&impl Text>) {
         self.pretoken_encoder
-            .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::of(text.stored(), AHEAD_BYTES)));
+            .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::new(text.stored(), AHEAD_BYTES)));
     }
 
     /// Encodes a whole text; the literals of `specials` become ids.

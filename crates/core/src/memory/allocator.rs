@@ -1,9 +1,9 @@
 //! The global allocator of the Python module: the system's, with a small static reserve for when that fails.
 //!
-//! The reserve is a bump allocator that starts over when all its allocations are freed. It serves small allocations
-//! only, few of which live long: names and handles of threads, boxed jobs, error messages. A large allocation that the
-//! system refuses stays refused, and `try_reserve` reports it. Cost while there is memory: one comparison for each
-//! allocation and each release.
+//! The reserve is a bump allocator that starts over when all its allocations are freed. It serves only small
+//! allocations, few of which live long: names and handles of threads, boxed jobs, error messages. A large allocation
+//! that the system refuses stays refused, and `try_reserve` reports it. Cost while there is memory: one comparison for
+//! each allocation and each release.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -35,8 +35,8 @@ impl Allocator {
     }
 }
 
-// SAFETY: memory comes from `system`, which fulfils the contract, or from the reserve, which gives each of its bytes to
-// one live allocation at a time. The address tells which of the two it was, so each block is freed where it came from.
+// SAFETY: Memory comes from `system`, which fulfils the contract, or from the reserve, which gives each of its bytes to
+// one live allocation at a time. The address decides which one it was, so each block is freed where it came from.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -59,7 +59,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
         // SAFETY: as above.
         let pointer = self.alloc_scarce(layout, |system, layout| unsafe { system.alloc_zeroed(layout) });
         if self.reserve.holds(pointer) {
-            // SAFETY: the reserve gave a block of `layout.size()` bytes.
+            // SAFETY: The reserve returned a block of `layout.size()` bytes.
             unsafe { pointer.write_bytes(0, layout.size()) };
         }
         pointer
@@ -70,7 +70,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
         if self.reserve.holds(pointer) {
             self.reserve.free();
         } else {
-            // SAFETY: the block is not the reserve's, so `system` allocated it with this layout.
+            // SAFETY: The block is not in the reserve, so `system` allocated it with this layout.
             unsafe { self.system.dealloc(pointer, layout) };
         }
     }
@@ -116,7 +116,8 @@ impl<A: GlobalAlloc> Allocator<A> {
             false => moved,
         };
         if !moved.is_null() {
-            // SAFETY: both blocks have at least that many bytes and do not overlap; the caller no longer uses the old one.
+            // SAFETY: Both blocks have at least this many bytes and do not overlap; the caller no longer uses the old
+            // one.
             unsafe {
                 ptr::copy_nonoverlapping(pointer, moved, layout.size().min(n_bytes));
                 self.dealloc(pointer, layout);
@@ -134,7 +135,7 @@ struct Reserve {
     state: AtomicU64,
 }
 
-// SAFETY: the bytes are reached only through allocations, which do not overlap; `state` is atomic.
+// SAFETY: The bytes are accessed only through allocations, which do not overlap; `state` is atomic.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {
@@ -153,15 +154,15 @@ impl Reserve {
         if layout.size() > MAX_BYTES || layout.align() > MAX_ALIGN {
             return ptr::null_mut();
         }
-        let mut begin = 0;
+        let mut start = 0;
         let taken = self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, |state| {
-            begin = (state as u32 as usize).next_multiple_of(layout.align());
-            let end = begin + layout.size();
+            start = (state as u32 as usize).next_multiple_of(layout.align());
+            let end = start + layout.size();
             (end <= RESERVE_BYTES).then_some(((state >> 32) + 1) << 32 | end as u64)
         });
         match taken {
-            // SAFETY: `begin + size` is within the array; until the block is freed no other call gets any of its bytes.
-            Ok(_) => unsafe { self.bytes.get().cast::<u8>().add(begin) },
+            // SAFETY: `start + size` is within the array; until the block is freed no other call gets any of its bytes.
+            Ok(_) => unsafe { self.bytes.get().cast::<u8>().add(start) },
             Err(_) => ptr::null_mut(),
         }
     }
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn alloc_without_memory_serves_small_blocks_from_the_reserve() {
         let allocator = scarce();
-        // SAFETY: layouts are not empty, and each block is freed once with its own layout.
+        // SAFETY: Layouts are not empty, and each block is freed once with its own layout.
         unsafe {
             let large = layout(MAX_BYTES + 1, 8);
             assert!(allocator.alloc(large).is_null());

@@ -1,12 +1,12 @@
 //! Fallible allocation: running out of memory is an error, not the end of the process.
 //!
-//! Rust aborts when an ordinary allocation fails. So, in this library:
-//! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`): a refusal is
+//! Rust aborts when an ordinary allocation fails. So in this library:
+//! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`); a refusal becomes
 //!   [`Error::OutOfMemory`].
 //! - Libraries that allocate infallibly (regex engines, automata) run while a [`Room`] is held: reserved address space
-//!   that is released when an allocation of theirs fails, so that it succeeds after all.
-//! - The rest is small (boxes, thread names, messages). [`Allocator`] serves it from a static reserve when the system
-//!   has none.
+//!   that is released when one of their allocations fails, so that it succeeds after all.
+//! - Everything else is small (boxes, thread names, messages). [`Allocator`] serves it from a static reserve if the
+//!   system has no memory.
 
 mod allocator;
 mod results;
@@ -20,12 +20,12 @@ pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};
 
-/// The number of this process: another one after a fork. WebAssembly has none, and asking for it is a panic.
+/// The id of this process, which changes at a fork. WebAssembly has none, and asking for it would panic.
 pub(crate) fn this_process() -> u32 {
     if cfg!(target_family = "wasm") { 1 } else { std::process::id() }
 }
 
-/// Fallible growth. On refusal the error is [`Error::OutOfMemory`] with `what`.
+/// Fallible growth. A refusal is [`Error::OutOfMemory`] with `what`.
 pub trait TryReserve: Sized {
     /// The type of an item.
     type Item;
@@ -33,7 +33,7 @@ pub trait TryReserve: Sized {
     /// An empty collection with capacity for exactly `n` items.
     fn with_room(n: usize, what: &'static str) -> Result<Self>;
 
-    /// Reserves capacity for at least `n` more items; grows geometrically, so that many small steps are linear.
+    /// Reserves capacity for at least `n` more items. Grows geometrically, so that many small steps take linear time.
     fn grow(&mut self, n: usize, what: &'static str) -> Result<()>;
 
     /// Appends an item.

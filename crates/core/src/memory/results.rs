@@ -1,11 +1,12 @@
-//! Large results, whose memory serves the next one.
+//! Large results, whose memory is reused for the next one.
 //!
-//! The system clears each page that it gives, which is a tenth of the time that the ids of a file take. So the memory of
-//! a large result is kept when it is dropped: one piece for each type of ids, of at most [`MAX_KEPT_BYTES`]. Linux may take
-//! its pages back whenever it wants memory (`MADV_FREE`). Elsewhere, and where address space is scarce (32 bits,
+//! The system clears each new page, which takes a tenth of the time for the ids of a file. So the memory of a large
+//! result is kept when it is dropped: one block for each type of ids, of at most [`MAX_KEPT_BYTES`]. Linux may take its
+//! pages back whenever it needs memory (`MADV_FREE`). On other systems, and where address space is limited (32 bits,
 //! `RLIMIT_AS`), nothing is kept.
 //!
-//! The parts that threads make a result of are kept in the same way, on all platforms, at most [`MAX_PARTS`].
+//! The memory of the parts from which threads make a result is kept in the same way, on all platforms, for at most
+//! [`MAX_PARTS`].
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -15,10 +16,11 @@ use super::this_process;
 use crate::ids::Id;
 use crate::pages;
 
-/// The most bytes that are kept for a type of ids.
+/// Most bytes that are kept for each type of ids.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
-/// The most parts of results whose memory is kept for a type of ids, and the most ids that each has room for.
+/// Most parts of results that are kept for each type of ids. 1953!const MAX_PARTS: usize = 16; /// Most ids for which
+/// such a part has room.
 const MAX_PARTS: usize = 16;
 const MAX_PART_IDS: usize = 2 << 20;
 
@@ -32,7 +34,7 @@ pub struct ResultIds<I: Id> {
     process: u32,
 }
 
-/// Memory of a result that was dropped, and of parts of results, or nothing.
+/// The memory of a dropped result, and of parts of results; may be empty.
 #[derive(Debug)]
 pub struct Kept<I> {
     ids: Vec<I>,
@@ -42,29 +44,29 @@ pub struct Kept<I> {
 
 impl<I> Kept<I> {
     /// No memory.
-    pub const fn nothing() -> Self {
+    pub const fn empty() -> Self {
         Kept { ids: Vec::new(), parts: Vec::new(), process: 0 }
     }
 
-    /// Room for `n` ids, if it is kept.
+    /// Memory for `n` ids, if there is that much.
     fn take(&mut self, n: usize) -> Option<Vec<I>> {
         self.forget_stale();
         (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
     }
 
-    /// Forgets all from before a fork, after which writing to these pages would copy them, one small page at a time, and
-    /// where address space is scarce.
+    /// Forgets everything from before a fork, after which writing to these pages would copy them, one small page at a
+    /// time. Forgets everything if address space is limited.
     fn forget_stale(&mut self) {
         if self.process != this_process() || is_limited() {
-            *self = Kept { process: this_process(), ..Kept::nothing() };
+            *self = Kept { process: this_process(), ..Kept::empty() };
         }
     }
 }
 
 impl<I: Id> ResultIds<I> {
-    /// An empty vector; if `n` ids are many, with room for so many, in memory of a result that was dropped or in huge
-    /// pages. Where that fails, it grows as usual.
-    pub fn room(n: usize) -> Vec<I> {
+    /// An empty vector. If `n` ids are many, it has room for them, in the memory of a dropped result or in huge pages;
+    /// if that fails it grows as usual.
+    pub fn with_room(n: usize) -> Vec<I> {
         if pages::is_large::<I>(n)
             && let Ok(mut kept) = I::kept().try_lock()
             && let Some(ids) = kept.take(n)
@@ -76,21 +78,21 @@ impl<I: Id> ResultIds<I> {
         ids
     }
 
-    /// An empty vector for a part of a result of about `n` ids, perhaps in the memory of an earlier part.
-    pub(crate) fn part(n: usize) -> Vec<I> {
+    /// An empty vector for a part of a result of about `n` ids, if possible in the memory of an earlier part.
+    pub(crate) fn for_part(n: usize) -> Vec<I> {
         let kept = I::kept().try_lock().ok();
         let part = kept.and_then(|mut kept| {
             kept.forget_stale();
             kept.parts.pop()
         });
         let mut ids = part.unwrap_or_default();
-        // Where that fails, it grows as usual.
+        // If this fails the vector grows as usual.
         let _ = ids.try_reserve_exact(n);
         ids
     }
 
-    /// Keeps the memory of a part for later ones, within bounds. Freed by the threads of a call, it would go back to the
-    /// system, and each call would meet new pages.
+    /// Keeps the memory of a part for later ones, within bounds. If the threads of a call freed it, it would go back to
+    /// the system, and each call would get new pages.
     pub(crate) fn keep_part(mut ids: Vec<I>) {
         ids.clear();
         if ids.capacity() <= MAX_PART_IDS
@@ -106,7 +108,7 @@ impl<I: Id> ResultIds<I> {
 }
 
 impl<I: Id> From<Vec<I>> for ResultIds<I> {
-    /// The ids; memory behind them is given back to the system.
+    /// The ids; unused memory after them is returned to the system.
     fn from(mut ids: Vec<I>) -> Self {
         if is_kept(&ids) {
             pages::give_back(ids.spare_capacity_mut());
@@ -132,14 +134,14 @@ impl<I: Id> Drop for ResultIds<I> {
             return;
         }
         ids.clear();
-        // Only `try_lock`: a lock that another thread has while the process is forked stays locked in the child, which
-        // then keeps nothing.
+        // Only `try_lock`: a lock that another thread holds during a fork stays locked in the child, which then keeps
+        // nothing.
         if pages::lend(ids.spare_capacity_mut())
             && let Ok(mut kept) = I::kept().try_lock()
         {
             kept.forget_stale();
             if kept.ids.capacity() < ids.capacity() {
-                // What was kept is freed without the lock.
+                // The smaller block is freed after the lock is released.
                 mem::swap(&mut kept.ids, &mut ids);
             }
         }
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
     use crate::ids::private::Sealed;
 
-    /// A type of ids of one test alone.
+    /// A type of ids for one test only.
     macro_rules! test_id {
         ($id:ident) => {
             #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -193,7 +195,7 @@ mod tests {
                 }
 
                 fn kept() -> &'static Mutex<Kept<Self>> {
-                    static KEPT: Mutex<Kept<$id>> = Mutex::new(Kept::nothing());
+                    static KEPT: Mutex<Kept<$id>> = Mutex::new(Kept::empty());
                     &KEPT
                 }
             }
@@ -206,7 +208,7 @@ mod tests {
         const N: usize = 4 << 20;
         const MOST: usize = MAX_KEPT_BYTES / size_of::<TestId>();
         let ids = |n: u32, room: usize| {
-            let mut ids = ResultIds::room(room);
+            let mut ids = ResultIds::with_room(room);
             ids.extend((0..n).map(TestId::from_u32));
             ResultIds::from(ids)
         };
@@ -238,13 +240,13 @@ mod tests {
     fn memory_of_a_part_serves_the_next() {
         test_id!(PartId);
         let n_kept = || PartId::kept().lock().unwrap().parts.len();
-        let mut first = ResultIds::<PartId>::part(100);
+        let mut first = ResultIds::<PartId>::for_part(100);
         first.push(PartId(1));
         let address = first.as_ptr();
         ResultIds::keep_part(first);
-        let second = ResultIds::<PartId>::part(50);
+        let second = ResultIds::<PartId>::for_part(50);
         assert!(second.as_ptr() == address && second.is_empty() && second.capacity() >= 100);
-        let third = ResultIds::<PartId>::part(MAX_PART_IDS + 1);
+        let third = ResultIds::<PartId>::for_part(MAX_PART_IDS + 1);
         assert!(third.capacity() > MAX_PART_IDS);
         ResultIds::keep_part(third);
         assert_eq!(n_kept(), 0, "a large part is not kept");

@@ -1,6 +1,6 @@
 //! Address space held in reserve while a library runs that allocates infallibly.
 //!
-//! Needed only where the process's address space is limited (`RLIMIT_AS`): elsewhere nothing is held.
+//! Only needed if the address space of the process is limited (`RLIMIT_AS`); otherwise nothing is held.
 
 pub use system::Room;
 pub(super) use system::{is_limited, release};
@@ -28,7 +28,7 @@ mod system {
     /// [`Allocator`](crate::memory::Allocator) is refused memory on this thread.
     #[must_use]
     pub struct Room {
-        /// What the thread held before.
+        /// The mapping that the thread held before.
         before: Mapping,
         own: Mapping,
         /// Not `Send`: it belongs to the thread that made it.
@@ -36,7 +36,7 @@ mod system {
     }
 
     impl Room {
-        /// Holds `n_bytes` if the process's address space is limited; [`Error::OutOfMemory`] if there is less.
+        /// Holds `n_bytes` if the address space of the process is limited; [`Error::OutOfMemory`] if there is less.
         ///
         /// Cost: about 100 ns without a limit, some microseconds with one.
         pub fn hold(n_bytes: usize, what: &'static str) -> Result<Self> {
@@ -64,7 +64,7 @@ mod system {
     /// Whether the process's address space is limited.
     pub(in crate::memory) fn is_limited() -> bool {
         let mut limit = MaybeUninit::<libc::rlimit>::uninit();
-        // SAFETY: `getrlimit` gets a valid pointer to an rlimit, and has written it when it returns 0.
+        // SAFETY: `getrlimit` gets a valid pointer to an rlimit, and has written it if it returns 0.
         unsafe {
             libc::getrlimit(libc::RLIMIT_AS, limit.as_mut_ptr()) == 0
                 && limit.assume_init().rlim_cur != libc::RLIM_INFINITY
@@ -74,15 +74,15 @@ mod system {
     fn map(n_bytes: usize) -> Option<Mapping> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new anonymous mapping at an address of the system's choice touches no existing memory.
+        // SAFETY: A new anonymous mapping at an address of the system's choice touches no existing memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), n_bytes, protection, flags, -1, 0) };
         (start != libc::MAP_FAILED).then_some((start, n_bytes))
     }
 
     fn unmap((start, n_bytes): Mapping) {
         if n_bytes > 0 {
-            // SAFETY: `map` returned it, no reference into it exists, and it is unmapped once: `release` and `drop` each
-            // take it out of `HELD` first.
+            // SAFETY: `map` returned it, no reference into it exists, and it is unmapped once: `release` and `drop`
+            // each take it out of `HELD` first.
             unsafe { libc::munmap(start, n_bytes) };
         }
     }
@@ -92,7 +92,7 @@ mod system {
 mod system {
     use crate::error::Result;
 
-    /// Address space of this thread: this system does not limit it.
+    /// Address space of this thread, which this system does not limit.
     #[must_use]
     pub struct Room;
 

@@ -1,7 +1,7 @@
-//! Slices of zeros for hash tables, which are in huge pages where they are large or many.
+//! Slices of zeros for hash tables, in huge pages if they are large or many.
 //!
-//! A table that doubles touches new memory each time. In pages of 4 KiB the system is asked for each of them, which took a
-//! tenth of the time of counting, and more where the machine is a virtual one (docs/decisions/pretokens.md).
+//! A table that doubles touches new memory each time. With pages of 4 KiB that took a tenth of the time of counting,
+//! and more on virtual machines.
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -12,20 +12,20 @@ use super::{TryReserve, filled};
 use crate::error::{Error, Result};
 use crate::pages::{self, HUGE_BYTES, Pages};
 
-/// Types of which memory of zeros is a value, and the default one.
+/// Types for which zeroed memory is a value, the default one.
 ///
 /// # Safety
-/// It is, and the type is aligned to 64 bytes at most.
+/// Zeroed memory is the default value, and the type is aligned to at most 64 bytes.
 pub(crate) unsafe trait Zero: Copy + Default {}
 
-// SAFETY: it is the number 0.
+// SAFETY: Zero is the number 0.
 unsafe impl Zero for u8 {}
 
 /// A slice whose items were all zero at first.
 pub(crate) struct Zeros<T> {
     start: NonNull<T>,
     n: usize,
-    /// What is freed with the slice: no other slice refers to these items.
+    /// The memory to free with the slice. No other slice refers to these items.
     memory: Memory<T>,
 }
 
@@ -34,19 +34,19 @@ enum Memory<T> {
     Pages { pages: Arc<Pages> },
 }
 
-// SAFETY: a slice has its items to itself.
+// SAFETY: A slice is the only owner of its items.
 unsafe impl<T: Send> Send for Zeros<T> {}
-// SAFETY: as above; who shares the slice can only read.
+// SAFETY: as above; a shared slice can only be read.
 unsafe impl<T: Sync> Sync for Zeros<T> {}
 
 impl<T: Zero> Default for Zeros<T> {
     fn default() -> Self {
-        Zeros::of(Vec::new())
+        Zeros::from_vec(Vec::new())
     }
 }
 
 impl<T: Zero> Zeros<T> {
-    /// `n` zeros, in huge pages of their own if they are many. `what` is named where memory is short.
+    /// `n` zeros, in huge pages of their own if they are many. `what` is for the error if memory is short.
     pub(crate) fn new(n: usize, what: &'static str) -> Result<Self> {
         if n.saturating_mul(size_of::<T>()) < HUGE_BYTES {
             Zeros::on_heap(n, what)
@@ -55,28 +55,29 @@ impl<T: Zero> Zeros<T> {
         }
     }
 
-    /// `n` zeros from the allocator. `what` is named where memory is short.
+    /// `n` zeros from the allocator. `what` is for the error if memory is short.
     pub(crate) fn on_heap(n: usize, what: &'static str) -> Result<Self> {
-        filled(n, T::default(), what).map(Zeros::of)
+        filled(n, T::default(), what).map(Zeros::from_vec)
     }
 
     /// `n` zeros in pages of their own, which take no memory before they are touched.
     pub(crate) fn in_pages(n: usize, what: &'static str) -> Result<Self> {
         let pages = pages::map(n.saturating_mul(size_of::<T>())).map_err(Error::out_of_memory(what))?;
-        // SAFETY: the pages were mapped for this slice.
+        // SAFETY: The pages were mapped for this slice.
         Ok(unsafe { Zeros::within(Arc::new(pages), 0, n) })
     }
 
-    fn of(mut items: Vec<T>) -> Self {
-        // A vector's items stay where they are when the vector is moved.
+    fn from_vec(mut items: Vec<T>) -> Self {
+        // The items of a vector stay in place when the vector is moved.
         let start = NonNull::new(items.as_mut_ptr()).unwrap_or(NonNull::dangling());
         Zeros { start, n: items.len(), memory: Memory::Heap { _items: items } }
     }
 
-    /// The `n` items from byte `offset` of `pages` on.
+    /// `n` items that start at byte `offset` of `pages`.
     ///
     /// # Safety
-    /// The offset is a multiple of 64, these items lie within the pages and are zero, and no other slice has them.
+    /// The offset is a multiple of 64, these items lie within the pages and are zero, and no other slice has
+    /// them.
     unsafe fn within(pages: Arc<Pages>, offset: usize, n: usize) -> Self {
         debug_assert!(offset.is_multiple_of(64) && offset + n * size_of::<T>() <= pages.len().max(1));
         let start = pages.as_mut_ptr().wrapping_add(offset).cast();
@@ -93,8 +94,8 @@ impl<T> Deref for Zeros<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `n` items are there, of zeros at first, which are a value; they live as long as the memory, which is
-        // freed with this slice; nobody else refers to them.
+        // SAFETY: There are `n` items, which were zeros at first, and zeros are a value. They live as long as the
+        // memory, which is freed with this slice, and nothing else refers to them.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.n) }
     }
 }
@@ -109,23 +110,23 @@ impl<T> DerefMut for Zeros<T> {
 
 /// Makes slices for many tables of about equal size, which grow by doubling at about the same time.
 ///
-/// Slices of equal size share a huge page. Once all of them are [freed](SharedPages::free) it serves other slices: a page
-/// that was never touched costs many times what it costs to clear one that was (docs/decisions/pretokens.md).
+/// Slices of equal size share a huge page. Once all of them are [freed](SharedPages::free) it serves other slices:
+/// touching a new page takes many times as long as clearing a used one.
 pub(crate) struct SharedPages(Mutex<State>);
 
 struct State {
-    /// For each power of two of bytes, the page of the last slice.
+    /// For each power of two of bytes: the page of the last slice.
     last: [LastPage; usize::BITS as usize],
-    /// Pages of [`HUGE_BYTES`] that nobody uses; they hold what was written to them.
+    /// Unused pages of [`HUGE_BYTES`]; they are not cleared.
     freed: Vec<Pages>,
 }
 
 #[derive(Default)]
 struct LastPage {
     page: Weak<Pages>,
-    /// How many of its bytes are given away.
-    n_given: usize,
-    /// Whether it was used before.
+    /// Bytes of the page that are in use.
+    n_used: usize,
+    /// Whether the page was used before.
     is_dirty: bool,
 }
 
@@ -137,18 +138,18 @@ impl Default for SharedPages {
 }
 
 impl SharedPages {
-    /// A slice of fewer bytes is left to the allocator.
+    /// Smaller slices come from the allocator.
     const LEAST_BYTES: usize = 1 << 14;
 
-    /// `n` zeros; `n` times their size is a power of two.
+    /// `n` zeros, where `n` times their size is a power of two.
     pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         if !(Self::LEAST_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);
         }
-        let (pages, offset, is_dirty) = self.give(n_bytes, what)?;
-        // SAFETY: the slices of these pages have equal sizes, which divide the pages'; those before this one end at its
-        // offset. What was used before is cleared, and nobody else has these bytes.
+        let (pages, offset, is_dirty) = self.allot(n_bytes, what)?;
+        // SAFETY: All slices of these pages have the same size, which divides that of the pages, and earlier ones end
+        // at this offset or before. What was used before is cleared, and nobody else has these bytes.
         Ok(unsafe {
             if is_dirty {
                 pages.as_mut_ptr().wrapping_add(offset).write_bytes(0, n_bytes);
@@ -157,13 +158,13 @@ impl SharedPages {
         })
     }
 
-    /// The page and the offset of a slice of `n_bytes`, and whether the page was used before.
-    fn give(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
+    /// The page and the offset for a slice of `n_bytes`, and whether the page was used before.
+    fn allot(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { last, freed } = &mut *state;
         let last = &mut last[n_bytes.ilog2() as usize];
         let (pages, offset) = match last.page.upgrade() {
-            Some(pages) if last.n_given < HUGE_BYTES => (pages, last.n_given),
+            Some(pages) if last.n_used < HUGE_BYTES => (pages, last.n_used),
             _ => {
                 let used = freed.pop();
                 last.is_dirty = used.is_some();
@@ -174,7 +175,7 @@ impl SharedPages {
                 (Arc::new(pages), 0)
             }
         };
-        (last.page, last.n_given) = (Arc::downgrade(&pages), offset + n_bytes);
+        (last.page, last.n_used) = (Arc::downgrade(&pages), offset + n_bytes);
         Ok((pages, offset, last.is_dirty))
     }
 
@@ -184,7 +185,7 @@ impl SharedPages {
             && let Some(pages) = Arc::into_inner(pages)
             && pages.len() == HUGE_BYTES
         {
-            // Where there is no memory for a longer list, the system gets the page back.
+            // If there is no memory for a longer list, the system gets the page back.
             let freed = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).freed;
             let _ = freed.try_push(pages, "the list of free pages");
         }
@@ -208,7 +209,7 @@ mod tests {
                     slices.push(slice);
                 }
             }
-            // Freed pages are not given away again with what was written to them.
+            // Freed pages must not be reused with their old content.
             if round == 0 {
                 slices.drain(5..20).for_each(|slice| pages.free(slice));
                 for (number, slice) in slices.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! Threads: how many are used, how one is started, and how work is divided among them.
 //!
-//! Threads live only inside a call, so nothing is left to break after a fork. The calling thread always takes part, so
-//! work is done even where no thread can be started.
+//! Threads live only within a call, so a fork finds none. The calling thread always takes part, so the work is done
+//! even where no thread can be started.
 
 mod ordered_jobs;
 
@@ -19,11 +19,12 @@ const ROOM_BYTES: usize = 16 << 20;
 /// More threads than this for each processor never made anything faster.
 const MAX_PER_PROCESSOR: usize = 4;
 
-/// This many threads may be asked for on any machine, so that tests can check that results do not depend on them.
+/// This many threads may be used on any machine, so that tests can check that results do not depend on their number.
 const ALWAYS_ALLOWED: usize = 16;
 
-/// How many threads to use when `threads` are asked for. 0 means one for each processor; more than can help are not used.
-pub(crate) fn wanted(threads: usize) -> usize {
+/// The number of threads to use if the caller asks for `threads`. 0 means one for each processor; the number is capped
+/// at what can help.
+pub(crate) fn thread_count(threads: usize) -> usize {
     let n_processors = thread::available_parallelism().map_or(1, usize::from);
     match threads {
         0 => n_processors,
@@ -31,10 +32,10 @@ pub(crate) fn wanted(threads: usize) -> usize {
     }
 }
 
-/// Starts a thread that ends with `scope`, or says why it cannot.
+/// Starts a thread that ends with `scope`; an error if that is not possible.
 ///
 /// A thread that finds no memory for its thread-local data does not fail: the C library ends the process. So a thread
-/// is started only where [`ROOM_BYTES`] of address space can be mapped, and these stay mapped until the thread has its
+/// is started only if [`ROOM_BYTES`] of address space can be mapped, and the mapping stays until the thread has its
 /// data.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -44,13 +45,13 @@ pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     // Mapping and unmapping untouched memory takes some microseconds.
     let room = memmap2::MmapMut::map_anon(ROOM_BYTES)?;
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
-        // The standard library has stored the thread's handle, so its thread-local data exist.
+        // The standard library has stored the thread's handle, so its thread-local data exists.
         drop(room);
         work()
     })
 }
 
-/// Calls `work` for all items on up to `threads` threads; returns the first error that a thread met.
+/// Calls `work` for all items on up to `threads` threads; returns the first error that occurs.
 pub(crate) fn for_each<T: Send>(
     threads: usize,
     items: impl Iterator<Item = T> + Send,

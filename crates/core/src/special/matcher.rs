@@ -7,17 +7,17 @@ use crate::error::{Error, Result};
 /// One special token found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialMatch {
-    /// Offset in bytes of its first byte.
+    /// The offset in bytes of its first byte.
     pub start: usize,
-    /// Offset in bytes just past it.
+    /// The offset in bytes after its last byte.
     pub end: usize,
-    /// Which of [`SpecialTokens::tokens`](super::SpecialTokens::tokens) it is.
+    /// The index of the special token in [`SpecialTokens::tokens`](super::SpecialTokens::tokens).
     pub index: usize,
 }
 
 /// The automaton for leftmost-longest matching.
 pub(super) fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
-    /// The limit of (bytes of all literals) x (bytes of the longest) for a DFA. It is the fastest automaton, but
+    /// The limit for a DFA: (bytes of all literals) x (bytes of the longest). A DFA is the fastest automaton, but
     /// building a state follows as many failure links as the state is deep.
     const MAX_DFA_STEPS: usize = 1 << 20;
     let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
@@ -27,7 +27,7 @@ pub(super) fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
         |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
     let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
         true => build(None),
-        // The contiguous NFA is faster but limited in its number of states.
+        // The contiguous NFA is faster than the other, but has a limited number of states.
         false => build(Some(AhoCorasickKind::ContiguousNFA))
             .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
     };

@@ -1,7 +1,7 @@
 //! Special tokens: literals that are one id each, never split and never part of a merge.
 //!
 //! One Aho-Corasick automaton finds them, leftmost-longest. The same matcher splits a corpus into documents and finds
-//! special tokens while encoding, so the two cannot disagree. Some have rules (`rules.rs`): [`Finder`] finds those that count.
+//! special tokens during encoding, so the two cannot disagree. Some have rules (`rules.rs`), which [`Finder`] applies.
 
 mod matcher;
 mod rules;
@@ -25,7 +25,7 @@ pub struct SpecialTokens {
     longest: usize,
     /// The largest id + 1.
     n_ids: usize,
-    /// What distinguishes them from literals that always count.
+    /// The rules of special tokens, if any has one.
     rules: Option<Box<Rules>>,
 }
 
@@ -51,7 +51,7 @@ impl SpecialTokens {
         Ok(SpecialTokens { tokens, matcher, longest, n_ids, rules: None })
     }
 
-    /// The same with rules, each a literal and the name of a rule: see `rules.rs`.
+    /// Special tokens with rules, each a literal and the name of a rule (see `rules.rs`).
     pub fn with_rules(tokens: Vec<(String, u32)>, rules: &[(String, String)]) -> Result<Self> {
         let mut specials = Self::new(tokens)?;
         if !rules.is_empty() {
@@ -60,7 +60,7 @@ impl SpecialTokens {
         Ok(specials)
     }
 
-    /// Whether only the whole text says which literals count: some have rules.
+    /// Whether some have rules, so that the whole text decides which literals are special tokens.
     pub fn has_rules(&self) -> bool {
         self.rules.is_some()
     }
@@ -75,22 +75,22 @@ impl SpecialTokens {
         &self.tokens
     }
 
-    /// Whether there are none.
+    /// Whether there are no special tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// The length in bytes of the longest literal; 0 when there is none.
+    /// The length in bytes of the longest literal; 0 if there is none.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The largest id + 1; 0 when there is none.
+    /// The largest id + 1; 0 if there is none.
     pub fn n_ids(&self) -> usize {
         self.n_ids
     }
 
-    /// The first literal in `text` at or after `from`; rules are not considered.
+    /// The first literal in `text` at or after `from`, without regard to rules.
     pub fn find(&self, text: &[u8], from: usize) -> Option<SpecialMatch> {
         let found = self.matcher.as_ref()?.find(&text[from..])?;
         Some(SpecialMatch {
@@ -100,7 +100,7 @@ impl SpecialTokens {
         })
     }
 
-    /// Whether a special token in `text` covers the offset `at`, ends there or begins there.
+    /// Whether a special token in `text` covers the offset `at`, ends there or starts there.
     pub(crate) fn touches(&self, text: &[u8], at: usize) -> bool {
         if self.longest == 0 {
             return false;
@@ -109,7 +109,7 @@ impl SpecialTokens {
         let window = &text[first..(at + self.longest).min(text.len())];
         let at = at - first;
         let mut from = 0;
-        // Special tokens may overlap, so every offset where one begins is tried.
+        // Special tokens may overlap, so every offset where one starts is tried.
         while let Some(found) = self.find(window, from) {
             if found.start > at {
                 return false;
@@ -127,17 +127,18 @@ impl SpecialTokens {
 pub struct Finder<'a> {
     specials: &'a SpecialTokens,
     text: &'a str,
-    /// Where the last one ended.
+    /// The end of the last special token.
     done: usize,
-    /// Where the search of each pass goes on, and the next special token of the first pass once it is known.
+    /// Where the search of each pass continues.
     from: [usize; 2],
+    /// The next special token of the first pass, once it is known.
     next: Option<Option<SpecialMatch>>,
-    /// Where the last special token of the first pass ended.
+    /// The end of the last special token of the first pass.
     segment: usize,
 }
 
 impl<'a> Finder<'a> {
-    /// From the beginning of a whole text on.
+    /// Starts at the beginning of a whole text.
     #[inline]
     pub fn new(specials: &'a SpecialTokens, text: &'a str) -> Self {
         Finder { specials, text, done: 0, from: [0, 0], next: None, segment: 0 }
@@ -180,12 +181,12 @@ impl Iterator for Finder<'_> {
     }
 }
 
-/// The index of the first literal of `second` that contains one of `first`, or that has a proper suffix which is a
-/// prefix of one.
+/// The index of the first literal of `second` that contains a literal of `first`, or that has a proper suffix which is
+/// a prefix of one.
 ///
 /// Only then does matching all of `first` before all of `second`, as HuggingFace's library does with tokens that it
-/// normalizes, differ from matching all at once. Both lists hold distinct literals that are not empty. Linear in their
-/// bytes: suffixes are compared with prefixes by Rabin-Karp hashes modulo 2^61 - 1, and a hit is verified.
+/// normalizes, differ from matching all at once. Both lists have distinct literals that are not empty. Linear in their
+/// bytes: suffixes are compared with prefixes by Rabin-Karp hashes modulo 2^61 - 1, and a match is verified.
 pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize>> {
     if first.is_empty() || second.is_empty() {
         return Ok(None);
@@ -207,7 +208,7 @@ pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize
     }
     let overlaps = |literal: &String| {
         let bytes = literal.as_bytes();
-        // The same hash of each proper suffix, the shortest first.
+        // The same hash for each proper suffix, the shortest first.
         let mut value = 0;
         let has_suffix = (1..bytes.len()).rev().any(|start| {
             value = (u64::from(bytes[start]) + 1 + times(value, base)) % PRIME;
@@ -299,7 +300,7 @@ mod tests {
     fn single_words_have_no_word_character_beside_them() {
         let rules = [("ab", "single_word")];
         assert_eq!(found(&["ab"], &rules, "ab abc éab .ab_ ab.ab"), [(0, 2, 0), (17, 19, 0), (20, 22, 0)]);
-        // What stays text hides what overlaps it.
+        // A literal that stays text hides those that overlap it.
         assert_eq!(found(&["ab", "bc"], &rules, "abc"), []);
         assert_eq!(found(&["ab", "bc"], &[("ab", "ordinary")], "abcbc"), [(3, 5, 1)]);
     }

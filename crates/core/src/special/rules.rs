@@ -1,14 +1,14 @@
-//! Rules of special tokens that HuggingFace's library has: where a literal counts, and what it takes along.
+//! The rules of special tokens in HuggingFace's library: where a literal counts, and which white space it includes.
 //!
 //! | rule | a literal |
 //! |---|---|
-//! | `lstrip`, `rstrip` | takes the white space before or behind it along |
-//! | `normalized` | is looked for in what is left after all literals without this rule |
+//! | `lstrip`, `rstrip` | includes the white space before or after it |
+//! | `normalized` | is searched for in the text between the literals without this rule |
 //! | `ordinary` | stays text |
-//! | `single_word` | counts only where no word character is next to it; else it stays text |
+//! | `single_word` | counts only if no word character is next to it; otherwise it stays text |
 //!
-//! As there, a literal that stays text hides others that overlap it. [`super::Finder`] finds those that count. Special tokens
-//! without rules, which nearly all are, cost a branch more.
+//! As in that library, a literal that stays text hides others that overlap it. [`super::Finder`] finds those that
+//! count. Special tokens without rules, which is nearly all of them, cost one branch more.
 
 use std::ops::Range;
 
@@ -30,24 +30,24 @@ const SINGLE_WORD: u8 = 16;
 /// The rules of a set of special tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// For each special token, the sum of its rules.
-    of: Vec<u8>,
-    /// The literals that are looked for first, and those with the rule `normalized`.
+    /// The rules of each special token, as a sum.
+    of_tokens: Vec<u8>,
+    /// The literals that are searched first, and those with the rule `normalized`.
     passes: [Pass; 2],
 }
 
 #[derive(Clone, Debug)]
 struct Pass {
     matcher: Option<AhoCorasick>,
-    /// The special token of each pattern of the matcher.
+    /// The special token for each pattern of the matcher.
     tokens: Vec<usize>,
 }
 
 impl Rules {
-    /// The rules by name, each with its literal; [`Error::Invalid`] for an unknown rule or literal.
+    /// The rules by name, each with its literal. [`Error::Invalid`] for an unknown rule or literal.
     pub(super) fn new(tokens: &[(String, u32)], named: &[(String, String)]) -> Result<Self> {
         const WHAT: &str = "rules of special tokens";
-        let mut of: Vec<u8> = filled(tokens.len(), 0, WHAT)?;
+        let mut of_tokens: Vec<u8> = filled(tokens.len(), 0, WHAT)?;
         let mut index = HashMap::new();
         index.try_reserve(tokens.len()).map_err(Error::out_of_memory(WHAT))?;
         index.extend(tokens.iter().zip(0..).map(|((literal, _), token)| (literal.as_str(), token)));
@@ -59,21 +59,21 @@ impl Rules {
                     "special token {literal:?} or its rule {name:?} is unknown"
                 )));
             };
-            of[token] |= 1u8 << rule;
+            of_tokens[token] |= 1u8 << rule;
         }
         let pass = |late: u8| {
             let of_pass =
-                (0..tokens.len()).filter(|&token| of[token] & NORMALIZED == late).collect::<Vec<_>>();
+                (0..tokens.len()).filter(|&token| of_tokens[token] & NORMALIZED == late).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
             let found = if literals.is_empty() { None } else { Some(matcher(&literals)?) };
             Ok(Pass { matcher: found, tokens: of_pass })
         };
         let passes = [pass(0)?, pass(NORMALIZED)?];
-        Ok(Rules { of, passes })
+        Ok(Rules { of_tokens, passes })
     }
 
-    /// The first literal of a pass that counts, in `text[within]` from `*from` on; `*from` is then where it ends. It
-    /// takes no white space along before `floor`.
+    /// The first literal of a pass that counts, in `text[within]` from `*from` on; sets `*from` to its end. The white
+    /// space that it includes does not extend before `floor`.
     pub(super) fn find(
         &self,
         pass: usize,
@@ -89,11 +89,11 @@ impl Rules {
             let (mut start, mut end) = (*from + found.start(), *from + found.end());
             *from = end;
             let index = tokens[found.pattern().as_usize()];
-            let rules = self.of[index];
+            let rules = self.of_tokens[index];
             let is_single =
                 rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
-            // White space that was taken along may hold this literal or its beginning: then it is one all the same, and
-            // the text goes on behind it.
+            // White space that the last literal included may contain this literal or its start. It counts in any case,
+            // and the text continues after it.
             if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor {
                 continue;
             }
@@ -102,15 +102,15 @@ impl Rules {
                 start = text.get(floor..start)?.trim_end().len() + floor;
             }
             if rules & RSTRIP != 0 {
-                let behind = text.get(end..within.end)?;
-                end += behind.len() - behind.trim_start().len();
+                let after = text.get(end..within.end)?;
+                end += after.len() - after.trim_start().len();
             }
             return Some(SpecialMatch { start, end, index });
         }
     }
 }
 
-/// Whether no word character stands before `start` or behind `end`.
+/// Whether there is no word character directly before `start` or directly after `end`.
 fn is_apart(text: &str, start: usize, end: usize) -> bool {
     let look = LookMatcher::new();
     let is_free = |found: std::result::Result<bool, _>| found.unwrap_or(true);

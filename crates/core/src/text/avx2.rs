@@ -1,7 +1,7 @@
 //! Code points -> UTF-8 and back with AVX2, eight characters or bytes at a time.
 //!
-//! There is no instruction that removes unused lanes, so a table says how to shuffle the used ones to the front: that of
-//! [`PICKS`] for bytes, by the lengths of four characters; that of [`STARTS`] for code points, by where characters start.
+//! AVX2 has no instruction that removes unused lanes, so tables have the shuffles that move the used ones to the front:
+//! [`PICKS`] for bytes, by the lengths of four characters; [`STARTS`] for code points, by where characters start.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -11,20 +11,20 @@ use super::shuffles::{N_PICKED, PICKS, index};
 use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
 
-/// Characters of a block, and bytes of UTF-8 in a block.
+/// Number of characters in a block, and of bytes in a block of UTF-8.
 const BLOCK: usize = 16;
 
-/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
+/// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
 /// # Safety
-/// The processor has AVX2 and POPCNT. `U::MAX_BYTES` for each unit and 64 bytes more can be written at `out`.
+/// The processor has AVX2 and POPCNT. `U::MAX_BYTES` bytes for each unit, and 64 more, can be written at `out`.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     let mut invalid = _mm256_setzero_si256();
     let mut chunks = units.chunks_exact(BLOCK);
-    // SAFETY: each chunk has 16 units, each half of one 8. What is written before is at most `U::MAX_BYTES` a unit, so that
-    // 64 bytes more can be written than the longest UTF-8 of what is left.
+    // SAFETY: Each chunk has 16 units, each half of it 8. Each unit so far took at most `U::MAX_BYTES`, so the longest
+    // UTF-8 of the rest and 64 bytes more can be written.
     unsafe {
         for chunk in &mut chunks {
             prefetch(chunk.as_ptr().wrapping_byte_add(AHEAD_BYTES));
@@ -73,7 +73,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
         _mm256_and_si256(_mm256_slli_epi32::<24>(character), all(0x3f00_0000)),
         _mm256_and_si256(_mm256_slli_epi32::<10>(character), all(0x003f_0000)),
     );
-    // A byte that continues a character begins with 10, the first one of two with 110, of three with 1110.
+    // The high bits of a continuation byte are 10, those of the first byte of two 110, of three 1110, of four 11110.
     let mut marks = _mm256_or_si256(all(0x8080_80f0), _mm256_andnot_si256(three, all(0x0040_0000)));
     if U::MAX_BYTES > 2 {
         split = _mm256_or_si256(split, _mm256_and_si256(_mm256_srli_epi32::<4>(character), all(0x0000_3f00)));
@@ -84,7 +84,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     }
     let ascii = _mm256_slli_epi32::<24>(character);
     let bytes = _mm256_blendv_epi8(ascii, _mm256_or_si256(split, marks), two);
-    // The length of a character less one, in binary: its low bits and its high bits.
+    // The length of each character less one, in binary: its low bits and its high bits.
     let (mut low, high) = (_mm256_xor_si256(two, three), bits(three));
     if U::MAX_BYTES > 3 {
         low = _mm256_xor_si256(low, four);
@@ -92,7 +92,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     let low = bits(low);
     let (first, second) = (index(low & 15, high & 15), index(low >> 4, high >> 4));
     let n_first = usize::from(N_PICKED[first]);
-    // SAFETY: 16 bytes are written at most 16 bytes from `out`; an entry of PICKS has 16 bytes.
+    // SAFETY: 16 bytes are written at most 16 bytes after `out`; an entry of PICKS has 16 bytes.
     unsafe {
         let pick = |index: usize| _mm_load_si128(PICKS.0[index].as_ptr().cast());
         _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(_mm256_castsi256_si128(bytes), pick(first)));
@@ -102,7 +102,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     n_first + usize::from(N_PICKED[second])
 }
 
-/// The lanes of the bits set in the index, in order.
+/// For each set of lanes as bits: their numbers, in order.
 static STARTS: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;
@@ -120,16 +120,17 @@ static STARTS: [[u8; 8]; 256] = {
     all
 };
 
-/// Converts UTF-8 as long as vectors can be read and written; returns the bytes read and the units written.
+/// Converts UTF-8 while whole vectors can be read and written; returns the numbers of bytes read and units written.
 ///
 /// # Safety
-/// The processor has AVX2 and POPCNT; `bytes` are UTF-8 whose code points fit in a unit.
+/// The processor has AVX2 and POPCNT; `bytes` is UTF-8 whose code points fit in a unit.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
-    // The second half of a block reads sixteen bytes from its begin on.
+    // The second half of a block reads sixteen bytes.
     while n_read + BLOCK + 8 <= bytes.len() && n_written + BLOCK <= units.len() {
-        // SAFETY: the condition leaves 24 bytes to read, and 16 units to write, of which the first half gives at most 8.
+        // SAFETY: The condition leaves 24 bytes to read and 16 units to write, of which the first half writes at most
+        // 8.
         unsafe {
             let start = bytes.as_ptr().add(n_read);
             let out: *mut U = units.as_mut_ptr().add(n_written).cast();
@@ -154,14 +155,14 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
     (n_read, n_written)
 }
 
-/// Converts the characters that start at those of the first eight of `bytes` that `starts` says; returns how many.
+/// Converts those characters that start in the first eight of `bytes`, at the bits of `starts`; returns their number.
 ///
 /// # Safety
 /// The processor has AVX2 and POPCNT; 8 units can be written.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) -> usize {
-    // Each lane gets the four bytes from its own byte on, the first one highest.
+    // Each lane gets four bytes, its own first, in the highest position.
     let lanes = _mm256_shuffle_epi8(
         _mm256_broadcastsi128_si256(bytes),
         _mm256_setr_epi8(
@@ -169,7 +170,7 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
             7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
         ),
     );
-    // The low six bits of each byte side by side; of the first byte there are seven.
+    // The low six bits of each byte side by side, but seven of the first byte.
     let low = _mm256_and_si256(lanes, _mm256_set1_epi32(0x7f3f_3f3f));
     let pairs = _mm256_maddubs_epi16(low, _mm256_set1_epi16(0x4001));
     let joined = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x1000_0001));
@@ -182,7 +183,7 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
         _mm256_and_si256(_mm256_srlv_epi32(joined, of_kind(12, 6, 0)), of_kind(0x7ff, 0xffff, 0x1f_ffff));
     let ascii = _mm256_castsi256_ps(_mm256_srli_epi32::<24>(lanes));
     let number = _mm256_blendv_ps(ascii, _mm256_castsi256_ps(longer), _mm256_castsi256_ps(lanes));
-    // SAFETY: an entry of STARTS has 8 bytes; the caller vouches for room for 8 units.
+    // SAFETY: An entry of STARTS has 8 bytes; the caller vouches for room for 8 units.
     unsafe {
         let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(STARTS[starts].as_ptr().cast()));
         store_8(_mm256_permutevar8x32_epi32(_mm256_castps_si256(number), order), out);
@@ -190,14 +191,14 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
     starts.count_ones() as usize
 }
 
-/// Loads 16 units as bytes; tells whether all are ASCII, without which the bytes mean nothing.
+/// Loads 16 units as bytes; returns whether all are ASCII, and the bytes, which are meaningless otherwise.
 ///
 /// # Safety
 /// The processor has AVX2; 16 units can be read.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
-    // SAFETY: 16 units are as many bytes as are loaded.
+    // SAFETY: 16 units have as many bytes as are loaded.
     let load = |at: usize| unsafe { _mm256_loadu_si256(units.cast::<__m256i>().add(at)) };
     let none_of = |units, bits| _mm256_testz_si256(units, bits) != 0;
     let halves = |units| (_mm256_castsi256_si128(units), _mm256_extracti128_si256::<1>(units));
@@ -228,7 +229,7 @@ unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
-    // SAFETY: 8 units are as many bytes as are loaded.
+    // SAFETY: 8 units have as many bytes as are loaded.
     unsafe {
         match size_of::<U>() {
             1 => _mm256_cvtepu8_epi32(_mm_loadl_epi64(units.cast())),
@@ -245,7 +246,7 @@ unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
-    // SAFETY: 16 units are as many bytes as are stored.
+    // SAFETY: 16 units have as many bytes as are stored.
     unsafe {
         match size_of::<U>() {
             1 => _mm_storeu_si128(units.cast(), bytes),
@@ -259,7 +260,7 @@ unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
     }
 }
 
-/// Stores 8 code points, which must fit; lanes that are not used are stored as anything.
+/// Stores 8 code points, which must fit. Lanes that are not used are stored as arbitrary values.
 ///
 /// # Safety
 /// The processor has AVX2; 8 units can be written.
@@ -268,7 +269,7 @@ unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
 unsafe fn store_8<U: Unit>(numbers: __m256i, units: *mut U) {
     let (first, last) = (_mm256_castsi256_si128(numbers), _mm256_extracti128_si256::<1>(numbers));
     let words = _mm_packus_epi32(first, last);
-    // SAFETY: 8 units are as many bytes as are stored.
+    // SAFETY: 8 units have as many bytes as are stored.
     unsafe {
         match size_of::<U>() {
             1 => _mm_storel_epi64(units.cast(), _mm_packus_epi16(words, words)),

@@ -14,11 +14,11 @@ pub fn valid(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// The number of characters of a text, and an upper bound of its code points: 0x7f, 0xff, 0xffff or 0x10ffff, the bounds
-/// by which CPython chooses the width of a str.
+/// The number of characters of a text, and an upper bound on its code points: 0x7f, 0xff, 0xffff or 0x10ffff, by which
+/// CPython chooses the width of a str.
 pub fn measure(text: &str) -> (usize, u32) {
     let (n_characters, largest_byte) = text.as_bytes().chunks(64).fold((0, 0), |(n, largest), chunk| {
-        // A sum of at most 64 fits in a byte, which lets the compiler use byte lanes.
+        // A sum of at most 64 fits in a byte, so the compiler can use byte lanes.
         let n_starts: u8 = chunk.iter().map(|&byte| u8::from(byte as i8 >= -0x40)).sum();
         (n + usize::from(n_starts), chunk.iter().fold(largest, |largest: u8, &byte| largest.max(byte)))
     });
@@ -34,18 +34,18 @@ pub fn measure(text: &str) -> (usize, u32) {
 
 /// Writes the code points of `text` to `units`, whose length and width must be those of [`measure`].
 pub fn from_utf8<U: Unit>(text: &str, units: &mut [MaybeUninit<U>]) {
-    from_utf8_by(CpuTier::best(), text, units);
+    from_utf8_with_isa(CpuTier::best(), text, units);
 }
 
-/// The same by the instructions of `tier`, which the processor has.
-pub(super) fn from_utf8_by<U: Unit>(tier: CpuTier, text: &str, units: &mut [MaybeUninit<U>]) {
+/// [`from_utf8`] with the instructions of `tier`, which the processor has.
+pub(super) fn from_utf8_with_isa<U: Unit>(tier: CpuTier, text: &str, units: &mut [MaybeUninit<U>]) {
     #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_unsafe))]
-    // SAFETY: the processor has the tier; the text is UTF-8, and its code points fit.
+    // SAFETY: The processor has the tier; the text is UTF-8, and its code points fit.
     let (n_read, n_written) = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 | CpuTier::Avx512 => avx2::from_utf8(text.as_bytes(), units),
-            // NEON is on every processor, AES need not be.
+            // Every aarch64 processor has NEON, but not AES.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             CpuTier::Portable | CpuTier::Neon => neon::from_utf8(text.as_bytes(), units),
             #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
@@ -53,6 +53,6 @@ pub(super) fn from_utf8_by<U: Unit>(tier: CpuTier, text: &str, units: &mut [Mayb
         }
     };
     for (unit, character) in units[n_written..].iter_mut().zip(text[n_read..].chars()) {
-        unit.write(U::of(character.into()));
+        unit.write(U::from_code_point(character.into()));
     }
 }

@@ -1,7 +1,10 @@
 //! Text as callers hold it: UTF-8, or characters of one, two or four bytes each, as CPython stores a str.
 //!
-//! [`Text::utf8`] converts to UTF-8 in a buffer that is reused from text to text, so that it stays in the cache.
+//! [`Text::utf8`] converts to UTF-8 in a buffer that is reused for each text, so that it stays in the cache.
 //! [`from_utf8()`] converts back to characters of the wanted width.
+//!
+//! Tried: the crate `simdutf`: about as fast, but it needs a C++ compiler for each target, and the C++ library in each
+//! wheel.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -30,10 +33,10 @@ pub trait Text: Sync {
     /// Errors: [`Error::NotCharacters`](crate::Error::NotCharacters); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str>;
 
-    /// The size in bytes, exact to a small factor.
+    /// The size in bytes, exact within a small factor.
     fn n_bytes(&self) -> usize;
 
-    /// The bytes from which [`utf8`](Self::utf8) makes it, as they are in memory.
+    /// The bytes from which [`utf8`](Self::utf8) makes the text, as they are in memory.
     fn stored(&self) -> &[u8];
 }
 
@@ -57,7 +60,7 @@ impl Text for &str {
 pub enum Characters<'a> {
     /// UTF-8.
     Utf8(&'a str),
-    /// Code points below 256, a byte each.
+    /// Code points below 256, one byte each.
     Latin1(&'a [u8]),
     /// Code points of two bytes.
     Ucs2(&'a [u16]),

@@ -1,4 +1,4 @@
-//! Code points -> UTF-8 and back with NEON, four characters or bytes at a time; the method is that of `avx2.rs`.
+//! Code points -> UTF-8 and back with NEON, four characters or bytes at a time, with the method of `avx2.rs`.
 
 use std::arch::aarch64::*;
 use std::mem::MaybeUninit;
@@ -8,18 +8,18 @@ use super::shuffles::{N_PICKED, PICKS};
 use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
 
-/// Characters of a block, and bytes of UTF-8 in a block.
+/// Number of characters in a block, and of bytes in a block of UTF-8.
 const BLOCK: usize = 16;
 
-/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
+/// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
 /// # Safety
-/// `U::MAX_BYTES` for each unit and 64 bytes more can be written at `out`.
+/// `U::MAX_BYTES` bytes for each unit, and 64 more, can be written at `out`.
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     let mut chunks = units.chunks_exact(BLOCK);
-    // SAFETY: each chunk has 16 units, each quarter of one 4. What is written before is at most `U::MAX_BYTES` a unit, so
-    // that 64 bytes more can be written than the longest UTF-8 of what is left. Every aarch64 processor has NEON.
+    // SAFETY: Each chunk has 16 units, each quarter of it 4. Each unit so far took at most `U::MAX_BYTES`, so the
+    // longest UTF-8 of the rest and 64 bytes more can be written. Every aarch64 processor has NEON.
     unsafe {
         let mut invalid = vdupq_n_u32(0);
         for chunk in &mut chunks {
@@ -41,13 +41,13 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
     }
 }
 
-/// Writes the UTF-8 of 4 code points; returns its length. `invalid` gets bits for what is no character.
+/// Writes the UTF-8 of 4 code points; returns its length. Sets bits in `invalid` for numbers that are not characters.
 ///
 /// # Safety
 /// 16 bytes can be written.
 #[inline(always)]
 unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid: &mut uint32x4_t) -> usize {
-    // SAFETY: every aarch64 processor has NEON; the caller vouches for 16 bytes; an entry of PICKS has 16.
+    // SAFETY: Every aarch64 processor has NEON; the caller vouches for 16 bytes; an entry of PICKS has 16.
     unsafe {
         let all = |number: u32| vdupq_n_u32(number);
         let from = |least: u32| vcgeq_u32(character, all(least));
@@ -63,14 +63,15 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
             vandq_u32(vshlq_n_u32::<10>(character), all(0x003f_0000)),
             vandq_u32(vshlq_n_u32::<24>(character), all(0x3f00_0000)),
         );
-        // A byte that continues a character begins with 10, the first one of two with 110, of three with 1110.
+        // The high bits of a continuation byte are 10, those of the first byte of two 110, of three 1110, of four
+        // 11110.
         let marks = vorrq_u32(
             all(0x8080_80f0),
             vorrq_u32(vbicq_u32(all(0x0040_0000), three), vbicq_u32(all(0x0000_6000), four)),
         );
         let longer = vorrq_u32(vorrq_u32(first_two, last_two), marks);
         let bytes = vbslq_u32(two, longer, vshlq_n_u32::<24>(character));
-        // The length of a character less one, in binary: its low bits and its high bits.
+        // The length of each character less one, in binary: its low bits and its high bits.
         let (low, high) = ([1u32, 2, 4, 8], [16u32, 32, 64, 128]);
         let low = vandq_u32(veorq_u32(two, veorq_u32(three, four)), vld1q_u32(low.as_ptr()));
         let high = vandq_u32(three, vld1q_u32(high.as_ptr()));
@@ -80,7 +81,7 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
     }
 }
 
-/// The bytes of the lanes of the bits set in the index, in order.
+/// For each set of lanes as bits: the numbers of their bytes, in order.
 static STARTS: [[u8; 16]; 16] = {
     let mut all = [[0; 16]; 16];
     let mut mask = 0;
@@ -100,21 +101,21 @@ static STARTS: [[u8; 16]; 16] = {
     all
 };
 
-/// Converts UTF-8 as long as vectors can be read and written; returns the bytes read and the units written.
+/// Converts UTF-8 while whole vectors can be read and written; returns the numbers of bytes read and units written.
 ///
 /// # Safety
-/// `bytes` are UTF-8 whose code points fit in a unit.
+/// `bytes` is UTF-8 whose code points fit in a unit.
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
-    // The last quarter of a block reads sixteen bytes from its begin on.
+    // The last quarter of a block reads sixteen bytes.
     while n_read + BLOCK + 12 <= bytes.len() && n_written + BLOCK <= units.len() {
-        // SAFETY: the condition leaves 28 bytes to read, and 16 units to write, of which each quarter gives at most 4.
+        // SAFETY: The condition leaves 28 bytes to read and 16 units to write, of which each quarter writes at most 4.
         unsafe {
             let start = bytes.as_ptr().add(n_read);
             let block = vld1q_u8(start);
             if vmaxvq_u8(block) < 0x80 {
                 for (unit, &byte) in units[n_written..n_written + BLOCK].iter_mut().zip(&bytes[n_read..]) {
-                    unit.write(U::of(byte.into()));
+                    unit.write(U::from_code_point(byte.into()));
                 }
                 n_written += BLOCK;
             } else {
@@ -139,19 +140,19 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
     (n_read, n_written)
 }
 
-/// Converts the characters that start at those of the first four of `bytes` that `starts` says; returns how many.
+/// Converts those characters that start in the first four of `bytes`, at the bits of `starts`; returns their number.
 ///
 /// # Safety
 /// 4 units can be written.
 #[inline(always)]
 unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut U) -> usize {
-    // SAFETY: every aarch64 processor has NEON; an entry of STARTS has 16 bytes; the caller vouches for 4 units.
+    // SAFETY: Every aarch64 processor has NEON; an entry of STARTS has 16 bytes; the caller vouches for 4 units.
     unsafe {
         let all = |number: u32| vdupq_n_u32(number);
-        // Each lane gets the four bytes from its own byte on, the first one highest.
+        // Each lane gets four bytes, its own first, in the highest position.
         let order = [3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3u8];
         let lanes = vreinterpretq_u32_u8(vqtbl1q_u8(bytes, vld1q_u8(order.as_ptr())));
-        // The low six bits of each byte side by side; of the first byte there are seven.
+        // The low six bits of each byte side by side, but seven of the first byte.
         let joined = vorrq_u32(
             vorrq_u32(
                 vandq_u32(vshrq_n_u32::<6>(lanes), all(0x7f << 18)),
@@ -186,7 +187,7 @@ unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut
 /// 4 units can be read.
 #[inline(always)]
 unsafe fn load_4<U: Unit>(units: *const U) -> uint32x4_t {
-    // SAFETY: 4 units are as many bytes as are loaded; every aarch64 processor has NEON.
+    // SAFETY: 4 units have as many bytes as are loaded; every aarch64 processor has NEON.
     unsafe {
         match size_of::<U>() {
             1 => {

@@ -1,18 +1,18 @@
-//! Code points -> UTF-8 without vector instructions of our own.
+//! Code points -> UTF-8 without vector intrinsics.
 
 use super::units::Unit;
 
-/// Writes the UTF-8 of `units` to `out`; returns its length, `None` for surrogates and numbers above U+10FFFF.
+/// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
 /// # Safety
-/// `U::MAX_BYTES` for each unit and 4 bytes more can be written at `out`.
+/// `U::MAX_BYTES` bytes for each unit, and 4 more, can be written at `out`.
 #[inline]
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     for chunk in units.chunks(16) {
         if chunk.iter().fold(0, |all, &unit| all | unit.into()) < 0x80 {
             for (index, &unit) in chunk.iter().enumerate() {
-                // SAFETY: there is room for a byte of each unit of the chunk.
+                // SAFETY: There is room for a byte of each unit of the chunk.
                 unsafe { out.add(n_written + index).write(unit.into() as u8) };
             }
             n_written += chunk.len();
@@ -22,7 +22,7 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
             let character = char::from_u32(unit.into())?;
             let mut bytes = [0; 4];
             character.encode_utf8(&mut bytes);
-            // SAFETY: there is room for the longest UTF-8 of the units up to here and 4 bytes.
+            // SAFETY: There is room for the longest UTF-8 of all units so far, and 4 bytes.
             unsafe { out.add(n_written).cast::<[u8; 4]>().write_unaligned(bytes) };
             n_written += character.len_utf8();
         }

@@ -1,22 +1,22 @@
-//! Which bytes of four characters of four bytes each are used, by the lengths of the characters.
+//! Which bytes of four characters, each in a lane of four bytes, are used, by the lengths of the characters.
 //!
 //! A character of n bytes has the last n bytes of its lane. A table of 4 KB replaces an instruction that removes bytes.
 
-/// The index of four characters, for [`PICKS`]: `low` and `high` have the low and the high bit of each length less one.
+/// The index of four characters in [`PICKS`]: `low` and `high` have the low and the high bit of each length less one.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn index(low: u32, high: u32) -> usize {
     (low | high << 4) as usize % 256
 }
 
-/// Sixteen numbers of bytes an entry, aligned.
+/// An aligned table: sixteen byte numbers per entry.
 #[repr(C, align(16))]
 pub(super) struct Picks(pub(super) [[u8; 16]; 256]);
 
 /// The numbers of the used bytes, in order.
 pub(super) static PICKS: Picks = Picks(TABLES.0);
 
-/// How many bytes are used.
+/// The number of used bytes.
 pub(super) static N_PICKED: [u8; 256] = TABLES.1;
 
 const TABLES: ([[u8; 16]; 256], [u8; 256]) = {

@@ -1,16 +1,16 @@
 use std::mem::MaybeUninit;
 
-use super::from_utf8::from_utf8_by;
-use super::to_utf8::to_utf8_by;
+use super::from_utf8::from_utf8_with_isa;
+use super::to_utf8::to_utf8_with_isa;
 use super::*;
 use crate::cpu::CpuTier;
 use crate::error::Error;
 
-/// The UTF-8 of `units`, which every tier must give alike; `None` if they are no characters.
+/// The UTF-8 of `units`, checked to be the same on each tier; `None` if they are not characters.
 fn utf8<U: Unit>(units: &[U]) -> Option<String> {
     let mut all = CpuTier::available().map(|tier| {
         let mut text = "x".to_owned();
-        match to_utf8_by(tier, units, &mut text) {
+        match to_utf8_with_isa(tier, units, &mut text) {
             Ok(()) => (tier, Some(text)),
             Err(error) => {
                 assert!(matches!(error, Error::NotCharacters) && text.is_empty());
@@ -25,7 +25,7 @@ fn utf8<U: Unit>(units: &[U]) -> Option<String> {
     first
 }
 
-/// Every character below `limit` once, in an order in which those of all lengths meet at all positions of a vector.
+/// Every character below `limit` once, in an order that brings characters of all lengths to all positions of a vector.
 fn characters(limit: u32, stride: u64) -> Vec<char> {
     let all: Vec<char> = (0..limit).filter_map(char::from_u32).collect();
     (0..all.len()).map(|index| all[(index as u64 * stride % all.len() as u64) as usize]).collect()
@@ -45,7 +45,7 @@ fn utf8_of_every_character_in_every_width_is_exact() {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -54,7 +54,7 @@ impl Numbers {
         (((self.0 >> 32) * u64::from(limit)) >> 32) as u32
     }
 
-    /// A character of `n_bytes` bytes at most, as often at an edge of its length as within.
+    /// A character of at most `n_bytes` bytes: first or last of its length as often as in between.
     fn character(&mut self, n_bytes: u32) -> char {
         const EDGES: [[u32; 2]; 4] = [[0, 0x7f], [0x80, 0x7ff], [0x800, 0xffff], [0x1_0000, 0x10_ffff]];
         let [least, most] = EDGES[self.below(n_bytes) as usize];
@@ -80,7 +80,7 @@ fn random_texts_of_every_length_and_alignment_convert_both_ways() {
     let mut numbers = Numbers(1);
     for n_bytes in 1..=4 {
         for n in 0..200 {
-            // Long runs of characters of one kind as well as mixed ones.
+            // Long runs of characters of one length as well as mixed ones.
             let mut text = String::new();
             let run = 1 + numbers.below(40);
             let mut kind = n_bytes;
@@ -107,44 +107,44 @@ fn random_texts_of_every_length_and_alignment_convert_both_ways() {
 #[test]
 fn buffer_in_huge_pages_serves_texts_of_all_sizes() {
     let mut buffer = String::from("what was there before");
-    // The buffer of the second text is the first in huge pages; the last one's is larger still.
+    // The buffer of the second text is the first in huge pages; that of the last text is larger still.
     for n in [5, 2_500_000, 3, 2_200_000, 3_000_000] {
         let text: String = "a é 中 🎉".chars().cycle().take(n).collect();
         let units: Vec<u32> = text.chars().map(u32::from).collect();
         for tier in CpuTier::available() {
-            assert!(to_utf8_by(tier, &units, &mut buffer).is_ok());
+            assert!(to_utf8_with_isa(tier, &units, &mut buffer).is_ok());
             assert!(buffer == text, "{tier:?}, {n} characters");
-            assert!(to_utf8_by(tier, &[0xd800u32], &mut buffer).is_err());
+            assert!(to_utf8_with_isa(tier, &[0xd800u32], &mut buffer).is_err());
             assert!(buffer.is_empty());
         }
     }
 }
 
-/// Units that end where memory that may be read ends, and are written to the end of memory that may be written.
+/// Units end where readable memory ends, and are written to the end of writable memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn conversion_stays_within_its_memory() {
     const PAGE: usize = 1 << 16;
     let mut map = memmap2::MmapMut::map_anon(2 * PAGE).unwrap();
-    // SAFETY: the second half is part of the mapping, and nothing refers to it.
+    // SAFETY: The second half is part of the mapping, and nothing refers to it.
     assert_eq!(unsafe { libc::mprotect(map.as_mut_ptr().add(PAGE).cast(), PAGE, libc::PROT_NONE) }, 0);
     let end = map.as_mut_ptr().wrapping_add(PAGE);
     let mut numbers = Numbers(2);
     for n in 0..200 {
         let text: String = (0..n).map(|_| numbers.character(3)).collect();
         let units: Vec<u16> = text.chars().map(|c| c as u16).collect();
-        // SAFETY: the bytes lie before the end of the half that may be written and read, which is aligned.
+        // SAFETY: The bytes are before the end of the first half, which can be read and written and is aligned.
         unsafe {
-            let begin = end.cast::<u16>().sub(units.len());
-            begin.copy_from_nonoverlapping(units.as_ptr(), units.len());
-            assert_eq!(utf8(std::slice::from_raw_parts(begin, units.len())).as_deref(), Some(&*text));
-            let begin = end.sub(text.len());
-            begin.copy_from_nonoverlapping(text.as_ptr(), text.len());
-            let at_end = std::str::from_utf8(std::slice::from_raw_parts(begin, text.len())).unwrap();
+            let start = end.cast::<u16>().sub(units.len());
+            start.copy_from_nonoverlapping(units.as_ptr(), units.len());
+            assert_eq!(utf8(std::slice::from_raw_parts(start, units.len())).as_deref(), Some(&*text));
+            let start = end.sub(text.len());
+            start.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            let at_end = std::str::from_utf8(std::slice::from_raw_parts(start, text.len())).unwrap();
             assert_eq!(converted::<u16>(at_end).len(), units.len());
             for tier in CpuTier::available() {
                 let out = end.cast::<MaybeUninit<u16>>().sub(units.len());
-                from_utf8_by(tier, &text, std::slice::from_raw_parts_mut(out, units.len()));
+                from_utf8_with_isa(tier, &text, std::slice::from_raw_parts_mut(out, units.len()));
                 assert_eq!(std::slice::from_raw_parts(out.cast::<u16>(), units.len()), units);
             }
         }
@@ -156,7 +156,7 @@ fn converted<U: Unit>(text: &str) -> Vec<u32> {
     assert!(text.chars().all(|character| u32::from(character) <= largest));
     let mut all = CpuTier::available().map(|tier| {
         let mut units = vec![MaybeUninit::new(U::default()); n_characters];
-        from_utf8_by(tier, text, &mut units);
+        from_utf8_with_isa(tier, text, &mut units);
         // SAFETY: `vec!` initialised all of them.
         (tier, units.into_iter().map(|unit| unsafe { unit.assume_init() }.into()).collect())
     });
@@ -185,7 +185,7 @@ fn from_utf8_of_every_character_in_every_width_is_exact() {
     }
 }
 
-/// A surrogate or a number above U+10FFFF is refused wherever it is, whatever is around it.
+/// A surrogate or a number above U+10FFFF is refused at any position, whatever is around it.
 #[test]
 fn utf8_of_surrogates_and_large_numbers_fails() {
     let mut buffer = "x".to_owned();

@@ -1,6 +1,5 @@
-//! Code points -> UTF-8.
-//!
-//! With AVX-512 32 characters at a time (`avx512.rs`), with AVX2 eight (`avx2.rs`); docs/decisions/encoder.md has the figures.
+//! Code points -> UTF-8, 32 at a time with AVX-512 (`avx512.rs`), eight with AVX2 (`avx2.rs`), four with NEON
+//! (`neon.rs`).
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use super::neon;
@@ -14,39 +13,39 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
 
-/// What may be written behind the UTF-8.
+/// Bytes that may be written after the UTF-8.
 const SLACK_BYTES: usize = 64;
 
 /// Replaces `text` by the UTF-8 of `units`.
 pub(super) fn to_utf8<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
-    to_utf8_by(CpuTier::best(), units, text)
+    to_utf8_with_isa(CpuTier::best(), units, text)
 }
 
-/// The same by the instructions of `tier`, which the processor has.
-pub(super) fn to_utf8_by<U: Unit>(tier: CpuTier, units: &[U], text: &mut String) -> Result<()> {
+/// [`to_utf8`] with the instructions of `tier`, which the processor has.
+pub(super) fn to_utf8_with_isa<U: Unit>(tier: CpuTier, units: &[U], text: &mut String) -> Result<()> {
     text.clear();
-    // SAFETY: only the UTF-8 of characters is appended to the empty string; on error it is empty still.
+    // SAFETY: Only the UTF-8 of characters is appended to the empty string; on error it stays empty.
     let out = unsafe { text.as_mut_vec() };
-    // Where it saturates, as 32 bits may, there is no such room, and `grow` fails.
+    // If this saturates, as it may with 32 bits, `grow` fails.
     let n_most = units.len().saturating_mul(U::MAX_BYTES).saturating_add(SLACK_BYTES);
     pages::reserve(out, n_most);
     out.grow(n_most, "a text")?;
-    let begin = out.as_mut_ptr();
-    // SAFETY: the processor has the tier, and there is room for the longest UTF-8 of all units and the slack.
+    let start = out.as_mut_ptr();
+    // SAFETY: The processor has the tier, and there is room for the longest UTF-8 of all units and the slack.
     let n_bytes = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx512 => avx512::to_utf8(units, begin),
+            CpuTier::Avx512 => avx512::to_utf8(units, start),
             #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 => avx2::to_utf8(units, begin),
-            // NEON is on every processor, AES need not be.
+            CpuTier::Avx2 => avx2::to_utf8(units, start),
+            // Every aarch64 processor has NEON, but not AES.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            CpuTier::Portable | CpuTier::Neon => neon::to_utf8(units, begin),
+            CpuTier::Portable | CpuTier::Neon => neon::to_utf8(units, start),
             #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
-            CpuTier::Portable => portable::to_utf8(units, begin),
+            CpuTier::Portable => portable::to_utf8(units, start),
         }
     };
-    // SAFETY: so many bytes were written, within the capacity.
+    // SAFETY: This many bytes were written, within the capacity.
     unsafe { out.set_len(n_bytes.ok_or(Error::NotCharacters)?) };
     Ok(())
 }

@@ -1,17 +1,17 @@
 //! Code points of one, two or four bytes.
 
-/// The prefetch distance: hardware prefetchers stop at page boundaries and do not foresee where a text begins.
+/// The prefetch distance. Hardware prefetchers stop at page boundaries and do not know where a text starts.
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
-/// A code point in some width.
+/// A code point in one of three widths.
 pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
-    /// The most bytes of UTF-8 of a code point in this width.
+    /// Most bytes of UTF-8 of a code point in this width.
     const MAX_BYTES: usize;
 
     /// Converts a code point, which must fit.
     #[doc(hidden)]
-    fn of(number: u32) -> Self;
+    fn from_code_point(number: u32) -> Self;
 }
 
 mod private {
@@ -29,7 +29,7 @@ macro_rules! unit {
             const MAX_BYTES: usize = $max_bytes;
 
             #[inline(always)]
-            fn of(number: u32) -> Self {
+            fn from_code_point(number: u32) -> Self {
                 number as Self
             }
         }
@@ -42,6 +42,6 @@ unit!(u32, 4);
 
 /// The bytes of code points.
 pub(super) fn as_bytes<U: Unit>(units: &[U]) -> &[u8] {
-    // SAFETY: units are u8, u16 or u32, which have no padding; the bytes are borrowed as the units are.
+    // SAFETY: Units are u8, u16 or u32, which have no padding; the bytes are borrowed for as long as the units.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
 }

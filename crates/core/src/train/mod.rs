@@ -135,7 +135,7 @@ fn run<S: AtomicCell, P: AtomicCell>(
         return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
     }
     let array = SymbolArray::<S, P>::build(pretokens, options, layout, n_symbols)?;
-    let pool = WorkerPool::new(&array, parallel::wanted(options.threads));
+    let pool = WorkerPool::new(&array, parallel::thread_count(options.threads));
     thread::scope(|scope| {
         Trainer::new(&array, pretokens.base, pool.start(scope), options, tuning, budget, progress)?.run()
     })

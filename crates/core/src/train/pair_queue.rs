@@ -126,7 +126,7 @@ impl<'a> PairQueue<'a> {
         let n_more = n_before.max(1 << 10);
         self.budget.take((n_before + n_more) * size_of::<Entry>(), what)?;
         self.heap.try_reserve_exact(n_more).map_err(Error::out_of_memory(what))?;
-        self.budget.give_freed(n_before * size_of::<Entry>());
+        self.budget.release_freed(n_before * size_of::<Entry>());
         Ok(())
     }
 

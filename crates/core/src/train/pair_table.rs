@@ -229,7 +229,7 @@ impl<'a> PairTable<'a> {
 impl Drop for PairTable<'_> {
     fn drop(&mut self) {
         (self.counts, self.lists) = (Zeros::default(), Zeros::default());
-        self.budget.give_freed((1 << (64 - self.shift)) * SLOT_BYTES);
+        self.budget.release_freed((1 << (64 - self.shift)) * SLOT_BYTES);
     }
 }
 

@@ -1,13 +1,13 @@
-//! Which bytes are adjacent in some token: elsewhere a pretoken may be split before merging.
+//! Which bytes are adjacent in some token; between other bytes a pretoken may be split before merging.
 //!
-//! Two bytes that are adjacent in no token stay in different tokens whatever is merged around them, so the parts on both
-//! sides can be merged independently. In text without spaces (Chinese, Japanese, Thai) and with a vocabulary trained on
-//! other languages, the parts are a character or two long.
+//! Two bytes that are not adjacent in any token stay in different tokens whatever is merged around them, so the parts
+//! on both sides can be merged independently. In text without spaces (Chinese, Japanese, Thai) and with a vocabulary
+//! trained on other languages, the parts are one or two characters long.
 
 /// The set of pairs of bytes that are adjacent in some token.
 #[derive(Debug)]
 pub(super) struct ByteAdjacency {
-    /// A row for each first byte with a bit for each second byte.
+    /// A row for each first byte, with a bit for each second byte.
     rows: Box<[[u64; 4]; 256]>,
 }
 

@@ -1,19 +1,19 @@
 //! The merges of a vocabulary whose ids are ranks, as in `.tiktoken` files.
 //!
-//! Such a file lists no merges. Two adjacent tokens merge when their joined bytes are a token, at that token's rank: for
-//! every way to split the token in two, not only the one that training found.
+//! Such a file lists no merges. Two adjacent tokens merge if their joined bytes are a token, at that token's rank: for
+//! each way to split the token in two, not only the one that training found.
 
 use super::{Vocabulary, rank_merges};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// Named in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
 const MERGES: &str = "a table of merges";
 
 /// Every pair of tokens whose joined bytes are a token: left id, right id, merged id.
 ///
-/// Tokens are cut only where both parts have the length of a token. Of `n` bytes of tokens there are at most
-/// `sqrt(2 n)` lengths, so a file of one huge token takes no time.
+/// Tokens are cut only where both parts have the length of some token. `n` bytes of tokens have at most `sqrt(2 n)`
+/// different lengths, so even one huge token takes little time.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
     let mut is_length = Vec::with_room(longest + 1, MERGES)?;
@@ -29,7 +29,7 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
                 continue;
             }
             let (left, right) = token.split_at(cut);
-            // At a third of the cuts the left part is no token, and the right one need not be hashed.
+            // At a third of the cuts the left part is not a token, so the right part need not be hashed.
             if let Some(left) = vocabulary.id_of(left)
                 && let Some(right) = vocabulary.id_of(right)
             {
@@ -54,7 +54,7 @@ pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>>
     for merge in &mut merges {
         *merge = merge.map(|token| ids[token as usize]);
     }
-    // A token with a byte that is no token cannot be made from bytes.
+    // A token that contains a byte without a token cannot be made from bytes.
     let has_bytes = |id: u32| {
         vocabulary
             .token(id)

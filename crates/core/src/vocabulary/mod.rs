@@ -1,10 +1,10 @@
 //! The vocabulary: tokens, their ids, and how they merge.
 //!
-//! Built from tokens with ids and either a list of merges in rank order or nothing more: then the ids are the ranks, as in
-//! `.tiktoken` files. An immutable [`Vocabulary`] answers in constant time which bytes an id has, which id some bytes
-//! have, and whether two adjacent tokens merge, at which rank and into what (`merge_table.rs`). Building is linear in the
-//! bytes of the tokens. Ids may have gaps; a token may be unreachable by merges; of ids with the same bytes the smallest
-//! is the one that the bytes are looked up as.
+//! Built from tokens with ids, and either a list of merges in rank order, or nothing else if the ids are the ranks, as
+//! in `.tiktoken` files. An immutable [`Vocabulary`] answers in constant time which bytes an id has, which id some
+//! bytes have, and whether two adjacent tokens merge, at which rank and into which token (`merge_table.rs`). Building
+//! is linear in the bytes of the tokens. Ids may have gaps; a token may be unreachable by merges; if several ids have
+//! the same bytes, the smallest is found by these bytes.
 
 mod byte_adjacency;
 mod from_ranks;
@@ -25,20 +25,20 @@ pub(crate) use merge_table::NONE;
 /// All ids are below this: the encoder's cache stores an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
 
-/// Tables indexed by id have this many entries, or [`IDS_PER_TOKEN`] for each token if that is more; larger ids are kept
-/// in a hash map. So a table takes no more than a small multiple of the memory of the tokens, whatever their ids.
+/// Tables indexed by id have this many entries, or [`IDS_PER_TOKEN`] for each token if that is more; larger ids are in
+/// a hash map. So a table takes no more than a small multiple of the memory of the tokens, whatever their ids.
 const MIN_DENSE_IDS: usize = 1 << 16;
 const IDS_PER_TOKEN: usize = 4;
 
-/// All ranks are below this: merging short pretokens packs a rank and a position in one word.
+/// All ranks are below this: merging short pretokens packs a rank and an offset in one word.
 pub const MAX_RANKS: usize = 1 << 26;
 
-/// The number of entries of a table indexed by id, for `n_ids` ids of `n_tokens` tokens; other ids belong in a map.
+/// The size of a table indexed by id for `n_ids` ids of `n_tokens` tokens; other ids belong in a map.
 pub(crate) fn n_dense(n_ids: usize, n_tokens: usize) -> usize {
     n_ids.min(n_tokens.saturating_mul(IDS_PER_TOKEN).max(MIN_DENSE_IDS))
 }
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "a vocabulary";
 
 /// Tokens as columns: token i has id `ids[i]` and bytes `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
@@ -57,7 +57,7 @@ impl Tokens {
         self.ends.try_push(self.bytes.len(), WHAT)
     }
 
-    /// Copies of the columns of a model that is checked.
+    /// Copies of the columns of a model that was checked.
     pub(crate) fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
         let mut own_ends = Vec::with_room(ends.len(), WHAT)?;
         own_ends.extend(ends.iter().map(|&end| end as usize));
@@ -65,7 +65,7 @@ impl Tokens {
     }
 }
 
-/// Where a token's bytes are in [`Vocabulary::bytes`].
+/// Where the bytes of a token are in [`Vocabulary::bytes`].
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -122,12 +122,12 @@ impl Spans {
 enum Rule {
     /// Those in a list in rank order.
     Merges { list: Vec<[u32; 3]>, ignore_merges: bool },
-    /// Every pair whose joined bytes are a token, with that token's id as its rank. The list, with one pair for each
-    /// token, is derived on demand.
+    /// Each pair whose joined bytes are a token, with that token's id as its rank. The list, with one pair for each
+    /// token, is derived when it is first needed.
     Ranks { list: OnceLock<Vec<[u32; 3]>> },
 }
 
-/// Tokens, their ids and their merges. Immutable: share one between threads.
+/// Tokens, their ids and their merges. Immutable, so threads may share one.
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
@@ -139,7 +139,7 @@ pub struct Vocabulary {
     /// The id of each single byte, or [`NONE`].
     byte_ids: Box<[u32; 256]>,
     merge_table: MergeTable,
-    /// The id that the merge of each rank makes.
+    /// The id of the token that the merge of each rank makes.
     merged_ids: MergedIds,
     adjacency: ByteAdjacency,
     rule: Rule,
@@ -148,21 +148,24 @@ pub struct Vocabulary {
 /// The ids that merges make, by rank.
 #[derive(Debug)]
 enum MergedIds {
-    /// Consecutive ids from this one on, as training gives them.
+    /// Consecutive ids that start at this one, as training assigns them.
     From(u32),
     /// Any ids.
     Listed(Vec<u32>),
 }
 
 impl Vocabulary {
-    /// Tokens that merge by a list: left id, right id and merged id, in rank order.
+    /// Tokens that merge by a list of left id, right id and merged id, in rank order.
     ///
-    /// Of a pair that is listed twice the first counts. With `ignore_merges`, as in HuggingFace's files, a pretoken that
-    /// is a token is encoded as that token without merging.
+    /// If a pair is listed twice, the first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken
+    /// that is a token is encoded as that token without merging.
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens)?;
         if merges.len() > MAX_RANKS {
-            return Err(Error::Model(format!("{} merges are too many; most is {MAX_RANKS}", merges.len())));
+            return Err(Error::Model(format!(
+                "{} merges are too many; the most is {MAX_RANKS}",
+                merges.len()
+            )));
         }
         vocabulary.merge_table = MergeTable::new(vocabulary.spans.n_ids, merges.len(), merges.len())?;
         vocabulary.merged_ids = MergedIds::by_rank(&merges)?;
@@ -191,7 +194,7 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Tokens whose ids are their ranks: two adjacent tokens merge when their joined bytes are a token, the smallest id
+    /// Tokens whose ids are their ranks: two adjacent tokens merge if their joined bytes are a token, the smallest id
     /// first. A pretoken that is a token is encoded as that token. All tokens must be distinct.
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens)?;
@@ -218,7 +221,7 @@ impl Vocabulary {
             )));
         }
         if u32::try_from(tokens.bytes.len()).is_err() {
-            return Err(Error::Model("the tokens hold more than 4 GiB of bytes".into()));
+            return Err(Error::Model("the tokens have more than 4 GiB of bytes".into()));
         }
         let mut spans = Spans::new(n_ids, tokens.ids.len())?;
         let mut start = 0;
@@ -347,13 +350,13 @@ impl Vocabulary {
         self.merge_table.rank(left, right)
     }
 
-    /// Starts loading what [`Self::pair_rank`] needs.
+    /// Prefetches what [`Self::pair_rank`] reads.
     #[inline(always)]
     pub(crate) fn prefetch_pair(&self, left: u32, right: u32) {
         self.merge_table.prefetch(left, right);
     }
 
-    /// An id of no token, which stands beside the ends of a pretoken: [`Self::pair_rank`] of it and any token is [`NONE`].
+    /// An id of no token, for both sides of a pretoken: [`Self::pair_rank`] of it and any token is [`NONE`].
     #[inline]
     pub(crate) fn edge_id(&self) -> u32 {
         self.merge_table.edge_id()

@@ -1,23 +1,25 @@
 //! Derives merges from ranks: for each token of a rank vocabulary the one pair that makes it.
 //!
-//! In a rank vocabulary any two adjacent tokens merge whose joined bytes are a token, the least rank first, leftmost first
-//! (tiktoken's rule). Merging by the derived pairs instead, in the order of the tokens that they make, encodes every text
-//! alike.
+//! In a rank vocabulary two adjacent tokens merge if their joined bytes are a token, the least rank first, leftmost
+//! first (tiktoken's rule). Merging by the derived pairs instead, in the order of the tokens that they make, encodes
+//! every text to the same ids.
 //!
-//! Why one pair is enough. Take any section of a text whose two ends no merge has crossed so far. The merges inside it
-//! are those that would be made, in the same order, if the section were the whole text: whenever one of them is the least
-//! and leftmost of the text, it is so of the section, and nothing outside changes the inside. Now let x and y be adjacent
-//! tokens that merge into t. Their section has the bytes of t, so encoding these alone passes through the state `[x, y]`.
-//! The only state that can follow a state of two tokens is `[t]`, so it is the same pair wherever t is made.
+//! Why one pair is enough: take any section of a text whose two ends no merge has crossed so far. The merges within it
+//! are those that would be made, in the same order, if the section were the whole text: whenever one of them is the
+//! least and leftmost of the text, it is the least and leftmost of the section, and nothing outside changes the inside.
+//! Now let x and y be adjacent tokens that merge into t. Their section has the bytes of t, so encoding these bytes
+//! alone passes through the state `[x, y]`. The only state that can follow a state of two tokens is `[t]`, so the pair
+//! is the same wherever t is made.
 //!
-//! A token whose bytes alone end in three or more tokens is never made by merging; an encoder that looks up whole
-//! pretokens may still return it.
+//! If merging the bytes of a token ends in three or more tokens, that token is never made by merging; an encoder that
+//! looks up whole pretokens may still return it.
 //!
-//! The pairs found so far serve to find those of later tokens (`KnownPairs`): nearly all tokens are short and joined from
-//! tokens of lower ranks, and looking up pairs of ids is faster than looking up joined bytes. `Encoder` finds the others.
+//! The pairs found so far help to find those of later tokens (`KnownPairs`): nearly all tokens are short and joined
+//! from tokens of lower ranks, and looking up pairs of ids is faster than looking up joined bytes. `Encoder` finds the
+//! others.
 //!
-//! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The independent section is the idea behind
-//! the proofs of rust-gems' `bpe` crate.
+//! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The independent section is also the
+//! idea of the proofs of rust-gems' `bpe` crate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,21 +30,21 @@ use super::merge_table::MergeTable;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// The pairs of a rank vocabulary. Tokens are named by their ranks.
+/// The pairs of a rank vocabulary, in which tokens are ranks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// Left, right and merged token, ascending by the merged one.
+    /// Left, right and merged token, ascending by the merged token.
     pub rows: Vec<[u32; 3]>,
     /// Tokens of several bytes that merging never makes.
     pub unreachable: Vec<u32>,
-    /// Tokens made from a byte that is no token, which have no row.
+    /// Tokens made from a byte that is not a token; they have no row.
     pub nameless: Vec<u32>,
 }
 
-/// Finds the pairs of tokens: the token of rank i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
+/// Finds the pairs of tokens. The token of rank i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
 pub fn pairs(bytes: &[u8], ends: &[u64]) -> Result<Pairs> {
     let n_tokens = ends.len();
-    // Where ranks are too large for its table, `Encoder` finds all pairs.
+    // If ranks are too large for its table, `Encoder` finds all pairs.
     let mut known = KnownPairs::new(bytes, ends).ok();
     let mut general = None;
     let mut found = Pairs { rows: Vec::with_room(n_tokens, "pairs")?, ..Pairs::default() };
@@ -82,16 +84,18 @@ fn token_at<'a>(bytes: &'a [u8], ends: &[u64], rank: usize) -> &'a [u8] {
 /// The longest token that [`KnownPairs`] merges: it looks at all pairs before each merge.
 const MAX_SHORT: usize = 128;
 
-/// The pairs found so far: those of all tokens of lower ranks than the current one.
+/// The pairs found so far, of all tokens of lower ranks than the current one.
 ///
-/// If merging by them leaves two symbols of a token, merging by ranks leaves the same two: it prefers the least rank, so it
-/// takes the same steps. If more are left, a token of higher rank may be part of the token; [`Encoder`] finds that out.
+/// If merging by them leaves two symbols of a token, merging by ranks leaves the same two: it prefers the least rank,
+/// so it takes the same steps. If more are left, a token of higher rank may be part of the token; [`Encoder`] handles
+/// that.
 struct KnownPairs {
     table: MergeTable,
     /// The ranks of single bytes, or [`NO_TOKEN`].
     rank_of_byte: [u32; 256],
-    /// The symbols of the current token, and the rank of each one's pair with the next.
+    /// The symbols of the current token.
     symbols: [u32; MAX_SHORT],
+    /// The rank of the pair of each symbol and the next one.
     merged: [u32; MAX_SHORT],
 }
 
@@ -115,7 +119,7 @@ impl KnownPairs {
         }
     }
 
-    /// The last two symbols of a token if they are found by pairs of lower ranks.
+    /// The last two symbols of a token, if pairs of lower ranks lead to them.
     fn last_two(&mut self, token: &[u8]) -> Option<[u32; 2]> {
         if token.len() > MAX_SHORT {
             return None;
@@ -167,12 +171,12 @@ struct Symbol {
     next: usize,
 }
 
-/// Encodes by ranks. A symbol is the rank of a token, or the number of tokens plus a byte that is no token.
+/// Encodes by ranks. A symbol is the rank of a token, or the number of tokens plus a byte that is not a token.
 struct Encoder<'a> {
     tokens: Vec<&'a [u8]>,
     rank_of: HashMap<&'a [u8], u32>,
     symbol_of_byte: [u32; 256],
-    /// The result of two symbols, or [`NO_TOKEN`]: a cache of lookups by bytes.
+    /// The token made from two symbols, or [`NO_TOKEN`]: a cache of lookups by bytes.
     joined: HashMap<(u32, u32), u32>,
     joined_bytes: Vec<u8>,
     symbols: Vec<Symbol>,
@@ -298,7 +302,7 @@ impl<'a> Encoder<'a> {
 mod tests {
     use super::*;
 
-    fn of(tokens: &[&str]) -> Pairs {
+    fn pairs_of(tokens: &[&str]) -> Pairs {
         let bytes = tokens.concat().into_bytes();
         let mut end = 0;
         let ends: Vec<u64> = tokens
@@ -342,7 +346,7 @@ mod tests {
 
     #[test]
     fn pairs_of_a_trained_vocabulary_are_its_merges() {
-        let found = of(&["a", "b", "c", "ab", "bc", "abc", "aa", "aaa"]);
+        let found = pairs_of(&["a", "b", "c", "ab", "bc", "abc", "aa", "aaa"]);
         assert_eq!(found.rows, [[0, 1, 3], [1, 2, 4], [3, 2, 5], [0, 0, 6], [6, 0, 7]]);
         assert_eq!((found.unreachable, found.nameless), (vec![], vec![]));
     }
@@ -350,13 +354,13 @@ mod tests {
     #[test]
     fn pairs_lists_tokens_without_a_pair() {
         // "bc" is merged before "ab", and nothing merges with "x".
-        let found = of(&["a", "b", "c", "x", "bc", "abcx"]);
+        let found = pairs_of(&["a", "b", "c", "x", "bc", "abcx"]);
         assert_eq!(found.unreachable, [5]);
         // "abc" has a lower rank than its part "bc".
-        let found = of(&["a", "b", "c", "abc", "bc"]);
+        let found = pairs_of(&["a", "b", "c", "abc", "bc"]);
         assert_eq!(found.rows, [[0, 4, 3], [1, 2, 4]]);
-        // The byte z is no token.
-        let found = of(&["a", "az", "aza"]);
+        // The byte z is not a token.
+        let found = pairs_of(&["a", "az", "aza"]);
         assert_eq!((found.nameless, found.rows), (vec![1], vec![[1, 0, 2]]));
     }
 
@@ -386,14 +390,14 @@ mod tests {
                     words.push(token);
                 }
             }
-            // Any order of ranks, also one that training cannot give.
+            // Any order of ranks, including those that training cannot produce.
             for at in (letters as usize + 1..words.len()).rev() {
                 if random(3) == 0 {
                     words.swap(at, letters as usize + random((at - letters as usize) as u64) as usize);
                 }
             }
             let tokens: Vec<&str> = words.iter().map(String::as_str).collect();
-            let found = of(&tokens);
+            let found = pairs_of(&tokens);
             for _ in 0..10 {
                 let text = word(1 + random(14), &mut random);
                 assert_eq!(

@@ -48,13 +48,13 @@ fn vocabulary_from_ranks_merges_every_split_and_lists_one_pair_a_token() {
     .unwrap();
     assert_eq!(vocabulary.pair(3, 2), Some((5, 5)));
     assert_eq!(vocabulary.pair(0, 4), Some((5, 5)));
-    // "xyz" cannot be made: its bytes are no tokens.
+    // "xyz" cannot be made: its bytes are not tokens.
     assert_eq!(vocabulary.merges().unwrap(), [[0, 1, 3], [1, 2, 4], [3, 2, 5], [2, 3, 6]]);
 }
 
 #[test]
 fn vocabulary_from_ranks_merges_at_every_cut_into_tokens() {
-    // All strings of two letters in a scrambled order, of which each round leaves out other ones.
+    // All strings of two letters in a scrambled order; each round leaves out different ones.
     let all: Vec<Vec<u8>> = (2..512u32)
         .map(|number| {
             let n_bits = number.ilog2();
@@ -79,7 +79,7 @@ fn vocabulary_from_ranks_merges_at_every_cut_into_tokens() {
 
 #[test]
 fn vocabulary_from_ranks_with_huge_tokens_is_made_at_once() {
-    // To hash both parts at each of four million cuts would take hours.
+    // Hashing both parts at each of four million cuts would take hours.
     let huge = [&b"ab".repeat(2 << 20)[..], b"c"].concat();
     let list: [(u32, &[u8]); 5] = [(0, b"a"), (1, b"b"), (2, b"c"), (3, &huge[..huge.len() - 1]), (4, &huge)];
     let vocabulary = Vocabulary::from_ranks(tokens(&list)).unwrap();
