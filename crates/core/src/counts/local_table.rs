@@ -123,7 +123,7 @@ impl Line {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let [first, second] = self.keys.map(|held| usize::from(held.is(*key)));
+            let [first, second] = self.keys.map(|held| usize::from(held.equals(*key)));
             3 * first | 12 * second
         }
     }
@@ -151,7 +151,7 @@ impl Line {
         let [count_0, before_0, before_1, count_1] = self.counts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
         // An empty line is filled from its first key on: if the first is empty, both are.
-        let [holds_first, holds_second] = self.keys.each_ref().map(|held| !held.is(PretokenKey::EMPTY));
+        let [holds_first, holds_second] = self.keys.each_ref().map(|held| !held.equals(PretokenKey::EMPTY));
         let out = usize::from(holds_first & (!holds_second | (seen_1 <= seen_0)));
         if (holds_first & (out == 0)) | (holds_second & (out == 1)) {
             sink(&self.keys[out], self.counts[3 * out]);

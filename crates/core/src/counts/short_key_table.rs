@@ -50,7 +50,7 @@ impl ShortKeyTable {
         }
         for addend in batch {
             let slot = self.slot_of(addend.key, addend.hash);
-            let is_new = slot.key.is(PretokenKey::EMPTY);
+            let is_new = slot.key.equals(PretokenKey::EMPTY);
             let count = slot.count + addend.count;
             *slot = KeyCount { count, ..*addend };
             self.n_taken += usize::from(is_new);
@@ -66,7 +66,7 @@ impl ShortKeyTable {
 
     /// The keys, their hashes and counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyCount> + '_ {
-        self.slots.iter().copied().filter(|slot| !slot.key.is(PretokenKey::EMPTY))
+        self.slots.iter().copied().filter(|slot| !slot.key.equals(PretokenKey::EMPTY))
     }
 
     /// The slot of a key, or the empty one where it belongs. There is always an empty slot.
@@ -74,7 +74,7 @@ impl ShortKeyTable {
     fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut KeyCount {
         let mask = self.slots.len() - 1;
         let mut index = hash as usize & mask;
-        while !(self.slots[index].key.is(key) | self.slots[index].key.is(PretokenKey::EMPTY)) {
+        while !(self.slots[index].key.equals(key) | self.slots[index].key.equals(PretokenKey::EMPTY)) {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]

@@ -1,7 +1,7 @@
-//! 64 bytes in vector registers, and the questions a scanner asks of them.
+//! 64 bytes in vector registers, and the questions that a scanner asks about them.
 //!
-//! Implementations answer alike: AVX-512 and AVX2 for their [`CpuTier`](crate::cpu::CpuTier)s; for the others SSE2 or NEON,
-//! which all processors of their architecture have; elsewhere 64-bit words.
+//! All implementations return the same answers: AVX-512 and AVX2 for their [`CpuTier`](crate::cpu::CpuTier)s; otherwise
+//! SSE2 or NEON, which all processors of their architecture have, or 64-bit words.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,17 +18,17 @@ mod sse2;
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512};
 
-/// What every processor of the architecture has.
+/// The instructions that every processor of the architecture has.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(super) type Baseline = neon::Neon;
-/// What every processor of the architecture has.
+/// The instructions that every processor of the architecture has.
 #[cfg(target_arch = "x86_64")]
 pub(super) type Baseline = sse2::Sse2;
-/// What every processor has.
+/// The instructions that every processor has.
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 pub(super) type Baseline = portable::Words;
 
-/// For each byte the numbers of its bits that are set, in ascending order.
+/// For each byte, the numbers of its set bits, in ascending order.
 #[cfg(target_arch = "x86_64")]
 const fn set_bits() -> [[u8; 8]; 256] {
     let mut all = [[0; 8]; 256];
@@ -47,26 +47,27 @@ const fn set_bits() -> [[u8; 8]; 256] {
     all
 }
 
-/// 64 bytes. Answers are masks: bit i speaks of byte i.
+/// 64 bytes. Answers are masks, in which bit i is for byte i.
 ///
-/// A type whose instructions not every processor has is only ever made where they were detected.
+/// A type whose instructions some processors lack must only be constructed after they were detected.
 pub(super) trait Block: Copy {
     /// Whether [`Block::classes`] looks up many characters at once.
     const HAS_BLOCK_CLASSES: bool = false;
 
-    /// The 64 bytes at `bytes`.
+    /// Loads the 64 bytes at `bytes`.
     ///
     /// # Safety
-    /// They must be readable, and the processor must have the type's instructions.
+    /// The bytes are readable, and the processor has the instructions of the type.
     unsafe fn load(bytes: *const u8) -> Self;
 
-    /// Each byte with these bits set.
+    /// Sets these bits in each byte.
     fn or(self, bits: u8) -> Self;
 
     /// Bytes equal to `byte`, which is ASCII.
     fn equal(self, byte: u8) -> u64;
 
-    /// Those of `among` that equal `byte`, which is ASCII and rare: whether there is one costs less than where.
+    /// The bytes in `among` that equal `byte`, which is ASCII and rare: checking whether there is one costs less than
+    /// finding it.
     #[inline(always)]
     fn rare(self, byte: u8, among: u64) -> u64 {
         self.equal(byte) & among
@@ -84,10 +85,10 @@ pub(super) trait Block: Copy {
     /// Bytes above 0x7f.
     fn high(self) -> u64;
 
-    /// Bytes from `least` on, which is above 0x7f.
+    /// Bytes that are at least `least`, which is above 0x7f.
     fn at_least(self, least: u8) -> u64;
 
-    /// Bytes in any of `ranges`, which are above 0x7f; each is the first and the last byte of it.
+    /// Bytes in any of `ranges`, each given by its first and last byte, which are above 0x7f.
     #[inline(always)]
     fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
         ranges.iter().fold(0, |mask, &(first, last)| {
@@ -105,29 +106,29 @@ pub(super) trait Block: Copy {
         self.any_of(bits) != 0
     }
 
-    /// The class bits of the characters of two, three and four bytes of which `leads` are the first bytes;
-    /// elsewhere 0.
+    /// The class bits of the characters of two, three and four bytes whose first bytes are in `leads`; 0 for other
+    /// bytes.
     ///
     /// # Safety
-    /// `self` was loaded from `bytes`, of which 67 are readable; behind each lead is the rest of its
+    /// `self` was loaded from `bytes`, of which 67 are readable, and each lead is followed by the rest of its
     /// character.
     #[inline(always)]
     unsafe fn classes(self, bytes: *const u8, leads: [u64; 3]) -> Self {
-        // SAFETY: the caller's promise is the same, and 64 bytes come back.
+        // SAFETY: The caller promises the same, and `one_by_one` returns 64 bytes.
         unsafe { Self::load(classes::one_by_one(bytes, leads).as_ptr()) }
     }
 
-    /// Writes `base + i` for every bit i of `bits`, in ascending order; gives how many that are.
+    /// Writes `base + i` for each bit i of `bits`, in ascending order; returns their number.
     ///
     /// # Safety
-    /// 64 entries must be writable at `out`, whatever `bits` is: what lies behind the last is overwritten.
+    /// 64 entries are writable at `out`, whatever `bits` is: entries after the last one are overwritten, too.
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize;
 }
 
-/// [`Block::write_offsets`] by scalar instructions: eight at a time without a branch.
+/// [`Block::write_offsets`] with scalar instructions: eight at a time without a branch.
 ///
 /// # Safety
-/// As for the trait's function.
+/// As for [`Block::write_offsets`].
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 unsafe fn write_offsets_scalar(mut bits: u64, base: u32, out: *mut u32) -> usize {
@@ -157,7 +158,7 @@ mod tests {
             for (at, byte) in bytes.iter_mut().enumerate() {
                 *byte = start.wrapping_add((at as u8).wrapping_mul(37));
             }
-            // SAFETY: 64 bytes, and the caller checked the processor.
+            // SAFETY: There are 64 bytes, and the caller checked the processor.
             let block = unsafe { B::load(bytes.as_ptr()) };
             let mask = |accepts: &dyn Fn(u8) -> bool| {
                 bytes.iter().enumerate().fold(0u64, |mask, (at, &byte)| mask | u64::from(accepts(byte)) << at)
@@ -171,7 +172,7 @@ mod tests {
             let ascii = bytes.map(|byte| byte & 0x7f);
             let (mut other, at) = (ascii, usize::from(start) % 64);
             other[at] |= 0x80;
-            // SAFETY: 64 bytes, and the caller checked the processor.
+            // SAFETY: There are 64 bytes, and the caller checked the processor.
             let [ascii, other] = [ascii, other].map(|bytes| unsafe { B::load(bytes.as_ptr()) });
             assert!(ascii.is_ascii() && !other.is_ascii());
             for bits in [1, 0x10, 0x80, 0xc1] {
@@ -181,7 +182,7 @@ mod tests {
                 let none = bytes.map(|byte| byte & !bits);
                 let (mut one, at) = (none, usize::from(start) % 64);
                 one[at] |= bits & bits.wrapping_neg();
-                // SAFETY: 64 bytes, and the caller checked the processor.
+                // SAFETY: There are 64 bytes, and the caller checked the processor.
                 let [none, one] = [none, one].map(|bytes| unsafe { B::load(bytes.as_ptr()) });
                 assert!(!none.has_any_of(bits) && one.has_any_of(bits));
             }
@@ -195,7 +196,7 @@ mod tests {
             let bits = mask(&|byte| byte.wrapping_mul(31) < start);
             for bits in [bits, 0, u64::MAX, 1 << 63, 0xff00_00ff_0000_0001] {
                 let mut out = [0u32; 64];
-                // SAFETY: 64 entries.
+                // SAFETY: There are 64 entries.
                 let n = unsafe { B::write_offsets(bits, 1000, out.as_mut_ptr()) };
                 let expected: Vec<_> = (0..64).filter(|at| bits >> at & 1 == 1).map(|at| at + 1000).collect();
                 assert_eq!(&out[..n], expected);

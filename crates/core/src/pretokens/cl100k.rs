@@ -1,6 +1,6 @@
 //! The cl100k family, hand-written: cl100k, Llama 3, Qwen 2 and 3.5, nanochat.
 //!
-//! The alternatives of Llama 3, in the order in which they are tried:
+//! The alternatives of Llama 3's pattern, in the order in which they are tried:
 //!
 //! ```text
 //! (?i:'s|'t|'re|'ve|'m|'ll|'d)     a contraction
@@ -39,7 +39,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
         let word = if MARKS { window.letter | window.mark } else { window.letter };
         let other = window.valid & !(word | window.number | window.space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
-        // Newlines that the symbols before them take along.
+        // Newlines that belong to the symbols before them.
         let attached = shared_rules::extend_runs(newlines, newlines & other << 1);
         let Lines { plain, starts: in_space, unknown_from } = shared_rules::lines::<B, ASCII, KEEP_TRAILING>(
             window,
@@ -56,7 +56,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
         let mut starts =
             in_space | symbols | words | shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number);
         let apostrophes = block.rare(b'\'', prefixes);
-        // A contraction at the start of a pretoken ends after its letters; what follows is a pretoken.
+        // A contraction at the start of a pretoken ends after its letters; another pretoken starts there.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;

@@ -1,8 +1,8 @@
 //! The three patterns of DeepSeek V3, hand-written, in one pass.
 //!
-//! Each pattern splits the segments that the one before left. The first two isolate numbers in groups of three
+//! Each pattern splits the segments that the previous one left. The first two isolate numbers in groups of three
 //! (`\p{N}{1,3}`) and runs of Chinese and kana (`[一-龥぀-ゟ゠-ヿ]+`). The third one splits each segment by itself, so no
-//! pretoken reaches over the edge of a segment, and white space before an edge is split as at the end of a text:
+//! pretoken crosses the edge of a segment, and white space before an edge is split as at the end of a text:
 //!
 //! ```text
 //! [!-/:-@\[-`{-~][A-Za-z]+                 ASCII punctuation with ASCII letters
@@ -11,7 +11,7 @@
 //! \s*[\r\n]+|\s+(?!\S)|\s+                 white space
 //! ```
 //!
-//! What none of them matches (control characters, joiners) is a pretoken of its own.
+//! Characters that none of them matches (control characters, joiners) are pretokens of their own.
 //!
 //! Source: the published tokenizer.json. The differential tests in `tests.rs` compare with a regex engine that runs the
 //! three patterns in turn.
@@ -23,7 +23,7 @@ use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, SYMBOL, class_at};
 use super::window::{Window, run_starts};
 
-/// See the module: one pattern, no variants.
+/// The rules of DeepSeek's patterns, which have no variants.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DeepSeek;
 
@@ -56,7 +56,8 @@ impl Rules for DeepSeek {
         starts |= run_starts(unmatched) | unmatched & window.before::<ASCII>(word);
         starts |= shared_rules::numbers::<B, ASCII, 3>(window, number);
         if !ASCII {
-            // After ASCII punctuation only ASCII letters belong to the pretoken: the rest of a word is one of its own.
+            // After ASCII punctuation only ASCII letters belong to the pretoken: the rest of the word is another
+            // pretoken.
             starts |= ascii_letters.wrapping_add(prefixes << 1) & !ascii_letters & word;
             // The third byte of the next character decides whether it is CJK, hence 58 and not 60.
             unknown_from = unknown_from.min(58).min((unmatched & cjk).trailing_zeros());
@@ -106,7 +107,7 @@ impl Rules for DeepSeek {
     }
 }
 
-/// A segment that the first two patterns leave: text without numbers, all of it CJK or none.
+/// A segment that the first two patterns leave: text without numbers, either all CJK or without CJK.
 struct Segment<'t> {
     text: Text<'t>,
     is_cjk: bool,
@@ -119,13 +120,13 @@ impl Segment<'_> {
         (class & NUMBER == 0 && is_cjk_at(&self.text, at) == self.is_cjk).then_some((class, n_bytes))
     }
 
-    /// The end of the longest run of characters of `classes` that starts at `at`; `classes` holds no numbers.
+    /// The end of the longest run of characters of `classes` that starts at `at`; `classes` must not contain numbers.
     fn skip(&self, at: usize, classes: u8) -> usize {
         self.text.skip(at, InSegment { classes, is_cjk: self.is_cjk })
     }
 }
 
-/// Characters of some classes, all of them CJK or none.
+/// Characters of some classes, either all CJK or all not.
 #[derive(Clone, Copy)]
 struct InSegment {
     classes: u8,

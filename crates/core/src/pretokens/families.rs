@@ -1,4 +1,4 @@
-//! Which scanner a named pattern has.
+//! The scanner of each named pattern.
 
 use super::cl100k::Cl100k;
 use super::deepseek::DeepSeek;
@@ -8,12 +8,12 @@ use super::scan::fill;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 
-/// [`super::Pretokenizer::fill`] for one named pattern, with the instructions of a tier that this processor has; no ends if the
-/// first or the second is too far away.
+/// [`super::Pretokenizer::fill`] for one named pattern, with the instructions of a tier that this processor has. No
+/// ends if the first or the second is too far away.
 pub(super) type Fill = fn(CpuTier, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<()>;
 
 /// The scanner of a named pattern.
-pub(super) fn scanner_of(name: &str) -> Option<Fill> {
+pub(super) fn scanner_for(name: &str) -> Option<Fill> {
     Some(match name {
         "gpt2" => fill::<Gpt2<false>>,
         "starcoder" => fill::<Gpt2<true>>,

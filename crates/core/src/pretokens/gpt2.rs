@@ -9,8 +9,8 @@ use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, changes};
 
-/// `ISOLATE_DIGITS` (StarCoder): each number is first split off as a pretoken of its own. The pattern splits the text
-/// between numbers, so a number counts as the end of the text for what stands before it.
+/// `ISOLATE_DIGITS` (StarCoder): each number is first split off as a pretoken of its own. The pattern then splits the
+/// text between numbers, so a number is like the end of the text for what precedes it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
 
@@ -21,11 +21,10 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
         let Window { block, valid, letter, number, space, .. } = *window;
         let after_space = block.equal(b' ') << 1;
-        // ` ?\p{L}+` and its like: a run of a class starts a pretoken, unless the ' ' before it does.
-        // The first character of each run, also of the class that has no mask.
+        // ` ?\p{L}+` and the like: a run of a class starts a pretoken, unless the ' ' before it does. This is the first
+        // character of each run, including runs of the class that has no mask.
         let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
-        // `\s+(?!\S)`: the last white space of a run before something else starts the next pretoken (' ') or is a
-        // pretoken.
+        // `\s+(?!\S)`: the last white space of a run before other text starts the next pretoken (' ') or is a pretoken.
         let follows = if ISOLATE_DIGITS { valid & !(space | number) } else { valid & !space };
         starts |= space & window.before::<ASCII>(follows);
         if ISOLATE_DIGITS {
@@ -35,7 +34,8 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
         if apostrophes == 0 {
             return Starts { starts, unknown_from: 64, reach: Reach::NEIGHBORS };
         }
-        // Where the window begins a pretoken may begin; if none does, what this adds is among the bytes that are known.
+        // A pretoken may start at bit 0 of the window; if none does, this only adds bits among the bytes that are
+        // known.
         let apostrophes = apostrophes & (starts | 1) & letter >> 1;
         // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {

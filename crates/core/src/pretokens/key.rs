@@ -1,28 +1,28 @@
 //! Pretokens as keys of hash tables: sixteen bytes.
 //!
-//! The key of a pretoken of 1 to [`MAX_BYTES`] bytes is its bytes, padded with 0xff, which no UTF-8 text holds: equal
-//! keys are equal pretokens, and comparing two follows no pointer. The last byte is always padding, so tables may use
-//! its bits as flags. Making a key is a load and an OR with a mask out of a table, on every processor.
+//! The key of a pretoken of 1 to [`MAX_BYTES`] bytes is its bytes, padded with 0xff, which no UTF-8 text contains. So
+//! equal keys mean equal pretokens, and comparing two follows no pointer. The last byte is always padding, so tables
+//! may use its bits as flags. Making a key is a load and an OR with a mask from a table, on every processor.
 //!
-//! Hashes are three rounds of AES or, where there is no AES, a folded multiplication (as in wyhash). They are seeded anew for
-//! each [`KeyHasher`], so no text can be made in advance whose pretokens collide. After two rounds that would not hold: of
-//! keys that differ in the bytes 3, 4, 9 and 14 alone, each four bytes of the hash depend on one byte of the round before, so
-//! that 32 bits of it have 256 values. Nothing of the seed shows in a result.
+//! Hashes are three rounds of AES or, without AES, a folded multiplication (as in wyhash). Each [`KeyHasher`] has new
+//! random seeds, so no text can be made in advance whose pretokens collide. Two rounds would not prevent that: for keys
+//! that differ only in bytes 3, 4, 9 and 14, each four bytes of the hash depend on one byte of the previous round, so
+//! 32 bits of the hash have only 256 values. No result depends on the seeds.
 
 use std::hash::{BuildHasher, RandomState};
 
 use crate::cpu::CpuTier;
 
-/// Most bytes that a pretoken may have to be its own key.
+/// The longest pretoken that is its own key.
 pub(crate) const MAX_BYTES: usize = 15;
 
 /// Bytes that loading a key reads, whatever the length of the pretoken.
 pub(crate) const LOAD_BYTES: usize = 16;
 
-/// What follows the bytes of a pretoken in its key.
+/// The byte that fills a key after the bytes of the pretoken.
 const PADDING: u8 = 0xff;
 
-/// The key of a short pretoken; its bytes in the order of memory on little-endian machines, `lo` first.
+/// The key of a short pretoken: its bytes in memory order, `lo` first, as little-endian numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct PretokenKey {
@@ -30,8 +30,8 @@ pub(crate) struct PretokenKey {
     pub(crate) hi: u64,
 }
 
-/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that begin `LOAD_BYTES - n` bytes in: as many as it has bytes
-/// of padding.
+/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that start at `LOAD_BYTES - n`, the number of
+/// padding bytes.
 static PADDINGS: [u8; 2 * LOAD_BYTES] = {
     let mut paddings = [0; 2 * LOAD_BYTES];
     let mut index = LOAD_BYTES;
@@ -43,17 +43,17 @@ static PADDINGS: [u8; 2 * LOAD_BYTES] = {
 };
 
 impl PretokenKey {
-    /// No pretoken's key.
+    /// The key of no pretoken.
     pub(crate) const EMPTY: PretokenKey = PretokenKey { lo: 0, hi: 0 };
 
-    /// The key of the pretoken at `start` that takes all but `n_padding` bytes of a key.
+    /// The key of the pretoken at `start` that has `n_padding` bytes less than a key.
     ///
     /// # Safety
-    /// [`LOAD_BYTES`] bytes from `start` on are readable, and `n_padding` is at most as many.
+    /// [`LOAD_BYTES`] bytes are readable at `start`, and `n_padding` is at most as many.
     #[inline(always)]
     pub(crate) unsafe fn load(start: *const u8, n_padding: usize) -> PretokenKey {
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each of 0..=16 on.
         let (bytes, padding) = unsafe {
             let padding = PADDINGS.as_ptr().add(n_padding);
             (start.cast::<[[u8; 8]; 2]>().read_unaligned(), padding.cast::<[[u8; 8]; 2]>().read_unaligned())
@@ -63,8 +63,8 @@ impl PretokenKey {
         PretokenKey { lo: lo | padding_lo, hi: hi | padding_hi }
     }
 
-    /// [`load`](Self::load) to `key`, which stays in a register: written in halves and read whole it would wait for the
-    /// stores.
+    /// [`load`](Self::load) into `key`, which also stays in a register: if it were written in halves and read as a
+    /// whole, the read would wait for the stores.
     ///
     /// # Safety
     /// As for `load`.
@@ -77,8 +77,8 @@ impl PretokenKey {
     ) -> std::arch::x86_64::__m128i {
         use std::arch::x86_64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from
-        // 0..=16 on; a key is 16 bytes.
+        // SAFETY: Every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has 16
+        // bytes from each of 0..=16 on; a key has 16 bytes.
         unsafe {
             let padding = _mm_loadu_si128(PADDINGS.as_ptr().wrapping_add(n_padding).cast());
             let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
@@ -87,7 +87,7 @@ impl PretokenKey {
         }
     }
 
-    /// Whether a pretoken whose last byte this is may be its own key. All UTF-8 may; bytes from elsewhere that end like the
+    /// Whether a pretoken with this last byte may be its own key. All UTF-8 may; arbitrary bytes that end like the
     /// padding would have the key of a shorter pretoken.
     #[inline(always)]
     pub(crate) fn can_end_in(byte: u8) -> bool {
@@ -95,30 +95,30 @@ impl PretokenKey {
     }
 
     /// The key of a pretoken, if it is short enough and [`can_end_in`](Self::can_end_in) its last byte.
-    pub(crate) fn of(pretoken: &[u8]) -> Option<PretokenKey> {
+    pub(crate) fn from_short(pretoken: &[u8]) -> Option<PretokenKey> {
         let n_bytes = pretoken.len();
         if n_bytes > MAX_BYTES || !pretoken.last().copied().is_some_and(PretokenKey::can_end_in) {
             return None;
         }
         let mut padded = [0; LOAD_BYTES];
         padded[..n_bytes].copy_from_slice(pretoken);
-        // SAFETY: `padded` is 16 bytes long.
+        // SAFETY: `padded` has 16 bytes.
         Some(unsafe { PretokenKey::load(padded.as_ptr(), LOAD_BYTES - n_bytes) })
     }
 
-    /// Whether the keys are equal, found without a branch: the derived comparison has one after the first half, which
-    /// is mispredicted half the time that two keys share a set.
+    /// Whether the keys are equal, without a branch. The derived comparison has a branch after the first half, which is
+    /// mispredicted half the time if two keys share a set.
     #[inline(always)]
-    pub(crate) fn is(self, other: PretokenKey) -> bool {
+    pub(crate) fn equals(self, other: PretokenKey) -> bool {
         (self.lo ^ other.lo) | (self.hi ^ other.hi) == 0
     }
 
-    /// The pretoken, padded.
+    /// The pretoken and its padding.
     pub(crate) fn padded(self) -> [u8; LOAD_BYTES] {
         (u128::from(self.hi) << 64 | u128::from(self.lo)).to_le_bytes()
     }
 
-    /// How many bytes the pretoken has.
+    /// The length of the pretoken in bytes.
     pub(crate) fn n_bytes(self) -> usize {
         LOAD_BYTES - ((u128::from(self.hi) << 64 | u128::from(self.lo)).leading_ones() / 8) as usize
     }
@@ -132,13 +132,13 @@ pub(crate) struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// Freshly seeded, by the instructions of `tier`, which the processor has.
+    /// A hasher with new seeds and the instructions of `tier`, which the processor must have.
     pub(crate) fn new(tier: CpuTier) -> Self {
         let state = RandomState::new();
         KeyHasher { seeds: [0u64, 1, 2, 3].map(|number| state.hash_one(number)), tier }
     }
 
-    /// The tier that the processor was seen to have.
+    /// The tier, which the processor was checked to have.
     #[inline(always)]
     pub(crate) fn tier(self) -> CpuTier {
         self.tier
@@ -149,12 +149,12 @@ impl KeyHasher {
     pub(crate) fn hash(self, key: PretokenKey) -> u64 {
         #[cfg(target_arch = "x86_64")]
         if self.tier.has_avx2() {
-            // SAFETY: the tier has AES.
+            // SAFETY: The tier has AES.
             return unsafe { Aes::hash(self, &key) };
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         if self.tier == CpuTier::Neon {
-            // SAFETY: the tier has AES.
+            // SAFETY: The tier has AES.
             return unsafe { ArmAes::hash(self, &key) };
         }
         self.folded(key)
@@ -165,11 +165,11 @@ impl KeyHasher {
         fold(key.lo ^ self.seeds[0], key.hi ^ self.seeds[1])
     }
 
-    /// The hash of bytes of any length, by blocks of 16 and the last 16.
+    /// The hash of bytes of any length, from their blocks of 16 and their last 16.
     #[inline(always)]
     pub(crate) fn hash_bytes(self, bytes: &[u8]) -> u64 {
         match (bytes.first_chunk(), bytes.last_chunk()) {
-            // Of most long pretokens.
+            // Most long pretokens.
             (Some(first), Some(last)) if bytes.len() < 32 => {
                 self.hash_block(self.hash_block(self.seeds[0] ^ bytes.len() as u64, first), last)
             }
@@ -177,7 +177,7 @@ impl KeyHasher {
         }
     }
 
-    /// The same for any length.
+    /// [`hash_bytes`](Self::hash_bytes) for any length.
     fn hash_blocks(self, bytes: &[u8]) -> u64 {
         let (blocks, _) = bytes.as_chunks::<16>();
         let mut short = [0; 16];
@@ -189,21 +189,21 @@ impl KeyHasher {
         blocks.iter().chain([last]).fold(hash, |hash, block| self.hash_block(hash, block))
     }
 
-    /// The hash of what `hash` is of, and a block.
+    /// Extends the hash of some bytes by a block.
     #[inline(always)]
     fn hash_block(self, hash: u64, block: &[u8; 16]) -> u64 {
         let block = u128::from_le_bytes(*block);
         fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1])
     }
 
-    /// The seeds: what a key is mixed with before a multiplication or the rounds of AES, and in each round.
+    /// The seeds: the first is mixed with a key before a multiplication or the rounds of AES, the second in each round.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128};
 
         let seeds = self.seeds.as_ptr().cast::<__m128i>();
-        // SAFETY: every x86-64 processor has SSE2; the seeds are 32 bytes.
+        // SAFETY: Every x86-64 processor has SSE2; the seeds have 32 bytes.
         unsafe { (_mm_loadu_si128(seeds), _mm_loadu_si128(seeds.add(1))) }
     }
 }
@@ -215,21 +215,21 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The instructions by which keys are hashed in a loop.
+/// The instructions that hash keys in a loop.
 pub(crate) trait HashKey {
     /// [`KeyHasher::hash`].
     ///
     /// # Safety
-    /// The processor has the instructions, and the hasher's tier asks for them.
+    /// The processor has the instructions, and the hasher's tier is theirs.
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64;
 
-    /// [`PretokenKey::load`] to `key`; returns its hash.
+    /// [`PretokenKey::load`] into `key`; returns its hash.
     ///
     /// # Safety
     /// As for both.
     #[inline(always)]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         unsafe {
             *key = PretokenKey::load(start, n_padding);
             Self::hash(hasher, key)
@@ -246,13 +246,13 @@ impl HashKey for Folded {
         hasher.folded(*key)
     }
 
-    /// Both halves are mixed with the seeds at once.
+    /// Mixes both halves with the seeds at once.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::x86_64::*;
         let (seeds, _) = hasher.seed_vectors();
-        // SAFETY: every x86-64 processor has SSE2; the rest is the caller's promise.
+        // SAFETY: Every x86-64 processor has SSE2; the caller promises the rest.
         unsafe {
             let mixed = _mm_xor_si128(PretokenKey::load_vector(start, n_padding, key), seeds);
             let high = _mm_unpackhi_epi64(mixed, mixed);
@@ -284,19 +284,19 @@ impl HashKey for Aes {
     #[target_feature(enable = "sse2,aes")]
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64 {
         use std::arch::x86_64::_mm_load_si128;
-        // SAFETY: a key is 16 bytes, aligned to 16.
+        // SAFETY: A key has 16 bytes and is aligned to 16.
         Aes::mixed(hasher, unsafe { _mm_load_si128(std::ptr::from_ref(key).cast()) })
     }
 
     #[inline]
     #[target_feature(enable = "sse2,aes")]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         Aes::mixed(hasher, unsafe { PretokenKey::load_vector(start, n_padding, key) })
     }
 }
 
-/// Three rounds of AES by the instructions of ARM, which mix in the round's key first, not last.
+/// Three rounds of AES with the instructions of ARM, which mix in the round's key first, not last.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) struct ArmAes;
 
@@ -331,7 +331,8 @@ impl HashKey for ArmAes {
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::aarch64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: the caller vouches for 16 readable bytes at `start`; PADDINGS has 16 from 0..=16 on; a key is 16 bytes.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each of 0..=16 on; a
+        // key has 16 bytes.
         let bytes = unsafe {
             let padding = vld1q_u8(PADDINGS.as_ptr().add(n_padding));
             let bytes = vorrq_u8(vld1q_u8(start), padding);
@@ -342,14 +343,14 @@ impl HashKey for ArmAes {
     }
 }
 
-/// A text of which [`LOAD_BYTES`] bytes can be loaded at every offset, zeros past its end.
+/// A text from which [`LOAD_BYTES`] bytes can be loaded at each offset, with zeros after its end.
 pub(crate) struct PaddedText<'a> {
     pub(crate) text: &'a [u8],
-    /// Before here so many bytes of the text follow.
+    /// At each offset before this one, [`LOAD_BYTES`] bytes of the text can be loaded.
     whole_end: usize,
-    /// Where `tail` begins.
-    tail_begin: usize,
-    /// The text's last bytes, and zeros.
+    /// The offset of `tail` in the text.
+    tail_start: usize,
+    /// The last bytes of the text, and zeros.
     tail: [u8; 2 * LOAD_BYTES],
 }
 
@@ -357,36 +358,36 @@ impl<'a> PaddedText<'a> {
     #[inline]
     pub(crate) fn new(text: &'a [u8]) -> Self {
         let mut tail = [0; 2 * LOAD_BYTES];
-        let tail_begin = text.len().saturating_sub(LOAD_BYTES);
-        let last = &text[tail_begin..];
+        let tail_start = text.len().saturating_sub(LOAD_BYTES);
+        let last = &text[tail_start..];
         tail[..last.len()].copy_from_slice(last);
-        PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_begin, tail }
+        PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_start, tail }
     }
 
-    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`, and so before it.
+    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`; then also at any offset before.
     #[inline(always)]
     pub(crate) fn is_inside(&self, offset: usize) -> bool {
         offset < self.whole_end
     }
 
-    /// The key of the pretoken from `start` to `end`, as [`PretokenKey::of`] makes it.
+    /// The key of the pretoken from `start` to `end`, as [`PretokenKey::from_short`] makes it.
     #[inline]
     pub(crate) fn key(&self, start: usize, end: usize) -> Option<PretokenKey> {
         let pretoken = &self.text[start..end];
         if !self.is_inside(start) {
-            return PretokenKey::of(pretoken);
+            return PretokenKey::from_short(pretoken);
         }
         if pretoken.len() > MAX_BYTES || !pretoken.last().copied().is_some_and(PretokenKey::can_end_in) {
             return None;
         }
-        // SAFETY: 16 bytes of the text follow `start`, and the pretoken has at most 15.
+        // SAFETY: 16 bytes of the text can be read at `start`, and the pretoken has at most 15.
         Some(unsafe { PretokenKey::load(pretoken.as_ptr(), LOAD_BYTES - pretoken.len()) })
     }
 
-    /// Loads the key of the pretoken at `start` that takes all but `n_padding` bytes of a key; returns its hash.
+    /// Loads the key of the pretoken at `start` that has `n_padding` bytes less than a key; returns its hash.
     ///
     /// # Safety
-    /// As for [`HashKey::hash`]. `start` is within the text, and with `INSIDE` inside as [`is_inside`](Self::is_inside) says.
+    /// As for [`HashKey::hash`]. `start` is within the text, and with `INSIDE` also [inside](Self::is_inside).
     /// `n_padding` is at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load<H: HashKey, const INSIDE: bool>(
@@ -400,10 +401,10 @@ impl<'a> PaddedText<'a> {
         let bytes = if INSIDE || self.is_inside(start) {
             self.text.as_ptr().wrapping_add(start)
         } else {
-            self.tail.as_ptr().wrapping_add((start - self.tail_begin).min(LOAD_BYTES))
+            self.tail.as_ptr().wrapping_add((start - self.tail_start).min(LOAD_BYTES))
         };
-        // SAFETY: before `whole_end`, 16 bytes of the text follow; from there on `start` is at most 16 bytes behind
-        // `tail_begin`, and 16 bytes of `tail` follow. The rest is the caller's promise.
+        // SAFETY: Before `whole_end`, 16 bytes of the text can be read. From there on `start` is at most 16 bytes after
+        // `tail_start`, and 16 bytes of `tail` can be read there. The caller promises the rest.
         unsafe { H::load(hasher, bytes, n_padding, key) }
     }
 }
@@ -420,23 +421,23 @@ mod tests {
             for end in start + 1..text.len().min(start + MAX_BYTES) + 1 {
                 let mut key = PretokenKey::EMPTY;
                 let hasher = KeyHasher::new(CpuTier::Portable);
-                // SAFETY: every processor can multiply.
+                // SAFETY: Every processor can multiply.
                 let hash = unsafe {
                     padded.load::<Folded, false>(hasher, start, LOAD_BYTES - (end - start), &mut key)
                 };
                 assert_eq!(hash, hasher.hash(key));
-                assert_eq!(Some(key), PretokenKey::of(&text[start..end]));
+                assert_eq!(Some(key), PretokenKey::from_short(&text[start..end]));
                 assert_eq!(Some(key), padded.key(start, end));
                 assert_eq!(&key.padded()[..key.n_bytes()], &text[start..end]);
             }
         }
-        assert_eq!(PretokenKey::of(b""), None);
-        assert_eq!(PretokenKey::of(b"a\xff"), None);
+        assert_eq!(PretokenKey::from_short(b""), None);
+        assert_eq!(PretokenKey::from_short(b"a\xff"), None);
         assert_eq!((padded.key(3, 3), padded.key(0, MAX_BYTES + 1)), (None, None));
         assert_eq!(PaddedText::new(b"a\xff and sixteen bytes more").key(0, 2), None);
     }
 
-    /// With two rounds of AES, 32 bits of the hashes of the keys of each group have 256 values.
+    /// With two rounds of AES, 32 bits of the hashes of each group of keys have 256 values.
     #[test]
     fn keys_that_differ_in_bytes_which_rounds_of_aes_mix_last_have_different_hashes() {
         for tier in CpuTier::available() {
@@ -448,12 +449,12 @@ mod tests {
                         for (place, shift) in places.into_iter().zip([0, 3, 6, 9]) {
                             bytes[place] = b'a' + (number >> shift & 7) as u8;
                         }
-                        hasher.hash(PretokenKey::of(&bytes[..MAX_BYTES]).unwrap()) as u32
+                        hasher.hash(PretokenKey::from_short(&bytes[..MAX_BYTES]).unwrap()) as u32
                     })
                     .collect();
                 hashes.sort_unstable();
                 hashes.dedup();
-                // Of so many random ones two in a thousand tries are equal.
+                // Of this many random numbers two are equal in two of a thousand tries.
                 assert!(hashes.len() > 4000, "{tier:?} {places:?}: {}", hashes.len());
             }
         }

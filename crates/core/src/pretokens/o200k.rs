@@ -7,11 +7,11 @@
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! ```
 //!
-//! So a word is upper-case letters followed by lower-case ones, letters without case and marks count as both, and a
+//! So a word is upper-case letters followed by lower-case ones; letters without case and marks count as both; a
 //! contraction belongs to the word before it.
 //!
 //! The masks leave three rare cases to the character loop: upper case after letters without case, where the split
-//! depends on whether lower case follows, however far away; marks after symbols; Han symbols and numbers after others.
+//! depends on whether lower case follows, at any distance; marks after symbols; Han symbols and numbers after others.
 //!
 //! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
 //! compare with a regex engine.
@@ -25,8 +25,8 @@ use super::window::{Window, run_starts};
 
 /// How members of the family differ.
 ///
-/// `N_DIGITS`: the size of a group of numbers. `CONTRACTIONS`: they belong to the word before them. `SLASHES`: symbols
-/// take slashes along among the newlines after them. `ISOLATE_HAN`: a run of Han is a pretoken.
+/// `N_DIGITS`: the size of a group of numbers. `CONTRACTIONS`: a contraction belongs to the word before it. `SLASHES`:
+/// slashes among the newlines after symbols belong to the symbols, too. `ISOLATE_HAN`: a run of Han is a pretoken.
 #[derive(Clone, Copy, Default)]
 pub(super) struct O200k<
     const N_DIGITS: u32,
@@ -145,7 +145,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
         Some(at + offset + character.len_utf8())
     }
 
-    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` where [`Self::word_with_lower`] found nothing.
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`, after [`Self::word_with_lower`] found nothing.
     fn word_of_upper(text: Text<'_>, at: usize) -> Option<usize> {
         let end = text.skip(at, Self::word_without(LOWER));
         (end > at).then_some(end)

@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use super::families::{Fill, scanner_of};
+use super::families::{Fill, scanner_for};
 
 /// A name, its description, and its spellings, each a list of regexes that split in turn.
 type NamedPattern = (String, String, Vec<Vec<String>>);
@@ -48,7 +48,7 @@ pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
     let is_equal =
         |texts: &Vec<String>| texts.iter().map(String::as_str).eq(patterns.iter().map(AsRef::as_ref));
     let (name, ..) = NAMED.iter().find(|(_, _, spellings)| spellings.iter().any(is_equal))?;
-    scanner_of(name)
+    scanner_for(name)
 }
 
 /// Every spelling of every named pattern, with its name.

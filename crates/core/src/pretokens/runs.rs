@@ -1,6 +1,6 @@
-//! Skips a run of characters of some class, for the scanners' character loops.
+//! Skips a run of characters of some class, for the character loops of the scanners.
 //!
-//! The first [`N_SCALAR`] characters are looked at one by one, the rest 64 bytes at a time: most runs are words, but a
+//! The first [`N_SCALAR`] characters are checked one by one, the rest 64 bytes at a time: most runs are words, but a
 //! clause of Chinese or a megabyte of base64 must not lose the speed of [`super::scan`].
 
 use std::ops::Deref;
@@ -12,17 +12,17 @@ use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, cla
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::CpuTier;
 
-/// How many characters of a run are skipped one by one before windows are used.
+/// Number of characters that are skipped one by one before windows are used.
 const N_SCALAR: usize = 8;
 
-/// The first bytes of a window whose characters lie in it completely, whatever their length.
+/// The bytes of a window at which a character of any length is entirely within the window.
 const COMPLETE: u64 = u64::MAX >> 3;
 
-/// A document, and the instructions to scan it with.
+/// A document, and the instructions with which to scan it.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'t> {
     pub text: &'t str,
-    /// Instructions that this processor has: `Pretokenizer::at_tier` checked them.
+    /// Instructions that this processor has, as `Pretokenizer::at_tier` checked.
     pub tier: CpuTier,
 }
 
@@ -34,12 +34,12 @@ impl Deref for Text<'_> {
     }
 }
 
-/// Which characters belong to a run.
+/// The characters that belong to a run.
 pub(super) trait Members: Copy {
     /// Whether the character at `at`, which has the class bits `class`, belongs to the run.
     fn has(self, text: &str, at: usize, class: u8) -> bool;
 
-    /// The bytes of a window's characters that belong to the run.
+    /// The bytes of a window whose characters belong to the run.
     fn mask<B: Block>(self, window: &Window<B>) -> u64;
 }
 
@@ -104,7 +104,7 @@ impl Text<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuTier::Avx2 => unsafe { skip_avx2(self.text, at, members) },
-            // SAFETY: every processor has these.
+            // SAFETY: Every processor has these instructions.
             _ => unsafe { skip_windows::<Baseline, M>(self.text, at, members) },
         };
         match at {
@@ -125,26 +125,27 @@ impl Text<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn skip_avx512<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
-    // SAFETY: the processor has the instructions of this function.
+    // SAFETY: The processor has the instructions of this function.
     unsafe { skip_windows::<Avx512, M>(text, at, members) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn skip_avx2<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
-    // SAFETY: the processor has the instructions of this function.
+    // SAFETY: The processor has the instructions of this function.
     unsafe { skip_windows::<Avx2, M>(text, at, members) }
 }
 
-/// `Ok`: the end of the run. `Err`: the run goes on at least to there, and too little text for a window is left.
+/// `Ok`: the end of the run. `Err`: the run continues at least to this offset, and the rest of the text is too short
+/// for a window.
 ///
 /// # Safety
-/// The processor must have the instructions of `B`.
+/// The processor has the instructions of `B`.
 #[inline(always)]
 unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members: M) -> Result<usize, usize> {
     let bytes = text.as_bytes();
     while bytes.len().saturating_sub(at) >= WINDOW_BYTES + LOOKAHEAD_BYTES {
-        // SAFETY: WINDOW_BYTES + LOOKAHEAD_BYTES bytes are readable from `at`, which is a character's start.
+        // SAFETY: WINDOW_BYTES + LOOKAHEAD_BYTES bytes are readable at `at`, which is the start of a character.
         let window = unsafe {
             let start = bytes.as_ptr().add(at);
             let mut window = Window::<B>::load(start, u64::MAX);
@@ -157,7 +158,7 @@ unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members:
         if others != 0 {
             return Ok(at + others.trailing_zeros() as usize);
         }
-        // All complete characters belong to the run: go on at the start of the last one.
+        // All complete characters belong to the run: continue at the start of the last one.
         let starts = !window.continuation() & COMPLETE;
         at += 63 - starts.leading_zeros() as usize;
     }

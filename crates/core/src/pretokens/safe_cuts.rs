@@ -1,23 +1,28 @@
-//! Where a text may be cut so that its parts, pretokenized one by one, give the pretokens of the whole.
+//! Where a text may be cut so that its parts, pretokenized one by one, have the pretokens of the whole.
 //!
-//! The only place that decides this, for counting files, encoding files, and dividing documents. Only patterns that are
-//! [memoryless](Pretokenizer::is_memoryless) may be cut. There are two rules.
+//! This is the only place that decides it, for counting files, encoding files, and dividing documents. Only patterns
+//! that are [memoryless](Pretokenizer::is_memoryless) may be cut. There are two rules.
 //!
 //! **By two characters** ([`is_safe_cut`]), without scanning. Let X be a letter or number, and Y be ASCII white space,
 //! ASCII punctuation other than the apostrophe, or a full-width comma or full stop. Every named pattern ends a pretoken
-//! between X and Y, whatever else the text holds:
+//! between X and Y, whatever else the text contains:
 //! - Letters and numbers occur only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}` and
-//!   `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`, where Y can only come first, and in contractions, which hold no Y and end in a
-//!   letter. So a match that holds X ends before Y. This was checked for each alternative of each named pattern, and a
-//!   test checks random texts.
-//! - The part before the cut ends in X. Text appended to it can change its last two pretokens only through
-//!   `\s+(?!\S)`, a contraction that goes on, or a run that goes on. None of them continues with Y.
-//! - The part after the cut begins where a pretoken begins, which is all that a memoryless pattern needs.
+//!   `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`, where Y can only come first, and in contractions, which contain no Y and end in
+//!   a letter. So a match that contains X ends before Y. This was checked for each alternative of each named pattern,
+//!   and a test checks random texts.
+//! - The part before the cut ends in X. Appended text can change its last two pretokens only through `\s+(?!\S)`, a
+//!   contraction that continues, or a run that continues. None of these continues with Y.
+//! - The part after the cut starts where a pretoken starts, which is all that a memoryless pattern needs.
 //!
 //! **By scanning** ([`SafeCuts::last_by_scanning`]), for text without such an offset: all pretokens except the last
 //! [`N_UNSETTLED`] are final. Never cut after white space: `\s+(?!\S)` splits it differently at the end of a document.
 //!
-//! No cut is inside of a special token or at its edge, so both parts hold the same special tokens as the whole.
+//! No cut is inside a special token or at its edge, so both parts together contain the same special tokens as the
+//! whole.
+//!
+//! Memoryless is two promises: scanning may start at the start of any pretoken, and appended text changes at most the
+//! last two pretokens. The second does not follow from a pattern without lookbehind and anchors: `a*b|a` on "aaaa"
+//! changes everything when a b is appended. So only hand-written scanners promise it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,8 +32,8 @@ use super::unicode::is_letter_or_number;
 use crate::error::Result;
 use crate::special::SpecialTokens;
 
-/// How many pretokens at the end of a text may change when text is appended: "'", "r" and then "e" is "'re"; "\n", " "
-/// and then "\n" is "\n \n".
+/// Number of pretokens at the end of a text that may change when text is appended: "'", "r" and then "e" become "'re";
+/// "\n", " " and then "\n" become "\n \n".
 const N_UNSETTLED: usize = 2;
 
 /// How far before the wanted offset a cut is searched.
@@ -38,7 +43,7 @@ pub(crate) const REACH_BYTES: usize = 16 << 10;
 const EAST_ASIAN: [&[u8]; 3] = ["，".as_bytes(), "。".as_bytes(), "、".as_bytes()];
 
 /// Whether every named pattern ends a pretoken at `at`, whatever the rest of the text is. The bytes may be invalid
-/// UTF-8 or start and end inside of a character.
+/// UTF-8, or start and end inside a character.
 pub(crate) fn is_safe_cut(bytes: &[u8], at: usize) -> bool {
     let (before, after) = bytes.split_at(at);
     let follows = match after.first() {
@@ -60,17 +65,18 @@ pub(crate) fn last_safe_cut(bytes: &[u8], range: Range<usize>, specials: &Specia
     range.rev().find(|&at| is_safe_cut(bytes, at) && !specials.touches(bytes, at))
 }
 
-/// The part of a file that begins at cut `number`, to the next cut that exists. `None` if there is no cut `number`:
-/// then the part before goes on. `cut` depends on the file alone, so the jobs on both sides of a cut agree on it.
+/// The part of a file that starts at cut `number` and ends at the next cut that exists. `None` if there is no cut
+/// `number`: then the part before goes on. `cut` must depend only on the file, so that the jobs on both sides of a cut
+/// agree.
 pub(crate) fn part_at(
     number: u64,
     mut cut: impl FnMut(u64) -> Result<Option<u64>>,
 ) -> Result<Option<(u64, u64)>> {
-    let Some(begin) = cut(number)? else { return Ok(None) };
+    let Some(start) = cut(number)? else { return Ok(None) };
     let mut next = number + 1;
     loop {
         match cut(next)? {
-            Some(end) => return Ok(Some((begin, end))),
+            Some(end) => return Ok(Some((start, end))),
             None => next += 1,
         }
     }
@@ -81,7 +87,7 @@ pub(crate) fn part_at(
 pub struct Cut {
     /// The offset in bytes.
     pub at: usize,
-    /// Whether a special token ends a document there, so that nothing is divided.
+    /// Whether a special token ends a document there, so that no document is divided.
     pub is_boundary: bool,
 }
 
@@ -95,7 +101,7 @@ pub struct SafeCuts {
 }
 
 impl SafeCuts {
-    /// For texts that are split by this pattern and hold these special tokens.
+    /// Cuts for texts with this pattern and these special tokens.
     pub fn new(pretokenizer: Arc<Pretokenizer>, specials: Arc<SpecialTokens>, specials_split: bool) -> Self {
         SafeCuts { pretokenizer, specials, specials_split }
     }
@@ -114,15 +120,15 @@ impl SafeCuts {
         if !self.is_divisible() {
             return None;
         }
-        // A special token that starts at the cut must be visible in full.
+        // A special token that starts at the cut must be completely visible.
         let latest = wanted.min(text.len().checked_sub(self.specials.longest().max(1))?);
         let range = latest.saturating_sub(REACH_BYTES).max(1)..latest + 1;
         let at = last_safe_cut(text.as_bytes(), range, &self.specials)?;
         Some(Cut { at, is_boundary: false })
     }
 
-    /// The last cut by scanning, of a text that begins where a pretoken begins and continues after what is given.
-    /// `None` if all of it must be kept together. Scans the whole text after its last special token.
+    /// The last cut by scanning. `text` starts where a pretoken starts, and more text follows it. `None` if all of it
+    /// must be kept together. Scans everything after its last special token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
         if !self.is_divisible() {
             return Ok(None);
@@ -135,7 +141,8 @@ impl SafeCuts {
         if self.specials_split {
             while let Some(found) = self.specials.find(text.as_bytes(), start) {
                 if found.end > visible {
-                    // Perhaps a longer special token, but one in any case: a document ends where it starts.
+                    // It may be part of a longer special token, but there is one in any case: a document ends where it
+                    // starts.
                     return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
                 }
                 start = found.end;
@@ -165,10 +172,11 @@ impl SafeCuts {
     }
 }
 
-/// How many of the `n_ends` ends that a call of `Pretokenizer::fill` gave no text that follows can change.
+/// The number of ends that following text cannot change, of `n_ends` ends that one call of `Pretokenizer::fill`
+/// returned.
 ///
-/// Where it came to the end of what is given, all but the last [`N_UNSETTLED`]. Before, all but one, which the next call is to
-/// find again: so the call that comes to the end finds two to hold back.
+/// If the call reached the end of the text, all but the last [`N_UNSETTLED`]. Otherwise all but one, which the next
+/// call will find again: so the call that reaches the end has two ends to hold back.
 pub(crate) fn n_settled(n_ends: usize, is_at_end: bool) -> usize {
     n_ends.saturating_sub(if is_at_end { N_UNSETTLED } else { 1 })
 }
@@ -178,7 +186,7 @@ mod tests {
     use super::*;
     use crate::pretokens::{named_patterns, names};
 
-    /// Characters of every class that patterns tell apart, and the letters of contractions.
+    /// Characters of each class that patterns distinguish, and the letters of contractions.
     const ALPHABET: &[&str] = &[
         "a", "Z", "s", "t", "l", "r", "e", "ſ", "é", "中", "ก", "ʰ", "\u{301}", "7", "٣", "²", " ", "\n",
         "\r", "\t", "\u{a0}", "\u{3000}", "'", "’", ".", ",", "/", "_", "$", "-", "，", "。", "、", "€",

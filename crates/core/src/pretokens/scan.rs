@@ -11,16 +11,18 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::prefetch::prefetch;
 
-/// The most ends that one call of `Pretokenizer::fill` gives. Only several patterns without a hand-written scanner
-/// may give more.
+/// Most ends that one call of `Pretokenizer::fill` returns. Only several patterns without a hand-written scanner may
+/// return more.
 pub const ENDS_PER_FILL: usize = 4096;
-/// How far from where it begins a call looks for pretokens: ends are distances of four bytes.
+/// How far from its start a call looks for pretokens: ends are distances of four bytes. 2422-2424!/// How far ahead of
+/// a window text is prefetched. Scanning goes on by some kilobytes at a time, with random accesses between, so /// the
+/// processor does not do it. const AHEAD_BYTES: usize = 2048;
 const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 /// How far ahead of a window text is asked for. Scanning goes on by some kilobytes at a time, with random accesses between,
 /// so processors do not foresee it.
 const AHEAD_BYTES: usize = 2048;
-/// Bits of a window that do not depend on what follows it: a character has up to four bytes. Of a window of ASCII see
-/// [`Reach`].
+/// Bits of a window that do not depend on the bytes after it: a character has up to four bytes. For windows of ASCII
+/// see [`Reach`].
 const RELIABLE: u32 = 60;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
@@ -28,13 +30,13 @@ const RELIABLE: u32 = 60;
 //
 //     at = 0                                       // the text is cut where a pretoken starts
 //     while at < text.len():
-//         window = masks of text[at..at + 64]      // one mask a class; bit i is byte at + i
+//         window = masks of text[at..at + 64]      // one mask per class; bit i is byte at + i
 //         starts = rules(window)                   // bit i: a pretoken starts at byte at + i
 //         starts &= bits that the window decides   // the last bytes depend on text after the window
 //         starts &= !known                         // at itself is known to be a start
 //         if rules are local:
 //             output(at + i) for each bit i of starts
-//             at = at + bits that are decided - bytes to look back, or the character's begin before that
+//             at = at + bits that are decided - bytes to look back, or the start of the character there
 //         elif starts == 0:
 //             at = end of the last pretoken, found character by character
 //             output(at)
@@ -43,34 +45,42 @@ const RELIABLE: u32 = 60;
 //             at = at + the highest bit of starts
 //
 // Why it is correct:
-// 1. Every window begins where a pretoken begins. For every pattern that has a scanner that is all the context there
-//    is (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to
-//    the left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". Or it begins with a character and
-//    as many bytes as the rules look back (`Reach::behind`); starts at these were output before.
+// 1. Each window starts where a pretoken starts. For every pattern that has a scanner that is all the context it needs
+//    (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to the
+//    left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". With local rules a window may
+//    instead start with a character and as many bytes as the rules look back (`Reach::before`); the starts in these
+//    bytes were output before.
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
-//    last bits are dropped; a rule that needs more (a run of white space that leaves the window) says from which bit
-//    on it is undecided. The next window begins at the last start, so dropped bits are looked at again.
-// 3. Each turn advances: by most of a window, or the highest bit of `starts` is at least 1, or by a pretoken that goes on
-//    behind the window's known bytes. The next end is looked for from the last one on only where a window has none, and the
-//    turn ends there, so no byte is looked at a third time.
+//    last bits are dropped; a rule that needs more (a run of white space that continues after the window) returns the
+//    first bit that is undecided. The next window starts at the last start, so dropped bits are looked at again.
+// 3. Each round advances: by most of a window, or because the highest bit of `starts` is at least 1, or by a pretoken
+//    that continues after the decided bytes. The character loop runs only if a window has no start, and the round ends
+//    there, so no byte is looked at a third time.
 //
 // What was chosen for speed:
 // 1. Windows overlap by a part of a pretoken, about a tenth of the work, and loads are unaligned. In exchange no rule
 //    has a second case for the edge between two windows.
-// 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it
-//    is compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
+// 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it is
+//    compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
 //    compiled without their instructions.
-// 3. A window of only ASCII takes a copy of the rules without the masks of other characters (`const ASCII`), and one whose
-//    characters have at most two bytes, as most of Europe's writing, another one.
-// 4. Where the rules allow, the next window begins at a distance that does not depend on starts, so that it need not wait for
-//    this one's: at a fixed one, if a character of ASCII is there. For those rules windows of ASCII have a loop of their own, for
-//    which the compiler keeps more in registers. (No `bool` may be part of that distance: a byte of a register is written
-//    there, which waits for what the register held before: C by AVX2 was scanned 15 % slower.)
-// 5. Ends are written without a check of capacity: `fill` reserves room for all of them. They are distances of four bytes
-//    and not offsets of eight: C is scanned 16 to 39 % faster (docs/decisions/pretokens.md).
+// 3. A window of only ASCII has a copy of the rules without the masks of other characters (`const ASCII`); a window
+//    whose characters have at most two bytes, as in most European languages, has another copy.
+// 4. With local rules the next window starts at a distance that does not depend on starts, so that it need not wait for
+//    them: a fixed distance, if the character there is ASCII. For these rules windows of ASCII have a loop of their
+//    own, for which the compiler keeps more in registers.
+// 5. Ends are written without checking the capacity: `fill` reserves room for all of them. They are distances of four
+//    bytes instead of offsets of eight: C is scanned 16 to 39 % faster.
 //
-// The character loop (`Rules::next_end`) also serves pretokens longer than a window; it skips long runs by windows of
-// its own, see `runs`, so that a megabyte of one letter takes linear time and does not lose the speed.
+// Tried, by `cargo run --release --example scan -- FILE gpt2`:
+// - Any `bool` in the distance to the next window: C 15 % slower with AVX2, 38 % with AVX-512. It is written to the low
+//   byte of a register, which waits for the register's old value.
+// - The next window always at the start of a character, or the two fixed distances as branches: 4 to 10 % slower.
+// - More than four characters beyond ASCII set one by one (`Window::add_few`): no faster. Ends from tables of four
+//   bits: C 20 % slower.
+// - 512 to 8,192 ends per call: no difference beyond noise, or 1 to 4 % slower.
+//
+// The character loop (`Rules::next_end`) also handles pretokens longer than a window. It skips long runs with windows
+// of its own (see `runs`), so that a megabyte of one letter takes linear time and is still fast.
 
 /// The starts of pretokens in a window.
 pub(super) struct Starts {
@@ -82,26 +92,26 @@ pub(super) struct Starts {
     pub reach: Reach,
 }
 
-/// How many bytes around a character of ASCII decide whether a pretoken starts there.
+/// How many bytes around an ASCII character decide whether a pretoken starts there.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
     ahead: u32,
-    /// Meant of rules that [are local](Rules::ARE_LOCAL) only.
-    behind: u32,
+    /// Used only if [`Rules::ARE_LOCAL`].
+    before: u32,
 }
 
 impl Reach {
     /// The characters beside it: there is no apostrophe in the window.
-    pub const NEIGHBORS: Reach = Reach { ahead: 1, behind: 1 };
-    /// Contractions: an apostrophe and the two letters after it, or what is before the apostrophe of "'ll".
-    pub const CONTRACTIONS: Reach = Reach { ahead: 2, behind: 4 };
+    pub const NEIGHBORS: Reach = Reach { ahead: 1, before: 1 };
+    /// Contractions: an apostrophe and the two letters after it, or the characters before the apostrophe of "'ll".
+    pub const CONTRACTIONS: Reach = Reach { ahead: 2, before: 4 };
 }
 
 impl Starts {
-    /// Those of a window that decides its first `n_reliable` bits at most; the end of the text is one.
+    /// The starts of a window that decides at most its first `n_reliable` bits. The end of the text counts as one.
     #[inline(always)]
     fn decided(self, n_reliable: u32, valid: u64, is_last: bool) -> u64 {
-        // One bit above `valid`; 0 if the text does not end in this window.
+        // The bit after `valid`; 0 if the text does not end in this window.
         let end_of_text = valid.wrapping_add(1);
         let n_decided = self.unknown_from.min(if is_last { 64 } else { n_reliable });
         let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
@@ -109,31 +119,31 @@ impl Starts {
     }
 }
 
-/// The rules of a family of patterns, twice: on masks, and character by character. Both give the same pretokens.
+/// The rules of a family of patterns, twice: on masks, and character by character. Both find the same pretokens.
 pub(super) trait Rules: Copy + Default {
-    /// Whether a window may begin at any character: [`Reach::behind`] bytes from there on, what is before it does not matter.
+    /// Whether a window may start at any character: only the [`Reach::before`] bytes before a character matter.
     const ARE_LOCAL: bool = false;
 
-    /// The classes that the rules use of characters beyond ASCII, except letters, numbers and white space.
+    /// The classes that the rules use for characters beyond ASCII, except letters, numbers and white space.
     const CLASSES: u8 = 0;
 
-    /// The starts in a window that begins where a pretoken begins, or with [`Reach::behind`] bytes at which the caller knows
-    /// them. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
+    /// The starts in a window that starts where a pretoken starts, or with [`Reach::before`] bytes in which the caller
+    /// knows the starts. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
     ///
-    /// `ASCII` promises that the window holds nothing else; `is_last` says that the text ends with `window.valid`.
+    /// `ASCII` promises that the window has nothing else; `is_last` that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
 
     /// The end of the pretoken that starts at `at`, found character by character.
     fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
-/// [`super::Pretokenizer::fill`] with the instructions of `tier`, which `Pretokenizer::at_tier` checked: it alone hands out
-/// this function, beside the tier.
+/// [`super::Pretokenizer::fill`] with the instructions of `tier`. `Pretokenizer::at_tier`, which checked the tier, is
+/// the only one that hands out this function.
 pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
     fill_within::<R>(tier, text, from, MOST_BYTES, ends)
 }
 
-/// The same with another limit than [`MOST_BYTES`], not above it.
+/// [`fill`] with another limit than [`MOST_BYTES`], not above it.
 fn fill_within<R: Rules>(
     tier: CpuTier,
     text: &str,
@@ -141,7 +151,7 @@ fn fill_within<R: Rules>(
     most_bytes: usize,
     ends: &mut Vec<u32>,
 ) -> Result<()> {
-    // What is before does not matter: see 1 above.
+    // Text before `from` does not matter: see 1 above.
     let (rules, text) = (R::default(), Text { text: &text[from..], tier });
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
@@ -152,8 +162,8 @@ fn fill_within<R: Rules>(
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         CpuTier::Avx2 => unsafe { fill_avx2(rules, text, most_bytes, ends) },
-        // SAFETY: every processor has these.
-        _ => unsafe { fill_by::<byte_block::Baseline, R>(rules, text, most_bytes, ends) },
+        // SAFETY: Every processor has these instructions.
+        _ => unsafe { fill_with_isa::<byte_block::Baseline, R>(rules, text, most_bytes, ends) },
     }
     Ok(())
 }
@@ -161,32 +171,37 @@ fn fill_within<R: Rules>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn fill_avx512<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
-    // SAFETY: the caller reserved the room.
-    unsafe { fill_by::<byte_block::Avx512, R>(rules, text, most_bytes, ends) }
+    // SAFETY: The caller reserved the room.
+    unsafe { fill_with_isa::<byte_block::Avx512, R>(rules, text, most_bytes, ends) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
-    // SAFETY: the caller reserved the room.
-    unsafe { fill_by::<byte_block::Avx2, R>(rules, text, most_bytes, ends) }
+    // SAFETY: The caller reserved the room.
+    unsafe { fill_with_isa::<byte_block::Avx2, R>(rules, text, most_bytes, ends) }
 }
 
-/// The ends of the pretokens of `text` until there are enough, or one ends more than `most_bytes` from the begin; none if it is
-/// the first or the second. `most_bytes` is at most [`MOST_BYTES`].
+/// The ends of the pretokens of `text` until there are enough, or one is more than `most_bytes` from the start. None if
+/// the first or the second is. `most_bytes` is at most [`MOST_BYTES`].
 ///
 /// # Safety
-/// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
+/// The processor has the instructions of `B`, and `ends` has room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
-unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
+unsafe fn fill_with_isa<B: Block, R: Rules>(
+    rules: R,
+    text: Text<'_>,
+    most_bytes: usize,
+    ends: &mut Vec<u32>,
+) {
     let bytes = text.as_bytes();
     let stop = bytes.len().min(most_bytes);
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
     let mut at = 0;
-    // Bits of the window at `at` that are decided.
+    // The bits of the window at `at` that are decided already.
     let mut known = 1;
-    // A window that begins before it needs no padding.
+    // A window that starts before this offset needs no padding.
     let inside = stop.min((bytes.len() + 1).saturating_sub(WINDOW_BYTES + LOOKAHEAD_BYTES));
     // A window adds at most 63 ends, so at most ENDS_PER_FILL are output.
     while at < stop && n_ends + WINDOW_BYTES <= ENDS_PER_FILL {
@@ -199,7 +214,7 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
                 }
                 prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
                 let window = decide_ascii(rules, &window, u64::MAX, false);
-                // SAFETY: as below, where the same is written.
+                // SAFETY: As for the same call below.
                 n_ends += unsafe { B::write_offsets(window.starts & !known, at as u32, out.add(n_ends)) };
                 at += window.next as usize;
                 known = window.known;
@@ -212,15 +227,15 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
         prefetch(bytes.as_ptr().wrapping_add(at + AHEAD_BYTES));
         let is_inside = n_left >= WINDOW_BYTES + LOOKAHEAD_BYTES;
         let window = if is_inside {
-            // SAFETY: that many bytes are readable, and `at` is a character's first byte.
+            // SAFETY: This many bytes are readable, and `at` is the first byte of a character.
             unsafe { decide::<B, R>(rules, bytes.as_ptr().add(at), u64::MAX, false) }
         } else {
-            // Near the end of the text, a copy that is padded with zeros stands in for it.
+            // Near the end of the text, use a copy that is padded with zeros.
             let mut padded = [0u8; WINDOW_BYTES + LOOKAHEAD_BYTES + 1];
             padded[..n_left].copy_from_slice(&bytes[at..]);
             let is_last = n_left < WINDOW_BYTES;
             let valid = if is_last { (1 << n_left) - 1 } else { u64::MAX };
-            // SAFETY: 68 bytes are readable, UTF-8 and then zero.
+            // SAFETY: 68 bytes are readable, UTF-8 followed by zeros.
             unsafe { decide::<B, R>(rules, padded.as_ptr(), valid, is_last) }
         };
         let starts = window.starts & !known;
@@ -249,9 +264,9 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
             at += 63 - starts.leading_zeros() as usize;
         }
     }
-    // SAFETY: entries 0..n_ends were written.
+    // SAFETY: Entries 0..n_ends were written.
     unsafe { ends.set_len(n_ends) };
-    // Who holds back the last end would get it again and again, and nothing else.
+    // Return none: a caller that drops the last end would loop forever.
     if ends.len() == 1 && (ends[0] as usize) < bytes.len() {
         ends.clear();
     }
@@ -261,48 +276,48 @@ unsafe fn fill_by<B: Block, R: Rules>(rules: R, text: Text<'_>, most_bytes: usiz
 struct Decided {
     /// Starts of pretokens; the end of the text counts as one.
     starts: u64,
-    /// Where the next window may begin, whatever starts there are, if the rules are local.
+    /// Where the next window may start if the rules are local, whatever the starts.
     next: u32,
-    /// Bits of that window that are decided here.
+    /// The bits of the next window that are decided here.
     known: u64,
 }
 
-/// The starts that the window decides.
+/// The starts that the window at `bytes` decides.
 ///
 /// # Safety
 /// As for [`Window::load`], with 67 readable bytes.
 #[inline(always)]
 unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: The caller promises the same.
     let mut window = unsafe { Window::<B>::load(bytes, valid) };
     if window.block.is_ascii() {
         return decide_ascii(rules, &window, valid, is_last);
     }
     let starts = if window.has_no_longer_than_two() {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         unsafe { window.add_non_ascii::<true>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     } else {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         unsafe { window.add_non_ascii::<false>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let mut next = RELIABLE - starts.reach.behind;
+    let mut next = RELIABLE - starts.reach.before;
     if window.high >> next & 1 == 1 {
-        // The first byte of the character there.
+        // Go back to the first byte of the character there.
         let boundaries = !window.continuation() & ((2 << next) - 1);
         next = 63 - boundaries.leading_zeros();
     }
     Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (RELIABLE - next)) - 1 }
 }
 
-/// The same of a window of ASCII.
+/// [`decide`] for a window of ASCII.
 #[inline(always)]
 fn decide_ascii<B: Block, R: Rules>(rules: R, window: &Window<B>, valid: u64, is_last: bool) -> Decided {
     let starts = rules.starts::<B, true>(window, is_last);
-    let Reach { ahead, behind } = starts.reach;
+    let Reach { ahead, before } = starts.reach;
     let starts = starts.decided(64 - ahead, valid, is_last);
-    Decided { starts, next: 64 - ahead - behind, known: (1 << behind) - 1 }
+    Decided { starts, next: 64 - ahead - before, known: (1 << before) - 1 }
 }
 
 #[cfg(test)]
@@ -310,7 +325,7 @@ mod tests {
     use super::super::gpt2::Gpt2;
     use super::*;
 
-    /// Until the end of the text, or until a call gives none.
+    /// The ends until the end of the text, or until a call returns none.
     fn ends_within(tier: CpuTier, text: &str, most_bytes: usize) -> Vec<usize> {
         let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
         while from < text.len() {
@@ -336,12 +351,12 @@ mod tests {
                     let some = ends_within(tier, &text, MOST);
                     assert!(all.starts_with(&some), "{tier:?} {letter:?} {n_bytes}");
                     if let Some(next) = all.get(some.len()) {
-                        // One of the two pretokens that would have been next is too long.
+                        // One of the next two pretokens is too long.
                         let begin = some.last().copied().unwrap_or(0);
                         let second = all.get(some.len() + 1).unwrap_or(next);
                         assert!(second - begin > MOST, "{tier:?} {letter:?} {n_bytes}");
                     }
-                    // Between these it depends on where a window ends, and on the pretoken before.
+                    // Between these lengths it depends on where a window ends, and on the pretoken before.
                     assert!(some.len() == all.len() || n_bytes >= MOST - WINDOW_BYTES);
                     assert!(some.len() < all.len() || n_bytes <= MOST + WINDOW_BYTES);
                 }

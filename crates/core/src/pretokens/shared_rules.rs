@@ -6,7 +6,8 @@ use super::byte_block::Block;
 use super::unicode::{NUMBER, SPACE, class_at};
 use super::window::{Window, run_starts};
 
-/// How many bytes after the apostrophe at `at` belong to a contraction (`s d m t ll ve re`); 0 for none.
+/// The number of bytes after the apostrophe at `at` that belong to a contraction (`s d m t ll ve re`); 0 if it is not
+/// one.
 ///
 /// `FOLD`: letters of any case, and U+017F (long s), which case folding maps to s.
 #[inline]
@@ -21,8 +22,8 @@ pub(super) fn contraction<const FOLD: bool>(text: &str, at: usize) -> usize {
     }
 }
 
-/// [`contraction`] on masks, without the apostrophes: bytes that are a contraction's only byte, and bytes that are the
-/// first of two.
+/// [`contraction`] on masks, without regard to apostrophes: bytes that are the only letter of a contraction, and bytes
+/// that are the first of two.
 #[inline(always)]
 pub(super) fn contractions<B: Block, const FOLD: bool, const ASCII: bool>(block: B) -> (u64, u64) {
     let folded = if FOLD { block.or(0x20) } else { block };
@@ -81,7 +82,7 @@ pub(super) fn lines_end<const KEEP_TRAILING: bool>(text: &str, at: usize) -> usi
     }
 }
 
-/// What [`lines`] finds in a window.
+/// The result of [`lines`].
 pub(super) struct Lines {
     /// White space other than newlines, outside of `attached`.
     pub plain: u64,
@@ -92,7 +93,7 @@ pub(super) struct Lines {
 }
 
 /// [`lines_end`] on masks. `attached`: newlines that belong to symbols before them. A run leaves its last character to
-/// what follows only if that is in `follows`; anything else counts as the end of the text.
+/// the next pretoken only if that starts in `follows`; anything else counts as the end of the text.
 #[inline(always)]
 pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     window: &Window<B>,
@@ -104,11 +105,11 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     let space = window.space & !attached;
     let newlines = newlines & !attached;
     let plain = space & !newlines;
-    // Plain white space after a newline starts a pretoken, unless the run holds another newline further on.
+    // Plain white space after a newline starts a pretoken, unless the run has another newline later.
     let mut indents = plain & newlines << 1;
     let mut unknown_from = 64;
     if indents != 0 {
-        // Newlines that follow plain white space: the plain run before each holds no start.
+        // Newlines that follow plain white space: the plain run before each has no start.
         let mut closing = newlines & plain << 1;
         while closing != 0 {
             let below = (closing & closing.wrapping_neg()) - 1;
@@ -122,7 +123,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
                 indents &= !first_of_run(plain, window.valid);
             }
         } else if plain >> 63 != 0 {
-            // The run goes on after the window, perhaps to a newline.
+            // The run continues after the window, perhaps to a newline.
             let open = indents & first_of_run(plain, u64::MAX);
             unknown_from = open.trailing_zeros();
         }
@@ -135,7 +136,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
 #[inline(always)]
 fn first_of_run(mask: u64, within: u64) -> u64 {
     let gaps = !mask & within;
-    // The bit above the highest gap; bit 0 if there is no gap.
+    // The bit after the highest gap; bit 0 if there is no gap.
     1u64.checked_shl(64 - gaps.leading_zeros()).unwrap_or(0)
 }
 
@@ -167,7 +168,7 @@ pub(super) fn numbers<B: Block, const ASCII: bool, const MAX: u32>(window: &Wind
     }
     let mut starts = run_starts(number);
     if ASCII || number & window.high == 0 {
-        // Numbers with `MAX` numbers before them: only there can a further group of the same run start.
+        // Numbers with `MAX` numbers before them: only there can another group of the same run start.
         let mut inside = number & number << 1 & number << 2;
         if MAX == 3 {
             inside &= number << 3;

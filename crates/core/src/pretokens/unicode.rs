@@ -1,7 +1,7 @@
 //! The classes of a character, as bits of a byte, from generated tables.
 //!
 //! Cost: two dependent loads (a two-stage table, Unicode Standard section 5.1); a text touches a few cache lines of it.
-//! Code points from [`DIRECT`] on are few ranges and found by binary search.
+//! Code points from [`DIRECT`] on are few ranges, found by binary search.
 
 use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
 
@@ -24,15 +24,15 @@ pub(super) fn class_direct(code: u32) -> u8 {
     block_of(code)[(code & 255) as usize]
 }
 
-/// The class bits of the 256 code points around one below [`DIRECT`].
+/// The class bits of the block of 256 code points that contains this one, which is below [`DIRECT`].
 #[inline(always)]
 pub(super) fn block_of(code: u32) -> &'static [u8; 256] {
     let start = usize::from(INDEX[(code >> 8) as usize % INDEX.len()]);
-    // SAFETY: each entry of INDEX is at least 256 bytes before the end of BLOCKS, as checked below.
+    // SAFETY: Each entry of INDEX is at least 256 bytes before the end of BLOCKS, as checked below.
     unsafe { &*BLOCKS.as_ptr().add(start).cast() }
 }
 
-/// The class bits of a code point below 0x800, whose blocks are the first ones.
+/// The class bits of a code point below 0x800; the blocks of these come first in the table.
 #[inline(always)]
 pub(super) fn class_of_first(code: u32) -> u8 {
     const FIRST: &[u8; 0x800] = BLOCKS.first_chunk().unwrap();
@@ -48,7 +48,7 @@ const _: () = {
     }
 };
 
-/// The class bits of a code point from [`DIRECT`] on.
+/// The class bits of a code point that is [`DIRECT`] or more.
 #[cold]
 pub(super) fn class_in_ranges(code: u32) -> u8 {
     let next = RANGES.partition_point(|&(_, last, _)| last < code);

@@ -28,7 +28,7 @@ impl PretokenKey {
 
     /// The key of a pretoken of any length; [`UNCACHED`](Self::UNCACHED) beyond [`CACHED_BYTES`].
     pub(in crate::encoder) fn from_bytes(pretoken: &[u8], hasher: KeyHasher) -> Self {
-        PretokenKey::of(pretoken).unwrap_or_else(|| PretokenKey::from_long(pretoken, hasher))
+        PretokenKey::from_short(pretoken).unwrap_or_else(|| PretokenKey::from_long(pretoken, hasher))
     }
 
     /// The key of a pretoken longer than [`MAX_BYTES`]: a hash and the length, or [`UNCACHED`](Self::UNCACHED).

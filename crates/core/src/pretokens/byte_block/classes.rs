@@ -1,11 +1,11 @@
 //! The classes of characters beyond ASCII, one character after the other.
 //!
-//! Cost: about four cycles a character, in one loop for each length, so that no branch depends on how the text mixes
-//! lengths.
+//! Cost: about four cycles per character. There is a loop for each length, so that no branch depends on how the text
+//! mixes lengths.
 
 use super::super::unicode::{class_direct, class_of_code, class_of_first};
 
-/// See [`super::Block::classes`], and for its safety.
+/// The class bits of characters, and the safety contract, are those of [`super::Block::classes`].
 #[inline(always)]
 pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     let mut classes = [0u8; 64];
@@ -19,25 +19,25 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
         let word = unsafe { bytes.add(at).cast::<u32>().read_unaligned() }.to_le();
         classes[at] = class_direct(code_of_three(word));
     });
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: The caller promises the same.
     for_each(leads[2], |at| classes[at] = unsafe { class_of_four(bytes.add(at)) });
     classes
 }
 
-/// The class bits of the character at `bytes`, which is not ASCII, and how many bytes it has; `TWO` promises two.
+/// The class bits and the length of the character at `bytes`, which is not ASCII. `TWO` promises that it has two bytes.
 ///
 /// # Safety
-/// Four bytes must be readable.
+/// Four bytes are readable at `bytes`.
 #[inline(always)]
 pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const u8) -> (u8, u32) {
-    // SAFETY: the caller vouches for four bytes.
+    // SAFETY: The caller vouches for four bytes.
     let word = unsafe { bytes.cast::<u32>().read_unaligned() }.to_le();
     if TWO {
         return (class_of_first(code_of_two(word)), 2);
     }
     let lead = word as u8;
     if lead >= 0xf0 {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         return (unsafe { class_of_four(bytes) }, 4);
     }
     let is_three = lead >= 0xe0;
@@ -51,7 +51,7 @@ fn code_of_two(word: u32) -> u32 {
     (word & 0x1f) << 6 | word >> 8 & 0x3f
 }
 
-/// The same of three bytes.
+/// The code point of a character of three bytes; the first is the lowest byte of `word`.
 #[inline(always)]
 fn code_of_three(word: u32) -> u32 {
     (word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f
@@ -60,10 +60,10 @@ fn code_of_three(word: u32) -> u32 {
 /// The class bits of the character of four bytes at `bytes`.
 ///
 /// # Safety
-/// Four bytes must be readable.
+/// Four bytes are readable at `bytes`.
 #[inline(always)]
 pub(super) unsafe fn class_of_four(bytes: *const u8) -> u8 {
-    // SAFETY: the caller vouches for four bytes.
+    // SAFETY: The caller vouches for four bytes.
     let word = unsafe { bytes.cast::<u32>().read_unaligned() }.to_be();
     class_of_code((word >> 24 & 7) << 18 | (word >> 16 & 0x3f) << 12 | (word >> 8 & 0x3f) << 6 | word & 0x3f)
 }
@@ -72,7 +72,7 @@ pub(super) unsafe fn class_of_four(bytes: *const u8) -> u8 {
 #[inline(always)]
 pub(super) fn for_each(mut mask: u64, mut visit: impl FnMut(usize)) {
     while mask != 0 {
-        // The remainder tells the compiler what is so anyway, and saves a check of bounds.
+        // `% 64` elides the bounds check.
         visit(mask.trailing_zeros() as usize % 64);
         mask &= mask - 1;
     }

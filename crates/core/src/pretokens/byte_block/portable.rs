@@ -1,18 +1,18 @@
 //! 64 bytes as eight 64-bit words, with arithmetic on all bytes of a word at once.
 //!
-//! Cost: about ten operations per word and question. Source of the method: Lamport's multiple byte
-//! processing (1975); the product that gathers eight bits is Knuth's (TAOCP 7.1.3).
+//! Cost: about ten operations per word and question. The method is Lamport's multiple byte processing (1975); the
+//! product that gathers eight bits is Knuth's (TAOCP 7.1.3).
 
 use super::{Block, write_offsets_scalar};
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x8080_8080_8080_8080;
 
-/// See the module.
+/// Eight words of eight bytes.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Words([u64; 8]);
 
-/// Gathers the top bits of the bytes of all words, which are `answers`.
+/// Gathers the top bits of the bytes of all words, which are the answers.
 #[inline(always)]
 fn to_mask(answers: [u64; 8]) -> u64 {
     let mut mask = 0;
@@ -26,7 +26,7 @@ fn to_mask(answers: [u64; 8]) -> u64 {
 impl Block for Words {
     #[inline(always)]
     unsafe fn load(bytes: *const u8) -> Self {
-        // SAFETY: the caller vouches for 64 readable bytes.
+        // SAFETY: The caller vouches for 64 readable bytes.
         let words = unsafe { bytes.cast::<[u64; 8]>().read_unaligned() };
         Words(words.map(u64::to_le))
     }
@@ -43,7 +43,7 @@ impl Block for Words {
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        // With the top bits out of the way, adding 0x80 - x sets the top bit of bytes >= x, with no carry.
+        // Without the top bits, adding 0x80 - x sets the top bit of bytes >= x, with no carry.
         let from = ONES * u64::from(0x80 - first);
         let beyond = ONES * u64::from(0x7f - last);
         to_mask(self.0.map(|word| {
@@ -71,7 +71,7 @@ impl Block for Words {
 
     #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: The caller promises the same.
         unsafe { write_offsets_scalar(bits, base, out) }
     }
 }

@@ -7,7 +7,7 @@ use super::{Block, set_bits};
 #[repr(align(16))]
 struct Aligned<T>(T);
 
-/// [`set_bits`] in two bytes each, which takes one instruction less to make four of.
+/// [`set_bits`] with two bytes each, which need one instruction less to widen to four.
 static SET_BITS: Aligned<[[u16; 8]; 256]> = {
     let (narrow, mut wide) = (set_bits(), [[0; 8]; 256]);
     let mut at = 0;
@@ -18,7 +18,7 @@ static SET_BITS: Aligned<[[u16; 8]; 256]> = {
     Aligned(wide)
 };
 
-/// See the module.
+/// Four quarters of 16 bytes.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Sse2([__m128i; 4]);
 
@@ -26,34 +26,34 @@ impl Sse2 {
     /// The top bits of the bytes of four quarters.
     #[inline(always)]
     fn to_mask(quarters: [__m128i; 4]) -> u64 {
-        // SAFETY: every x86-64 processor has SSE2.
+        // SAFETY: Every x86-64 processor has SSE2.
         let [a, b, c, d] = quarters.map(|quarter| unsafe { _mm_movemask_epi8(quarter) } as u64);
         a | b << 16 | c << 32 | d << 48
     }
 
-    /// Whether any byte of four quarters has its top bit.
+    /// Whether any byte of four quarters has its top bit set.
     #[inline(always)]
     fn has_top_bit([a, b, c, d]: [__m128i; 4]) -> bool {
-        // SAFETY: every x86-64 processor has SSE2.
+        // SAFETY: Every x86-64 processor has SSE2.
         unsafe { _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))) != 0 }
     }
 }
 
 #[inline(always)]
 fn all(byte: u8) -> __m128i {
-    // SAFETY: every x86-64 processor has SSE2.
+    // SAFETY: Every x86-64 processor has SSE2.
     unsafe { _mm_set1_epi8(byte as i8) }
 }
 
 #[inline(always)]
 fn within(quarter: __m128i, first: u8, last: u8) -> __m128i {
-    // `last` becomes the greatest signed number, and bytes after it wrap around to less than `first`.
+    // `last` becomes the greatest signed number, and greater bytes wrap around to less than `first`.
     let (shift, below) = (all(0x7f_u8.wrapping_sub(last)), all(0x7e_u8.wrapping_sub(last - first)));
-    // SAFETY: every x86-64 processor has SSE2.
+    // SAFETY: Every x86-64 processor has SSE2.
     unsafe { _mm_cmpgt_epi8(_mm_add_epi8(quarter, shift), below) }
 }
 
-/// How many bits each byte has.
+/// The number of bits in each byte.
 #[inline(always)]
 fn bits_of_bytes(bits: u64) -> u64 {
     let twos = bits - (bits >> 1 & 0x5555_5555_5555_5555);
@@ -64,13 +64,13 @@ fn bits_of_bytes(bits: u64) -> u64 {
 impl Block for Sse2 {
     #[inline(always)]
     unsafe fn load(bytes: *const u8) -> Self {
-        // SAFETY: the caller vouches for 64 readable bytes.
+        // SAFETY: The caller vouches for 64 readable bytes.
         Sse2([0, 16, 32, 48].map(|at| unsafe { _mm_loadu_si128(bytes.add(at).cast()) }))
     }
 
     #[inline(always)]
     fn or(self, bits: u8) -> Self {
-        // SAFETY: every x86-64 processor has SSE2.
+        // SAFETY: Every x86-64 processor has SSE2.
         Sse2(self.0.map(|quarter| unsafe { _mm_or_si128(quarter, all(bits)) }))
     }
 
@@ -140,10 +140,11 @@ impl Block for Sse2 {
     #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         let n_bits = bits_of_bytes(bits);
-        // Byte i: how many bits the bytes from 0 to i have.
+        // Byte i: the number of bits in bytes 0 to i.
         let sums = n_bits.wrapping_mul(0x0101_0101_0101_0101);
-        // SAFETY: every x86-64 processor has SSE2. Each turn writes eight entries behind those of the bytes before, which are
-        // eight each at most, so none is past the 64 that the caller vouches for. A row of the table is 16 bytes, aligned to 16.
+        // SAFETY: Every x86-64 processor has SSE2. Each round writes eight entries after those of the bytes before,
+        // which have at most eight each, so none is after the 64 entries that the caller vouches for. A row of the
+        // table has 16 bytes, aligned to 16.
         unsafe {
             let zero = _mm_setzero_si128();
             let (mut left, mut before) = (bits, sums << 8);
