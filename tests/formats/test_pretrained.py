@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,112 @@ def test_a_token_that_only_the_settings_name_keeps_its_rules(tokenizer: Tokenize
 
     theirs = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     assert theirs.encode("the <mask>", add_special_tokens=False) == loaded.encode("the <mask>")
+
+
+PLAIN = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
+
+
+@pytest.mark.parametrize(
+    ("in_tokenizer", "in_config", "encoded", "is_skipped"),
+    [
+        ({}, {"lstrip": True}, "a#b", True),
+        ({"lstrip": True}, {}, "a #b", True),
+        ({"lstrip": True}, None, "a#b", True),
+        ({}, {"special": False}, "a #b", True),
+        ({"special": False}, {}, "a #b", True),
+        ({"special": False}, {"special": False}, "a #b", False),
+        ({"special": False}, None, "a #b", False),
+        ({"single_word": True}, {}, "a #b", True),
+        ({}, {"single_word": True}, "a <mask>b", True),
+    ],
+)
+def test_flags_of_the_settings_replace_those_of_the_tokenizer(
+    in_tokenizer: dict[str, bool],
+    in_config: dict[str, bool] | None,
+    encoded: str,
+    is_skipped: bool,
+    tokenizer: Tokenizer,
+    tmp_path: Path,
+) -> None:
+    listed = None if in_config is None else {"<mask>": in_config}
+    mask_id = disagreeing_folder(tokenizer, tmp_path, {"<mask>": in_tokenizer}, listed)["<mask>"]
+    for loaded in (
+        Tokenizer.load(tmp_path),
+        Tokenizer.from_huggingface(tmp_path),
+        Tokenizer.load(tmp_path, cache=tmp_path / "cache"),
+        Tokenizer.load(tmp_path, cache=tmp_path / "cache"),
+    ):
+        left, literal, right = encoded.partition("#")
+        expected = [*tokenizer.encode(left), *([mask_id] if literal else []), *tokenizer.encode(right)]
+        assert loaded.encode("a <mask>b") == expected
+        assert loaded.decode([mask_id], skip_special_tokens=True) == ("" if is_skipped else "<mask>")
+
+
+def test_a_cache_is_not_used_for_other_settings(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for flags in ({}, {"lstrip": True}):
+        disagreeing_folder(tokenizer, tmp_path, {"<mask>": {}}, {"<mask>": flags})
+        loaded = Tokenizer.load(tmp_path, cache=tmp_path / "cache")
+        assert loaded.special_rules.get("<mask>", ()) == tuple(flags)
+
+
+def test_roles_make_tokens_special_as_in_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for role, listed, is_skipped in (
+        ({"mask_token": "<mask>"}, None, True),
+        ({"mask_token": "<mask>"}, {"<mask>": {"special": False}}, True),
+        ({"mask_token": "<mask>"}, {}, False),
+        ({"image_token": "<mask>"}, None, True),
+        ({"additional_special_tokens": ["<mask>"]}, None, False),
+    ):
+        mask_id = disagreeing_folder(tokenizer, tmp_path, {"<mask>": {"special": False}}, listed, role)["<mask>"]
+        loaded = Tokenizer.load(tmp_path)
+        assert loaded.decode([mask_id], skip_special_tokens=True) == ("" if is_skipped else "<mask>"), (role, listed)
+
+
+def test_folders_whose_flags_disagree_equal_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    rng = random.Random(5)
+    for seed in range(30):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+
+        def flags() -> dict[str, bool]:
+            return {flag: rng.random() < 0.3 for flag in PLAIN if flag != "normalized"}
+
+        names = ["<mask>", "<m", "b"]
+        roles = {f"{role}_token": rng.choice(names) for role in ("mask", "pad", "image") if rng.random() < 0.3}
+        listed = {name: flags() for name in names if rng.random() < 0.7} if rng.random() < 0.8 else None
+        ids = disagreeing_folder(tokenizer, folder, {name: flags() for name in names}, listed, roles)
+        loaded = Tokenizer.load(folder)
+        theirs = PreTrainedTokenizerFast.from_pretrained(folder)
+        for text in ("a <mask> b", "a<mask>b <m  <mask>", "ab <m b", " b <m<mask> "):
+            encoded = loaded.encode(text)
+            assert encoded == theirs.encode(text, add_special_tokens=False), (seed, text)
+            for given in (encoded, list(ids.values())):
+                wanted = theirs.decode(given, skip_special_tokens=True)
+                assert loaded.decode(given, skip_special_tokens=True) == wanted, (seed, text)
+
+
+def disagreeing_folder(
+    tokenizer: Tokenizer,
+    folder: Path,
+    in_tokenizer: dict[str, dict[str, bool]],
+    in_config: dict[str, dict[str, bool]] | None,
+    settings: dict[str, Any] | None = None,
+) -> dict[str, int]:
+    """Writes a folder whose two files say how these tokens are recognised; returns their ids."""
+    more = tokenizer.add_special_tokens([name for name in in_tokenizer if name not in tokenizer.special_tokens])
+    more.save(folder / "tokenizer.json", overwrite=True, format="huggingface")
+    file = json.loads((folder / "tokenizer.json").read_text())
+    for entry in file["added_tokens"]:
+        entry.update(in_tokenizer.get(entry["content"], {}))
+    config = dict(settings or {})
+    if in_config is not None:
+        config["added_tokens_decoder"] = {
+            str(more.special_tokens[name]): {"content": name, **PLAIN, **flags} for name, flags in in_config.items()
+        }
+    write(folder, tokenizer=file, tokenizer_config=config)
+    return {name: more.special_tokens[name] for name in in_tokenizer}
 
 
 def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer, tmp_path: Path) -> None:

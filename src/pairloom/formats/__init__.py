@@ -131,9 +131,12 @@ def load(
             def read() -> Model:
                 if foreign == "tiktoken":
                     return tiktoken.read(data, name, pattern=pattern, special_tokens=special_tokens)
-                return {"huggingface": huggingface.read, "tekken": tekken.read}[foreign](data, name)
+                return (
+                    tekken.read(data, name) if foreign == "tekken" else huggingface.read(data, name, beside=companions)
+                )
 
-            model = read() if kept is None else kept.model(foreign, [data], pattern, special_tokens, read)
+            files = [data, pretrained.identity_of(companions)] if companions else [data]
+            model = read() if kept is None else kept.model(foreign, files, pattern, special_tokens, read)
     check_bytes(model, str(file), allow_missing_bytes)
     return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
 

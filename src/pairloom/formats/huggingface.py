@@ -60,22 +60,37 @@ def sniff(head: bytes, path: Path) -> bool:
     )
 
 
-def read(data: bytes, name: str = "tokenizer.json", *, are_ordinary: bool = False) -> Model:
-    """The Model of the file; messages call it `name`. are_ordinary: its special tokens stay text (`special_rules`)."""
+def read(
+    data: bytes,
+    name: str = "tokenizer.json",
+    *,
+    are_ordinary: bool = False,
+    beside: pretrained.Companions | None = None,
+) -> Model:
+    """The Model of the file; messages call it `name`.
+
+    are_ordinary: its special tokens stay text (`special_rules`). beside: what other files of the folder say.
+    """
     # Fast path: the core reads the vocabulary and the merges of a file as it should be. Any other is read here, which
     # names what is wrong with it.
     taken = _core.TokenizerJson.read(data)
     if taken is not None:
         vocabulary, rest = taken
-        model = _read(rest, name, vocabulary, are_ordinary)
+        model = _read(rest, name, vocabulary, are_ordinary, beside)
         if model is not None:
             return model
-    model = _read(data, name, None, are_ordinary)
+    model = _read(data, name, None, are_ordinary, beside)
     assert model is not None
     return model
 
 
-def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None, are_ordinary: bool = False) -> Model | None:
+def _read(
+    data: bytes,
+    name: str,
+    vocabulary: _core.TokenizerJson | None,
+    are_ordinary: bool = False,
+    beside: pretrained.Companions | None = None,
+) -> Model | None:
     """The Model of a file, or of one whose vocabulary and merges the core has read; None where the core leaves it."""
     file = parse(data, name)
     if type(file) is not dict:
@@ -92,7 +107,10 @@ def _read(data: bytes, name: str, vocabulary: _core.TokenizerJson | None, are_or
     vocab = {} if vocabulary else check_entries(take(bpe, "vocab", dict, where), where)
     pattern, prefix = read_splitters(file.get("pre_tokenizer"), name)
     forms = read_normalizer(file.get("normalizer"), name)
-    added = read_added_tokens(file.get("added_tokens") or [], name, forms, are_ordinary=are_ordinary)
+    entries = file.get("added_tokens") or []
+    if beside:
+        entries = pretrained.said_again(entries, beside)
+    added = read_added_tokens(entries, name, forms, are_ordinary=are_ordinary)
     specials = added.ids
     ignore_merges = bpe.get("ignore_merges", False)
     if type(ignore_merges) is not bool:
@@ -239,9 +257,8 @@ def from_huggingface(source: Any) -> Model:
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.is_dir():
-            file = path / FILE_NAME
-            model = read(file.read_bytes(), str(file))
-            return pretrained.apply(model, pretrained.read(path), str(path))
+            file, beside = path / FILE_NAME, pretrained.read(path)
+            return pretrained.apply(read(file.read_bytes(), str(file), beside=beside), beside, str(path))
         return read(path.read_bytes(), str(path))
     backend = getattr(source, "backend_tokenizer", source)
     if not hasattr(backend, "to_str"):

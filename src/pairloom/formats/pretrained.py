@@ -20,26 +20,40 @@ from pairloom.formats.shared.json_text import parse, shown, take_id
 from pairloom.model import Model, canonical_json, config_of, literal_of
 from pairloom.vocabulary import with_special_tokens
 
-__all__ = ["CONFIG_NAME", "Companions", "apply", "read", "settings_of", "special_tokens", "without_split", "write"]
+__all__ = [
+    "CONFIG_NAME",
+    "Companions",
+    "apply",
+    "identity_of",
+    "read",
+    "said_again",
+    "settings_of",
+    "special_tokens",
+    "without_split",
+    "write",
+]
 
 CONFIG_NAME = "tokenizer_config.json"
 _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"
 _TEMPLATES_NAME = "additional_chat_templates"
+_LISTED = "added_tokens_decoder"
 
 # The tokenizer says it; transformers 4 turns it off where the config does not say it too.
 _PREFIX = "add_prefix_space"
 # Special tokens within a text stay text.
 _SPLIT = "split_special_tokens"
-# [literal, flag] of the tokens that are written as objects; no key of the files.
+# No keys of the files: [literal, flag] of the tokens that are written as objects, and the tokens of added_tokens.json.
 _RULES = "\0rules"
+_ADDED = "\0added"
 # Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
 _DROPPED = frozenset(
     (
-        *("added_tokens_decoder", "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
+        *(_LISTED, "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
         _PREFIX,
         _RULES,
+        _ADDED,
     )
 )
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
@@ -54,14 +68,13 @@ def read(folder: Path) -> Companions:
     """The files of the folder as one object, FormatError for a damaged one."""
     config = _object(folder / CONFIG_NAME)
     mapped = _object(folder / _MAP_NAME)
-    # As transformers does: special_tokens_map.json decides only beside a config that lists no added tokens.
-    config = {**mapped, **config} if config.get("added_tokens_decoder") else {**config, **mapped}
-    if added := _object(folder / _ADDED_NAME):
-        listed = dict(config.get("added_tokens_decoder") or {})
-        for literal, token_id in added.items():
-            entry = {"content": literal, "special": False, "normalized": True}
-            listed.setdefault(str(take_id(token_id, f"{folder / _ADDED_NAME}: {shown(literal)}")), entry)
-        config["added_tokens_decoder"] = listed
+    # As transformers does: these two decide only beside a config that lists no added tokens.
+    if _LISTED not in config:
+        config = {**config, **mapped}
+        if added := _object(folder / _ADDED_NAME):
+            named = _named(config)
+            ids = {literal: take_id(i, f"{folder / _ADDED_NAME}: {shown(literal)}") for literal, i in added.items()}
+            config[_ADDED] = {str(i): {"content": literal, "special": literal in named} for literal, i in ids.items()}
     templates = {path.stem: _text(path) for path in sorted((folder / _TEMPLATES_NAME).glob("*.jinja"))}
     if (folder / _TEMPLATE_NAME).is_file():
         config["chat_template"] = _text(folder / _TEMPLATE_NAME)
@@ -188,10 +201,40 @@ def write(model: Model) -> dict[str, bytes]:
     return files
 
 
+def said_again(entries: Any, config: Companions) -> Any:
+    """The added_tokens of a tokenizer.json as transformers has them after it has read the files beside it.
+
+    An entry of added_tokens_decoder says anew how its token is recognised. Special is a token if the one or the other
+    says so, or if it has a role.
+    """
+    decoder = config.get(_LISTED)
+    if type(entries) is not list or (decoder is not None and type(decoder) is not dict):
+        return entries
+    roles = _roles(config)
+    again = [entry for entry in (entries if decoder is None else decoder.values()) if type(entry) is dict]
+    said = {entry["content"]: entry for entry in again if isinstance(entry.get("content"), str)}
+    found = []
+    for entry in entries:
+        literal = entry.get("content") if type(entry) is dict else None
+        if isinstance(literal, str) and (new := said.get(literal)) is not None:
+            special = new.get("special", False)
+            flags = {flag: new.get(flag, False) for flag in FLAGS}
+            flags["normalized"] = new.get("normalized", not special)
+            entry = {**entry, **flags, "special": entry.get("special") or special or literal in roles}
+        found.append(entry)
+    return found
+
+
+def identity_of(config: Companions) -> bytes:
+    """What `said_again` reads of the files, equal only for equal settings."""
+    return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
+
+
 def _listed(config: Companions, name: str) -> AddedTokens:
-    """The tokens of added_tokens_decoder."""
-    decoder = config.get("added_tokens_decoder") or {}
+    """The tokens of added_tokens_decoder, or else of added_tokens.json."""
+    decoder = config.get(_LISTED, config.get(_ADDED)) or {}
     where = f"{name}: {CONFIG_NAME}"
+    roles = _roles(config)
     if type(decoder) is not dict:
         raise FormatError(f"{where}: added_tokens_decoder must be an object, not {shown(decoder)}")
     entries = []
@@ -199,19 +242,30 @@ def _listed(config: Companions, name: str) -> AddedTokens:
         if not (text.isascii() and text.isdigit() and len(text) < 10 and type(entry) is dict):
             raise FormatError(f"{where}: added_tokens_decoder[{shown(text)}] must be an object under a numeric id")
         entry = {key: value for key, value in entry.items() if key != "__type"}
-        entries.append({"special": False, **entry, "id": int(text)})
+        special = entry.get("special", False) or entry.get("content") in roles
+        entries.append({**entry, "special": special, "id": int(text)})
     return read_added_tokens(entries, where)
 
 
 def _named(config: Mapping[str, Any]) -> list[str]:
-    """The literals that have a role, each once."""
-    several = config.get("additional_special_tokens") or config.get("extra_special_tokens") or []
-    several = list(several.values()) if isinstance(several, Mapping) else several
-    if not isinstance(several, (list, str)):
+    """The literals that have a role or are called special tokens, each once."""
+    several = _several(config)
+    if not isinstance(several, (list, str, Mapping)):
         raise FormatError(f"{CONFIG_NAME}: additional_special_tokens must be a list, not {shown(several)}")
+    found = map(literal_of, several if isinstance(several, list) else [])
+    return list(dict.fromkeys([*_roles(config), *(literal for literal in found if literal)]))
+
+
+def _roles(config: Mapping[str, Any]) -> list[str]:
+    """The literals that have a role: bos_token, eos_token, and those that a model has besides."""
+    several = _several(config)
     values = [value for key, value in config.items() if key.endswith("_token")]
-    found = [literal_of(value) for value in [*values, *(several if not isinstance(several, str) else [])]]
-    return list(dict.fromkeys(literal for literal in found if literal))
+    found = map(literal_of, [*values, *(several.values() if isinstance(several, Mapping) else [])])
+    return [literal for literal in found if literal]
+
+
+def _several(config: Mapping[str, Any]) -> Any:
+    return config.get("additional_special_tokens") or config.get("extra_special_tokens") or []
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -291,7 +291,9 @@ class EncodeMethods(TokenizerBase):
         """
         for name, id in (("begin_id", begin_id), ("end_id", end_id)):
             if id is not None and check_int(name, id, least=0) >= self.n_vocab:
-                raise ValueError(f"{name} is {id}, which is not an id of this tokenizer; its ids are below {self.n_vocab}")
+                raise ValueError(
+                    f"{name} is {id}, which is not an id of this tokenizer; its ids are below {self.n_vocab}"
+                )
         check_choice("specials", specials, SPECIALS)
         return _core.BlockEncoder(
             self._core,
