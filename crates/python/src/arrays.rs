@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::objects::no_memory;
 
-/// The base object of an array: keeps its memory alive.
+/// The base object of an array: it keeps the memory alive.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Owner(#[allow(dead_code)] Memory);
 
@@ -24,7 +24,7 @@ enum Memory {
     U32(Vec<u32>),
     U64(Vec<u64>),
     I64(Vec<i64>),
-    /// Anything else that owns the memory.
+    /// Any other owner of the memory.
     Other(Box<dyn Any + Send + Sync>),
 }
 
@@ -50,7 +50,7 @@ items!(U16 u16, U32 u32, U64 u64, I64 i64);
 /// An array [n].
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
-    // SAFETY: the owner takes the vector, whose heap memory holds `n` initialised items and does not move with it.
+    // SAFETY: The owner takes the vector, whose heap memory has `n` initialised items and does not move with it.
     unsafe {
         Ok(array_of::<T>(py, data, &mut [n as npy_intp], T::memory(items), NPY_ARRAY_WRITEABLE)?
             .cast_into_unchecked())
@@ -64,27 +64,27 @@ pub fn rows<T: Item>(
     n_columns: usize,
 ) -> PyResult<Bound<'_, PyArray2<T>>> {
     let (data, n) = (items.as_mut_ptr(), items.len() / n_columns);
-    // SAFETY: as in `array`; n * n_columns is at most the number of items.
+    // SAFETY: As in `array`; n * n_columns is at most the number of items.
     unsafe {
         let shape = &mut [n as npy_intp, n_columns as npy_intp];
         Ok(array_of::<T>(py, data, shape, T::memory(items), NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
     }
 }
 
-/// An array [n] of ids whose memory is used again when the array is freed: a buffer of a pool, or a result.
+/// An array [n] of ids whose memory is reused when the array is freed: a buffer of a pool, or a result.
 pub fn lent<I: Id + Item>(
     py: Python<'_>,
     mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
 ) -> PyResult<Bound<'_, PyArray1<I>>> {
     let (data, n) = (ids.as_mut_ptr(), ids.len());
     let memory = Memory::Other(Box::new(ids));
-    // SAFETY: as in `array`; what owns the vector does not touch it before it is dropped.
+    // SAFETY: As in `array`; the owner of the vector does not touch it until it is dropped.
     unsafe {
         Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory, NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
     }
 }
 
-/// A read-only array of the items of something shared; its shape is [n], or [n, `n_columns`] of consecutive rows.
+/// A read-only array of the items of a shared owner, of shape [n], or [n, `n_columns`] of consecutive rows.
 pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     py: Python<'py>,
     owner: &Arc<O>,
@@ -97,13 +97,13 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     let mut shape = [n / columns, columns];
     let n_dims = if n_columns.is_some() { 2 } else { 1 };
     let memory = Memory::Other(Box::new(Arc::clone(owner)));
-    // SAFETY: the owner holds `n` initialised items at `data`, cannot change while it is shared, and lives as long as the
+    // SAFETY: The owner has `n` initialised items at `data`, cannot change while it is shared, and lives as long as the
     // array, which is not writeable.
     unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], memory, 0) }
 }
 
-/// Imports NumPy, and raises what its import raises: an interruption, say. The crate `numpy` panics where its own import of
-/// it fails, so this comes before whatever of the crate is used first.
+/// Imports NumPy, and raises what its import raises, for example an interruption. The crate `numpy` panics if its own
+/// import fails, so call this before using anything of that crate.
 pub fn import_numpy(py: Python<'_>) -> PyResult<()> {
     static IS_IMPORTED: AtomicBool = AtomicBool::new(false);
     if !IS_IMPORTED.load(Ordering::Relaxed) {
@@ -113,11 +113,11 @@ pub fn import_numpy(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// An array of the given shape with the memory `data`; `flags` of NumPy say whether it is writeable.
+/// An array of the given shape with the memory `data`; `flags` are NumPy's and decide whether it is writeable.
 ///
 /// # Safety
-/// `memory` owns the initialised items at `data`, at least as many as the shape has; it does not move or touch them, and
-/// frees them when it is dropped.
+/// `memory` owns the initialised items at `data`, at least as many as the shape has. It does not move or touch them,
+/// and frees them when it is dropped.
 unsafe fn array_of<'py, T: Item>(
     py: Python<'py>,
     data: *mut T,
@@ -127,9 +127,9 @@ unsafe fn array_of<'py, T: Item>(
 ) -> PyResult<Bound<'py, PyAny>> {
     import_numpy(py)?;
     let owner = Bound::new(py, Owner(memory))?;
-    // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over the
-    // reference to the dtype and returns a new array, or null with an exception set; `PyArray_SetBaseObject` takes over
-    // the reference to the owner also when it fails.
+    // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over
+    // the reference to the dtype and returns a new array, or null with an exception set. `PyArray_SetBaseObject` takes
+    // over the reference to the owner, even if it fails.
     unsafe {
         let new = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

@@ -49,21 +49,21 @@ impl ArrowColumn {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        // A producer may ignore what is requested.
+        // A producer may ignore the requested schema.
         let _ = requested_schema;
         let array = PyCapsule::new_with_value(py, self.0.array(), ARRAY)?;
         objects::pair(self.__arrow_c_schema__(py)?, array)
     }
 }
 
-/// The struct in a capsule of this name, left there as released.
+/// Moves the struct out of a capsule with this name and leaves a released one there.
 ///
 /// # Safety
-/// A capsule of this name holds a `T`, and no other thread uses the capsule meanwhile, as one could where the interpreter
-/// has no lock.
+/// A capsule of this name has a `T`, and no other thread uses the capsule at the same time, which is possible on an
+/// interpreter without a lock.
 unsafe fn taken<T: Default>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<T> {
-    // SAFETY: the interpreter is attached; null comes with an exception set. The caller vouches for the type and that no
-    // other thread has it, and the interface lets a consumer move the struct out.
+    // SAFETY: The interpreter is attached; null comes with an exception set. The caller vouches for the type and that
+    // no other thread uses it, and the interface allows a consumer to move the struct out.
     unsafe {
         let address = ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()).cast::<T>();
         match address.as_mut() {
@@ -76,21 +76,21 @@ unsafe fn taken<T: Default>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult
 /// The argument `name`: a column or table with `__arrow_c_stream__` or `__arrow_c_array__`.
 pub fn chunked(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Chunked> {
     let py = value.py();
-    // Of a class its methods are there too, but nothing to call them with.
+    // A class has the methods, too, but no instance to call them on.
     let is_class = value.is_instance_of::<pyo3::types::PyType>();
     if !is_class && value.hasattr("__arrow_c_stream__")? {
         let capsule = value.call_method0("__arrow_c_stream__")?;
-        // SAFETY: the PyCapsule interface: each call of the method gives a new capsule, for this consumer alone.
+        // SAFETY: By the PyCapsule interface each call of the method returns a new capsule, for this consumer alone.
         let stream: ArrowArrayStream = unsafe { taken(&capsule, STREAM)? };
-        // SAFETY: the producer vouches for its stream. Its callbacks may wait for the interpreter.
+        // SAFETY: The producer vouches for its stream. Its callbacks may wait for the interpreter.
         return py.detach(|| unsafe { Chunked::from_stream(stream) }).map_err(|error| exception(py, error));
     }
     if !is_class && value.hasattr("__arrow_c_array__")? {
         let pair = value.call_method0("__arrow_c_array__")?;
         let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract().map_err(|_| {
-            PyTypeError::new_err(format!("{name}: __arrow_c_array__ gave no pair of a schema and an array"))
+            PyTypeError::new_err(format!("{name}: __arrow_c_array__ did not return a schema and an array"))
         })?;
-        // SAFETY: the PyCapsule interface, as above; the producer vouches for its array.
+        // SAFETY: The PyCapsule interface, as above; the producer vouches for its array.
         let chunked = unsafe {
             let (schema, array): (ArrowSchema, ArrowArray) = (taken(&schema, SCHEMA)?, taken(&array, ARRAY)?);
             Chunked::from_array(schema, array)
@@ -104,17 +104,17 @@ pub fn chunked(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Chunked> {
     )))
 }
 
-/// The type of ids that the argument `type` asks for.
+/// The id type for the argument `type`.
 fn id_type(value: Option<&Bound<'_, PyAny>>, n_ids: usize) -> PyResult<IdType> {
     let Some(value) = value else { return Ok(IdType::narrowest(n_ids)) };
     if value.is_instance_of::<pyo3::types::PyType>() || !value.hasattr("__arrow_c_schema__")? {
         return Err(PyTypeError::new_err(format!(
-            "type must be an Arrow type (anything with __arrow_c_schema__, as pyarrow.list_(pyarrow.int32())), not {}",
+            "type must be an Arrow type (anything with __arrow_c_schema__, such as pyarrow.list_(pyarrow.int32())), not {}",
             type_name(value)
         )));
     }
     let capsule = value.call_method0("__arrow_c_schema__")?;
-    // SAFETY: the PyCapsule interface, as above; the producer vouches for its schema.
+    // SAFETY: The PyCapsule interface, as above; the producer vouches for its schema.
     let schema: ArrowSchema = unsafe { taken(&capsule, SCHEMA)? };
     if schema.is_released() {
         return Err(PyValueError::new_err(

@@ -108,7 +108,7 @@ fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
-/// The ids of a block, the ends of documents in them, and the special literals that were encoded as text.
+/// The ids of a block, the ends of the documents in them, and the special literals that were encoded as text.
 type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
 
 fn encoded<'py, I: Id + Item>(

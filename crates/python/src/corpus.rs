@@ -23,7 +23,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    fn of(py: Python<'_>, result: pairloom_core::Result<corpus::Documents>) -> PyResult<Self> {
+    fn from_result(py: Python<'_>, result: pairloom_core::Result<corpus::Documents>) -> PyResult<Self> {
         result.map(|inner| Documents { inner }).map_err(|error| exception(py, error))
     }
 }
@@ -33,16 +33,16 @@ impl Documents {
     #[staticmethod]
     #[pyo3(signature = (texts, *, first = 0))]
     fn from_texts(py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<Self> {
-        let texts = Texts::of("texts", first, texts)?;
+        let texts = Texts::from_iterable("texts", first, texts)?;
         let owned = texts.utf8()?;
         let mut borrowed: Vec<&str> = vec_for(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
-        Documents::of(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
+        Documents::from_result(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
     }
 
     #[staticmethod]
     fn end_only(py: Python<'_>) -> PyResult<Self> {
-        Documents::of(py, corpus::Documents::end_only())
+        Documents::from_result(py, corpus::Documents::end_only())
     }
 
     fn __len__(&self) -> usize {
@@ -79,7 +79,7 @@ impl Documents {
     }
 
     fn skip(&self, py: Python<'_>, first: usize) -> PyResult<Self> {
-        Documents::of(py, self.inner.skip(first))
+        Documents::from_result(py, self.inner.skip(first))
     }
 
     fn count_words(&self, py: Python<'_>, in_word: bool) -> (u64, bool) {
@@ -87,7 +87,7 @@ impl Documents {
     }
 }
 
-/// Reads documents of columns of text.
+/// Reads documents from columns of text.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct TextColumns {
     inner: corpus::TextColumns,
@@ -132,14 +132,15 @@ impl TextColumns {
         }
         let offsets = offsets.as_slice()?;
         let n_bytes = data.len_bytes();
-        // An empty buffer may be null.
+        // The pointer of an empty buffer may be null.
         let bytes: &[u8] = if n_bytes == 0 {
             &[]
         } else {
-            // SAFETY: the buffer is contiguous, holds `n_bytes` and stays alive for the call. It may be a bytearray or a
-            // NumPy array that another thread writes meanwhile. Nothing depends on that: `TextColumns::read` in the core
-            // copies the bytes once, and checks the copy before it is a string. It reads offsets twice, to check and
-            // to use them; all that slices by them checks again, so offsets that change are at worst an exception.
+            // SAFETY: The buffer is contiguous, has `n_bytes` and stays alive for the call. It may be a bytearray or a
+            // NumPy array that another thread changes at the same time. Nothing depends on that: `TextColumns::read` in
+            // the core copies the bytes once, and checks the copy before it becomes a string. It reads offsets twice,
+            // to check and to use them; each slicing checks them again, so offsets that change lead to an exception at
+            // worst.
             unsafe { slice::from_raw_parts(data.buf_ptr().cast(), n_bytes) }
         };
         let documents = py.detach(|| self.inner.read(bytes, offsets, first_row));
@@ -148,7 +149,7 @@ impl TextColumns {
     }
 }
 
-/// Reads documents of plain text.
+/// Reads documents from plain text.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct PlainText {
     inner: Exclusive<corpus::PlainText>,
@@ -168,11 +169,11 @@ impl PlainText {
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
         let mut inner = self.inner.lock()?;
         let inner = &mut *inner;
-        Documents::of(py, py.detach(|| inner.push(data)))
+        Documents::from_result(py, py.detach(|| inner.push(data)))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
-        Documents::of(py, self.inner.lock()?.finish())
+        Documents::from_result(py, self.inner.lock()?.finish())
     }
 
     fn salvage(&self) -> PyResult<Documents> {
@@ -180,7 +181,7 @@ impl PlainText {
     }
 }
 
-/// Reads documents of JSON lines.
+/// Reads documents from JSON lines.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct JsonLines {
     inner: Exclusive<corpus::JsonLines>,
@@ -218,11 +219,11 @@ impl JsonLines {
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {
         let mut inner = self.inner.lock()?;
         let inner = &mut *inner;
-        Documents::of(py, py.detach(|| inner.push(data)))
+        Documents::from_result(py, py.detach(|| inner.push(data)))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
-        Documents::of(py, self.inner.lock()?.finish())
+        Documents::from_result(py, self.inner.lock()?.finish())
     }
 
     fn salvage(&self) -> PyResult<Documents> {
@@ -261,6 +262,6 @@ impl ByteLimit {
 
     fn apply(&self, py: Python<'_>, documents: &Documents) -> PyResult<Documents> {
         let copy = documents.inner.skip(0).map_err(|error| exception(py, error))?;
-        Documents::of(py, self.inner.lock()?.apply(copy))
+        Documents::from_result(py, self.inner.lock()?.apply(copy))
     }
 }

@@ -24,7 +24,7 @@ use crate::objects::{self, vec_for};
 use crate::pretokens::Pattern;
 use crate::texts::Texts;
 
-/// Distinct pretokens with their counts; only `add` changes them.
+/// Distinct pretokens with their counts. Only `add` changes them.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct PretokenCounts {
     pub(crate) inner: Shared<counts::PretokenCounts>,
@@ -163,12 +163,12 @@ struct Counting {
 }
 
 impl Counting {
-    /// The counter of blocks.
+    /// The counter, for blocks of documents.
     fn blocks(&mut self) -> PyResult<&mut BlockCounter> {
         self.counter.as_mut().ok_or_else(finished)
     }
 
-    /// The counter of all else.
+    /// The counter, for everything else.
     fn open(&mut self) -> PyResult<&mut counts::Counter> {
         Ok(self.blocks()?.counter())
     }
@@ -178,7 +178,7 @@ fn finished() -> PyErr {
     PyRuntimeError::new_err("this counter is finished")
 }
 
-/// What is allocated, in the message of a MemoryError.
+/// Named in the message of a MemoryError.
 const COLUMNS: &str = "the columns of the counts";
 
 #[pymethods]
@@ -214,7 +214,7 @@ impl Counter {
     #[pyo3(signature = (texts, first=0))]
     fn count_texts(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let texts = Texts::of("texts", first, texts)?;
+        let texts = Texts::from_iterable("texts", first, texts)?;
         let owned = texts.utf8()?;
         let mut borrowed: Vec<&str> = vec_for(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));

@@ -1,4 +1,4 @@
-//! Bindings of `pairloom_core::encoder` and `decoder`: texts and ids that are there as a whole.
+//! Bindings of `pairloom_core::encoder` and `decoder` for whole texts and whole lists of ids.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::streams::{DecodeStream, StreamEncoder};
 use crate::text::{str_of, text_argument, utf8};
 use crate::texts::Texts;
 
-/// The ids of texts of no more bytes are copied to an array that is allocated once.
+/// The ids of a text of at most this many bytes are collected in a reused vector and copied to an array of their size.
 const COPIED: usize = 1 << 16;
 
 /// Encoder and decoder of one tokenizer.
@@ -43,7 +43,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Appends the ids of a text; releases the interpreter if it is long.
+    /// Appends the ids of a text; releases the interpreter if the text is long.
     #[inline]
     fn append<I: Id>(
         &self,
@@ -100,7 +100,7 @@ impl Encoder {
             })?;
             return Ok(array(py, ids)?.into_any());
         }
-        // Hardly any text has more than an id for two bytes.
+        // Hardly any text has more than one id for two bytes.
         let mut ids = ResultIds::<I>::with_room(text.len() / 2);
         self.append(py, text, policy, &mut ids)?;
         Ok(lent(py, ResultIds::from(ids))?.into_any())
@@ -252,7 +252,7 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let texts = Texts::of("texts", 0, texts)?;
+        let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
         let lists = match self.is_narrow() {
             true => self.lists::<u16>(py, &readable, threads, policy(specials)),
@@ -268,7 +268,7 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
-        let texts = Texts::of("texts", 0, texts)?;
+        let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
         let locate = |error| texts.locate(error);
         if self.is_narrow() {
@@ -329,7 +329,7 @@ impl Encoder {
         threads: usize,
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let texts = Texts::of("texts", 0, texts)?;
+        let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
         let counts = PyMonitor::run(py, None, |monitor| {
             self.encoder.count_batch(&readable, policy(specials), threads, monitor)
@@ -344,7 +344,7 @@ impl Encoder {
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let mut out = Vec::new();
-        Ids::of(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
+        Ids::from_argument(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
         objects::bytes(py, &out)
     }
 
@@ -357,7 +357,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors_or(self, errors)?;
         let mut out = Vec::new();
-        Ids::of(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
+        Ids::from_argument(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
         str_of(py, &out, errors)
     }
 
@@ -375,7 +375,7 @@ impl Encoder {
         for (index, ids) in lists.enumerate() {
             let location = Location::Item { name: "list_of_ids", index };
             out.clear();
-            Ids::of(&ids?, location)?.decode(py, &self.decoder, &mut out, location)?;
+            Ids::from_argument(&ids?, location)?.decode(py, &self.decoder, &mut out, location)?;
             let text =
                 str_of(py, &out, self.errors).map_err(|error| locate_decode_error(py, error, location))?;
             objects::push(&mut texts, text)?;
@@ -409,7 +409,7 @@ impl Encoder {
     }
 }
 
-/// How malformed bytes are decoded: as `errors` says, else as the tokenizer does.
+/// How malformed bytes are decoded: as `errors` says, or else as the tokenizer does by default.
 pub(crate) fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
     errors.map_or(Ok(encoder.errors), errors_named)
 }
@@ -425,10 +425,10 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     }
 }
 
-/// Lists of ids between two checks for a pending signal.
+/// Number of lists of ids between two checks for a pending signal.
 const LISTS_PER_SIGNAL_CHECK: usize = 1 << 10;
 
-/// Adds the list of ids to a UnicodeDecodeError.
+/// Adds the location of the ids to a UnicodeDecodeError.
 fn locate_decode_error(py: Python<'_>, error: PyErr, location: Location) -> PyErr {
     if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
         return error;

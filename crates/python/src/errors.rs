@@ -1,4 +1,4 @@
-//! Conversion of core errors to Python exceptions.
+//! Converts core errors to Python exceptions.
 
 use pairloom_core::Error;
 use pyo3::exceptions::{
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyModule};
 
 use crate::objects;
 
-/// The exception for `error`, of `pairloom.errors` if there is a class for it.
+/// The exception for `error`: one of `pairloom.errors` if there is a class for it.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     let (location, error) = match error {

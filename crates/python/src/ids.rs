@@ -19,10 +19,10 @@ use crate::arrays::import_numpy;
 use crate::errors::{exception, type_name, unknown_id};
 use crate::objects::no_memory;
 
-/// Ids between two checks for a pending signal.
+/// Number of ids between two checks for a pending signal.
 const IDS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
-/// Which ids of a call an error is about.
+/// The ids of a call that an error is about.
 #[derive(Clone, Copy)]
 pub enum Location {
     /// The only ids of the call.
@@ -45,7 +45,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Ids in a form that the core reads.
+/// Ids in a form that the core can read.
 pub enum Ids<'py> {
     /// Collected from Python ints.
     Collected(Vec<u32>),
@@ -66,9 +66,9 @@ pub enum Array<'py> {
 }
 
 impl<'py> Ids<'py> {
-    /// Reads a list, tuple, integer array or iterable of int. TypeError for bool, float and str; UnknownTokenIdError for a
-    /// negative int or one beyond 32 bits. Ctrl-C stops it.
-    pub fn of(ids: &Bound<'py, PyAny>, location: Location) -> PyResult<Self> {
+    /// Reads a list, tuple, integer array or iterable of int. TypeError for bool, float and str; UnknownTokenIdError
+    /// for a negative int or one of more than 32 bits. Ctrl-C stops it.
+    pub fn from_argument(ids: &Bound<'py, PyAny>, location: Location) -> PyResult<Self> {
         if let Ok(list) = ids.cast::<PyList>() {
             return from_list(list, location).map(Ids::Collected);
         }
@@ -88,8 +88,8 @@ impl<'py> Ids<'py> {
 
     /// Appends the bytes of the ids to `out`.
     ///
-    /// Another thread may write a borrowed array meanwhile: `PyReadonlyArray` keeps only Rust's writers away. That does no
-    /// harm, since the decoder reads each id once and checks what it read; it must stay so.
+    /// Another thread may change a borrowed array at the same time: `PyReadonlyArray` prevents only writers in Rust.
+    /// That is harmless only because the decoder reads each id once and checks the value that it read; keep it so.
     pub fn decode(
         &self,
         py: Python<'_>,
@@ -99,7 +99,7 @@ impl<'py> Ids<'py> {
     ) -> PyResult<()> {
         /// Fewer ids than this are decoded without releasing the interpreter.
         const FEW: usize = 4096;
-        /// Ids decoded between two checks for a pending signal: tenths of a second.
+        /// Number of ids decoded between two checks for a pending signal: tenths of a second.
         const MANY: usize = 1 << 25;
         macro_rules! each {
             ($ids:expr) => {{
@@ -144,8 +144,8 @@ fn from_list(list: &Bound<'_, PyList>, location: Location) -> PyResult<Vec<u32>>
     collected.try_reserve(list.len()).map_err(|_| no_memory())?;
     #[cfg(not(Py_GIL_DISABLED))]
     while collected.len() < list.len() {
-        // SAFETY: the index is within the list. The GIL is held and no Python code runs before the item is read or has a
-        // reference of its own, so no other code can remove it from the list.
+        // SAFETY: The index is within the list. The GIL is held, and no Python code runs before the item is read or has
+        // a reference of its own, so nothing can remove it from the list.
         unsafe {
             let item = ffi::PyList_GET_ITEM(list.as_ptr(), collected.len() as ffi::Py_ssize_t);
             let mut overflow = 0;
@@ -206,12 +206,12 @@ fn not_ids(value: &Bound<'_, PyAny>, location: Location) -> PyErr {
 #[inline]
 pub fn id(item: &Bound<'_, PyAny>, location: Location) -> PyResult<i64> {
     let py = item.py();
-    // SAFETY: the interpreter is attached and `item` is a live object.
+    // SAFETY: The interpreter is attached and `item` is a live object.
     if unsafe { ffi::PyLong_CheckExact(item.as_ptr()) } == 0 {
         if item.is_instance_of::<PyBool>() {
             return Err(PyTypeError::new_err(format!("{location}an id must be an int, not bool")));
         }
-        // SAFETY: as above; a null result is turned into the pending exception.
+        // SAFETY: as above; a null result becomes the pending exception.
         let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(item.as_ptr())) };
         return match index {
             Ok(index) => id(&index, location),

@@ -1,5 +1,5 @@
-//! The Python bindings: borrow arguments, release the interpreter, call the core, convert the result. No loop or decision
-//! belongs here. The module is documented in `_core.pyi`.
+//! The Python bindings: borrow arguments, release the interpreter, call the core, convert the result. No loop or
+//! decision belongs here. `_core.pyi` documents the module.
 #![allow(missing_docs)]
 
 mod arrays;
@@ -33,12 +33,12 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator::new();
 
-/// CPython aligns objects to two words, whatever a class needs. Box members with a larger alignment.
+/// CPython aligns objects to two words, even if a class needs more. Box members with a larger alignment.
 const OBJECT_ALIGN: usize = 2 * size_of::<usize>();
 
 macro_rules! assert_alignment {
     ($($class:ty),* $(,)?) => {
-        $(const _: () = assert!(align_of::<$class>() <= OBJECT_ALIGN, "box what is aligned to more");)*
+        $(const _: () = assert!(align_of::<$class>() <= OBJECT_ALIGN, "box members with a larger alignment");)*
     };
 }
 
@@ -88,7 +88,7 @@ mod _core {
     #[pymodule_export]
     use super::train::{extend, train, train_first_seen};
 
-    /// The name of the instruction set that the hot loops use: "avx512", "avx2" or "portable".
+    /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
     #[pyfunction]
     fn cpu_tier() -> &'static str {
         CpuTier::best().name()

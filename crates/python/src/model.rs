@@ -14,7 +14,7 @@ use crate::arrays::shared;
 use crate::errors::exception;
 use crate::objects;
 
-/// The tokens and merges of a model, checked. The objects that Python asks for are cached.
+/// The checked tokens and merges of a model. The objects that Python asks for are cached.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ModelColumns {
     columns: Arc<CheckedColumns>,
@@ -24,7 +24,7 @@ pub struct ModelColumns {
 }
 
 impl ModelColumns {
-    pub(crate) fn new_of(columns: CheckedColumns) -> Self {
+    pub(crate) fn from_checked(columns: CheckedColumns) -> Self {
         let arrays = [PyOnceLock::new(), PyOnceLock::new(), PyOnceLock::new()];
         ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new(), arrays }
     }
@@ -54,7 +54,7 @@ impl ModelColumns {
             let bytes = copied(token_bytes, WHAT)?;
             CheckedColumns::new(copied(ids, WHAT)?, bytes, copied(ends, WHAT)?, copied(merges, WHAT)?, ranks)
         });
-        Ok(Self::new_of(checked.map_err(|error| exception(py, error))?))
+        Ok(Self::from_checked(checked.map_err(|error| exception(py, error))?))
     }
 
     #[staticmethod]
@@ -68,7 +68,7 @@ impl ModelColumns {
     ) -> PyResult<Self> {
         let (pairs, _) = pairs.as_slice()?.as_chunks::<2>();
         let laid_out = py.detach(|| CheckedColumns::from_pairs(pairs, &byte_order, first_byte, first_merge));
-        Ok(Self::new_of(laid_out.map_err(|error| exception(py, error))?))
+        Ok(Self::from_checked(laid_out.map_err(|error| exception(py, error))?))
     }
 
     #[getter]
@@ -142,7 +142,7 @@ impl ModelColumns {
 
     fn one_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {
         let found = py.detach(|| self.columns.one_form()).map_err(|error| exception(py, error))?;
-        Ok(found.map(Self::new_of))
+        Ok(found.map(Self::from_checked))
     }
 
     fn lists<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -26,7 +26,7 @@ pub fn read_model<'py>(
         specials.set_item(text, id)?;
     }
     let fields = PyDict::new(py);
-    fields.set_item("columns", ModelColumns::new_of(read.columns))?;
+    fields.set_item("columns", ModelColumns::from_checked(read.columns))?;
     fields.set_item("ignore_merges", read.ignore_merges)?;
     fields.set_item("special_tokens", specials)?;
     fields.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
@@ -47,11 +47,11 @@ pub fn read_model<'py>(
     Ok(fields)
 }
 
-/// The tokens of a `.tiktoken` file in its usual form; None for any other.
+/// The tokens of a `.tiktoken` file in its usual form; None for any other form.
 #[pyfunction]
 pub fn read_tiktoken(py: Python<'_>, data: &[u8]) -> PyResult<Option<ModelColumns>> {
     let read = py.detach(|| model_file::tiktoken::read(data)).map_err(|error| exception(py, error))?;
-    Ok(read.map(ModelColumns::new_of))
+    Ok(read.map(ModelColumns::from_checked))
 }
 
 /// The entries of a tokenizer.json's vocabulary, and its merges.
@@ -62,7 +62,7 @@ pub struct TokenizerJson {
 
 #[pymethods]
 impl TokenizerJson {
-    /// The vocabulary of a file in its usual form, and the rest of the file; None for any other.
+    /// The vocabulary of a file in its usual form, and the rest of the file; None for any other form.
     #[staticmethod]
     fn read<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Option<(TokenizerJson, Bound<'py, PyBytes>)>> {
         let read = py.detach(|| tokenizer_json::read(data)).map_err(|error| exception(py, error))?;
@@ -85,18 +85,19 @@ impl TokenizerJson {
 
     fn columns(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<Option<ModelColumns>> {
         let columns = py.detach(|| self.vocabulary.columns(&special_tokens));
-        Ok(columns.map_err(|error| exception(py, error))?.map(ModelColumns::new_of))
+        Ok(columns.map_err(|error| exception(py, error))?.map(ModelColumns::from_checked))
     }
 }
 
-/// The index of the first of `second` that contains one of `first` or has a proper suffix that is a prefix of one.
+/// The index of the first literal of `second` that contains one of `first` or has a proper suffix that is a prefix of
+/// one.
 #[pyfunction]
 pub fn find_overlap(py: Python<'_>, first: Vec<String>, second: Vec<String>) -> PyResult<Option<usize>> {
     py.detach(|| first_overlap(&first, &second)).map_err(|error| exception(py, error))
 }
 
-/// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is no token; all as
-/// ranks.
+/// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is not a token; all
+/// as ranks.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn pairs_of_ranks<'py>(

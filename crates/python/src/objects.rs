@@ -1,7 +1,7 @@
 //! Fallible constructors of Python objects: MemoryError if Python has no memory.
 //!
-//! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic then, so objects whose size
-//! depends on input are made with these functions only.
+//! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic in that case, so objects
+//! whose size depends on input are made only with these functions.
 
 use std::mem::MaybeUninit;
 
@@ -25,10 +25,10 @@ pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>>
     }
 }
 
-/// The same in huge pages: most of the time goes to page faults of new memory.
+/// [`bytes`] in huge pages: page faults of new memory would take most of the time.
 fn long_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    // SAFETY: the first call returns a new object of as many bytes as `data`, not initialised, or null with an exception set.
-    // No other reference to it exists, so it may be written; the copy writes all of it.
+    // SAFETY: The first call returns a new, uninitialised object with as many bytes as `data`, or null with an
+    // exception set. No other reference to it exists, so it may be written; the copy writes all of it.
     unsafe {
         let new = ffi::PyBytes_FromStringAndSize(std::ptr::null(), data.len() as ffi::Py_ssize_t);
         let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyBytes>();
@@ -54,17 +54,17 @@ pub fn str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
 /// An int object.
 #[inline]
 pub fn int(py: Python<'_>, value: u32) -> PyResult<Bound<'_, PyInt>> {
-    // SAFETY: the interpreter is attached; the call returns a new int, or null with an exception set.
+    // SAFETY: The interpreter is attached; the call returns a new int, or null with an exception set.
     unsafe {
         let new = ffi::PyLong_FromUnsignedLong(value.into());
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
     }
 }
 
-/// A tuple of two.
+/// A tuple of two objects.
 pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<Bound<'py, PyTuple>> {
     let py = first.py();
-    // SAFETY: the tuple is new and has two slots; `SET_ITEM` takes over the references.
+    // SAFETY: The tuple is new and has two slots; `SET_ITEM` takes over the references.
     unsafe {
         let new = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(2))?;
         ffi::PyTuple_SET_ITEM(new.as_ptr(), 0, first.into_ptr());
@@ -75,8 +75,8 @@ pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<
 
 /// A list of these items.
 pub fn list<T>(py: Python<'_>, items: Vec<Py<T>>) -> PyResult<Bound<'_, PyList>> {
-    // SAFETY: the list is new and has `items.len()` slots; `SET_ITEM` takes over the references, and no Python code runs
-    // before all slots are set.
+    // SAFETY: The list is new and has `items.len()` slots; `SET_ITEM` takes over the references, and no Python code
+    // runs before all slots are set.
     unsafe {
         let new = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(items.len() as ffi::Py_ssize_t))?;
         for (index, item) in (0..).zip(items) {
@@ -86,7 +86,7 @@ pub fn list<T>(py: Python<'_>, items: Vec<Py<T>>) -> PyResult<Bound<'_, PyList>>
     }
 }
 
-/// Items between two checks for a pending signal.
+/// Number of items between two checks for a pending signal.
 const ITEMS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
 /// A list of `make(item)` for each item; Ctrl-C stops it.

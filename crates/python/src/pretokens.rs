@@ -46,14 +46,14 @@ pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(pattern.compile(py)?.is_memoryless())
 }
 
-/// Whether the matches of a pattern surely leave no gaps in any text.
+/// Whether the matches of a pattern are known to leave no gaps in any text.
 #[pyfunction]
 pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     let pretokenizer = pattern.compile(py)?;
     Ok(py.detach(|| pretokenizer.is_total()))
 }
 
-/// The pattern, spelt so that libraries with the same regex engine run it as it is written.
+/// The pattern, written so that libraries with the same regex engine run it as this one does.
 #[pyfunction]
 pub fn spelt_as_written(py: Python<'_>, pattern: String) -> PyResult<String> {
     py.detach(|| pretokens::spelt_as_written(&pattern)).map_err(|error| exception(py, error))

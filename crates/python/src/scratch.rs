@@ -1,7 +1,7 @@
-//! Vectors for the ids of one text, which a thread uses again.
+//! Vectors for the ids of one text, which each thread reuses.
 //!
-//! A new vector for each text is allocated several times while it grows, and one that is made for the most ids that a text
-//! may have leaves a hole in the memory behind each array.
+//! A new vector for each text would be reallocated several times while it grows; one with room for the most ids that a
+//! text may have would leave a hole in memory after each array.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -34,10 +34,11 @@ impl Kept for u32 {
     }
 }
 
-/// Calls `work` with an empty vector. Where `work` runs Python code that comes here again, that gets a vector of its own.
+/// Calls `work` with an empty vector. If `work` runs Python code that gets here again, that call gets a vector of its
+/// own.
 #[inline]
 pub fn with_ids<I: Kept, T>(work: impl FnOnce(&mut Vec<I>) -> T) -> T {
-    // A thread that ends has none.
+    // A thread that is ending has none.
     let mut ids = I::vector().try_with(Cell::take).unwrap_or_default();
     ids.clear();
     let done = work(&mut ids);

@@ -1,4 +1,4 @@
-//! Which special tokens a call recognises: bindings of `pairloom_core::encoder::SpecialPolicy` and `Specials`.
+//! The special tokens that a call recognises: bindings of `pairloom_core::encoder::SpecialPolicy` and `Specials`.
 
 use pairloom_core::encoder::{self, Specials};
 use pairloom_core::special::SpecialTokens;
@@ -26,7 +26,7 @@ impl SpecialPolicy {
     ) -> PyResult<Self> {
         let disallowed = disallowed.into_iter().map(|token| (token, 0)).collect();
         let allowed = with_rules_of(allowed, &rules).map_err(|error| exception(py, error))?;
-        // What is disallowed is an error also where it would stay text.
+        // A disallowed literal is an error even where it would stay text.
         rules.retain(|(_, rule)| rule != "ordinary");
         Ok(SpecialPolicy {
             allowed,
@@ -35,7 +35,7 @@ impl SpecialPolicy {
     }
 }
 
-/// Special tokens with those of the rules that are theirs.
+/// Special tokens with those of the rules that apply to them.
 fn with_rules_of(
     tokens: Vec<(String, u32)>,
     rules: &[(String, String)],

@@ -1,4 +1,4 @@
-//! Bindings of the streams of `pairloom_core::encoder` and `decoder`: text and ids that come piece by piece.
+//! Bindings of the streams of `pairloom_core::encoder` and `decoder`: text and ids that arrive in pieces.
 
 use std::sync::Arc;
 

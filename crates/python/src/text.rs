@@ -1,4 +1,4 @@
-//! Conversion of str to text for the core and back. Unlike `PyUnicode_AsUTF8AndSize` it leaves no UTF-8 copy cached on the
+//! Converts str to text for the core and back. Unlike `PyUnicode_AsUTF8AndSize` this leaves no UTF-8 copy cached in the
 //! object.
 
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ use pyo3::types::PyString;
 
 use crate::errors::{exception, type_name};
 
-/// The characters of `text`, borrowed from its memory; there may be lone surrogates. An exception of Python's if it cannot
-/// make `text` ready.
+/// The characters of `text`, borrowed from its memory; there may be lone surrogates. Raises Python's exception if it
+/// cannot make `text` ready.
 #[inline]
 pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>> {
     make_ready(text)?;
@@ -24,8 +24,8 @@ pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>>
         return Ok(Characters::Utf8(text));
     }
     let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which is ready and immutable; its data are `n` units of the width of its kind,
-    // aligned to that width.
+    // SAFETY: `text` is a live str object, which is ready and immutable; its data is `n` units of the width of its
+    // kind, aligned to that width.
     Ok(unsafe {
         let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
         match ffi::PyUnicode_KIND(object) {
@@ -36,12 +36,12 @@ pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>>
     })
 }
 
-/// Gives `text` its kind and data. Before CPython 3.12 C code can make a str that has neither until it is asked for them
-/// (`PyUnicode_FromStringAndSize(NULL, n)`).
+/// Gives `text` its kind and data. Before CPython 3.12, C code can make a str that has neither until it is asked for
+/// them (`PyUnicode_FromStringAndSize(NULL, n)`).
 #[inline]
 fn make_ready(text: &Bound<'_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
-    // SAFETY: the interpreter is attached and `text` is a live str object; after a failure an exception is set.
+    // SAFETY: The interpreter is attached and `text` is a live str object; after a failure an exception is set.
     if unsafe { ffi::PyUnicode_READY(text.as_ptr()) } != 0 {
         return Err(PyErr::fetch(text.py()));
     }
@@ -59,7 +59,7 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     let mut buffer = String::new();
     match characters(text)?.utf8(&mut buffer) {
         Ok(_) => Ok(Cow::Owned(buffer)),
-        // Python's own error names the surrogate and its position.
+        // Python's own error has the surrogate and its position.
         Err(Error::NotCharacters) => match text.encode_utf8() {
             Err(error) => Err(error),
             Ok(_) => Err(exception(text.py(), Error::NotCharacters)),
@@ -87,7 +87,7 @@ pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     let object = text.as_ptr();
-    // SAFETY: `text` is a live str object, which is immutable; the data of an ASCII str are one byte for each character.
+    // SAFETY: `text` is a live str object, which is immutable; the data of an ASCII str is one byte for each character.
     unsafe {
         (ffi::PyUnicode_IS_ASCII(object) != 0).then(|| {
             let (data, n) = (ffi::PyUnicode_DATA(object), ffi::PyUnicode_GET_LENGTH(object) as usize);
@@ -98,14 +98,14 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
 
 /// The memory of `text` if it is ASCII.
 ///
-/// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data tells: that of an ASCII str follows the
-/// header that all str objects have; others have a longer header or separate data. An instance of a subclass has separate
-/// data and is treated as Latin-1, which is correct for ASCII too.
+/// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data shows it: that of an ASCII str
+/// follows the header that all str objects have; others have a longer header or separate data. An instance of a
+/// subclass has separate data and is treated as Latin-1, which is correct for ASCII, too.
 #[cfg(Py_3_14)]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     let object = text.as_ptr();
-    // SAFETY: as above. The end of the header is within the object or one past its end.
+    // SAFETY: as above. The end of the header is within the object or directly after its end.
     unsafe {
         let data = ffi::PyUnicode_DATA(object);
         (data == object.cast::<ffi::PyASCIIObject>().add(1).cast()).then(|| {
@@ -137,11 +137,12 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     }
 }
 
-/// The str of a long text, in huge pages: most of the time goes to page faults of new memory.
+/// The str of a long text, in huge pages: page faults of new memory would take most of the time.
 fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     let (n, largest) = py.detach(|| text::measure(text));
-    // SAFETY: `PyUnicode_New` returns a new str of `n` characters, whose width follows from `largest` as in the match below,
-    // or null with an exception set. No other reference to it exists, so it may be written; `fill` writes all units.
+    // SAFETY: `PyUnicode_New` returns a new str of `n` characters, whose width follows from `largest` as in the match
+    // below, or null with an exception set. No other reference to it exists, so it may be written; `fill` writes all
+    // units.
     unsafe {
         let new = ffi::PyUnicode_New(n as ffi::Py_ssize_t, largest);
         let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyString>();

@@ -12,24 +12,24 @@ use crate::errors::type_name;
 use crate::objects::{no_memory, vec_for};
 use crate::text::{characters, not_a_str, utf8};
 
-/// The texts of one call, which errors name `name[index]`.
+/// The texts of one call, named `name[index]` in errors.
 pub struct Texts<'py> {
     name: &'static str,
-    /// The index of the first text: that of the texts of earlier calls plus one.
+    /// The index of the first text, after the texts of earlier calls.
     first: u64,
     texts: Vec<Bound<'py, PyString>>,
 }
 
 impl<'py> Texts<'py> {
     /// The items of `texts`; TypeError for one that is not a str.
-    pub fn of(name: &'static str, first: u64, texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+    pub fn from_iterable(name: &'static str, first: u64, texts: &Bound<'py, PyAny>) -> PyResult<Self> {
         let mut found = Texts { name, first, texts: Vec::new() };
         match texts.cast_exact::<PyList>() {
             Ok(list) => {
                 found.texts = vec_for(list.len())?;
                 list.iter().try_for_each(|text| found.push(text))?;
             }
-            // Not reserved by the iterable's length hint, which may be wrong.
+            // Does not reserve by the iterable's length hint, which may be wrong.
             Err(_) => {
                 let items = texts.try_iter().map_err(|_| {
                     PyTypeError::new_err(format!(
@@ -74,7 +74,7 @@ impl<'py> Texts<'py> {
         Ok(all)
     }
 
-    /// Replaces a UnicodeEncodeError by one that names the text with the lone surrogate and its position.
+    /// Replaces a UnicodeEncodeError by one with the text that has the lone surrogate and its position.
     pub fn locate(&self, error: PyErr) -> PyErr {
         let Some(text) = self.texts.first() else { return error };
         let py = text.py();

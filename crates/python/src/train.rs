@@ -17,7 +17,7 @@ use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
-/// Merges [m, 2], and if m < n_merges: (whether too rare pairs are left, whether too long ones are).
+/// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
 type Trained<'py> = (Bound<'py, PyArray2<u32>>, Option<(bool, bool)>);
 
 /// Learns merges: (uint32 [m, 2] of symbols, and the reason if m < n_merges).
@@ -61,7 +61,7 @@ pub fn train<'py>(
     arrays_of(py, trained)
 }
 
-/// Learns the merges that follow those of `encoder`, which must not look whole pretokens up.
+/// Learns the merges that follow those of `encoder`, which must not look up whole pretokens.
 #[pyfunction]
 #[pyo3(signature = (
     counts, encoder, *, n_merges, tie_break, min_frequency, max_token_bytes, threads, report, max_memory = None
@@ -98,7 +98,7 @@ pub fn extend<'py>(
     arrays_of(py, trained)
 }
 
-/// Learns merges under minbpe's tie rule; `pretokens` in the order in which the corpus first holds them.
+/// Learns merges with minbpe's tie rule; `pretokens` must be in the order of their first occurrence in the corpus.
 #[pyfunction]
 #[pyo3(signature = (pretokens, *, n_merges, min_frequency, max_token_bytes, report))]
 pub fn train_first_seen<'py>(
@@ -137,7 +137,9 @@ fn tie_break_named(name: &str) -> PyResult<TieBreak> {
     match name {
         "ids_least" => Ok(TieBreak::IdsLeast),
         "bytes_greatest" => Ok(TieBreak::BytesGreatest),
-        other => Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
+        other => Err(PyValueError::new_err(format!(
+            "tie_break must be ids_least or bytes_greatest, not {other:?}"
+        ))),
     }
 }
 

@@ -250,8 +250,8 @@ unsafe fn fill_with_isa<B: Block, R: Rules>(
         known = 1;
         if starts == 0 {
             // SAFETY: n_ends is at most the number of entries that were written.
-            let begin = if n_ends == 0 { 0 } else { unsafe { *out.add(n_ends - 1) as usize } };
-            at = rules.next_end(text, begin);
+            let last = if n_ends == 0 { 0 } else { unsafe { *out.add(n_ends - 1) as usize } };
+            at = rules.next_end(text, last);
             if at > stop {
                 break;
             }
@@ -352,9 +352,9 @@ mod tests {
                     assert!(all.starts_with(&some), "{tier:?} {letter:?} {n_bytes}");
                     if let Some(next) = all.get(some.len()) {
                         // One of the next two pretokens is too long.
-                        let begin = some.last().copied().unwrap_or(0);
+                        let last = some.last().copied().unwrap_or(0);
                         let second = all.get(some.len() + 1).unwrap_or(next);
-                        assert!(second - begin > MOST, "{tier:?} {letter:?} {n_bytes}");
+                        assert!(second - last > MOST, "{tier:?} {letter:?} {n_bytes}");
                     }
                     // Between these lengths it depends on where a window ends, and on the pretoken before.
                     assert!(some.len() == all.len() || n_bytes >= MOST - WINDOW_BYTES);
