@@ -62,12 +62,14 @@ def shown(value: Any) -> str:
 
 
 def as_text(name: str) -> str:
-    """A file's name as UTF-8 has it: bytes that are none, which Python keeps as lone surrogates, are escaped.
+    r"""A name or message as a terminal may show it: control characters and bytes that are not UTF-8 are escaped.
 
-    >>> as_text("a\\udcff.txt")
-    'a\\\\udcff.txt'
+    >>> as_text("a\udcff\x1b[2J.txt")
+    'a\\udcff\\x1b[2J.txt'
     """
-    return name.encode(errors="backslashreplace").decode()
+    if name.isprintable():
+        return name
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in name])
 
 
 def check_int(name: str, value: Any, *, least: int | None = None, most: int = LARGEST_INT) -> int:

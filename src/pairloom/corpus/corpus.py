@@ -29,7 +29,7 @@ __all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
 # Errors of the system that are not about the file itself.
-_NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR}
+_NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
 
 class Block(NamedTuple):
@@ -341,13 +341,29 @@ class Reading:
                     if block is not None:
                         yield block
                     if self._limit is not None and self._limit.is_full:
+                        self._check_version(number)
                         return
-            except (CorpusError, OSError) as error:
+                self._check_version(number)
+            except (CorpusError, OSError) as found:
+                error = self._cause(number, found)
                 if not self._may_skip(error):
-                    raise
+                    raise error from error.__cause__
                 if state.is_open:
                     yield self._withdrawal(state)
                 self._skip(state, error)
+
+    def _check_version(self, number: int) -> None:
+        if self._corpus._texts is None:
+            self._corpus.sources[number].check_version()
+
+    def _cause(self, number: int, error: CorpusError | OSError) -> CorpusError | OSError:
+        """The error, or that the file has changed meanwhile, which explains any other."""
+        try:
+            self._check_version(number)
+        except OSError as found:
+            if found.errno == errno.ESTALE:
+                return found
+        return error
 
     def _block(self, state: _SourceState, documents: _core.Documents, done: int) -> Block | None:
         """What of the documents is handed on."""
@@ -387,10 +403,12 @@ class Reading:
 
     def _skip(self, state: _SourceState, error: Exception) -> None:
         """Notes that the rest of a file is left out: as a file, or as a record."""
-        name = self._corpus.sources[state.number].name
-        reason = str(error) if isinstance(error, CorpusError) else f"{name}: {getattr(error, 'strerror', error)}"
+        source = self._corpus.sources[state.number]
+        reason = (
+            str(error) if isinstance(error, CorpusError) else f"{source.shown}: {getattr(error, 'strerror', error)}"
+        )
         if self._corpus.skip_bad_files:
-            self.skipped_files.append(SkippedFile(state.number, name, state.n_documents, reason))
+            self.skipped_files.append(SkippedFile(state.number, source.name, state.n_documents, reason))
             return
         self.n_skipped += 1
         if len(self.messages) < _MOST_MESSAGES:
@@ -443,7 +461,7 @@ class Reading:
             yield reader.salvage(), _told(file, source)
             raise
         except MemoryError as error:
-            raise MemoryError(f"{source.name}: {error}") from error
+            raise MemoryError(f"{source.shown}: {error}") from error
         self._note(reader, before)
         yield documents, source.n_bytes or 0
 
@@ -451,7 +469,7 @@ class Reading:
         return pieces_of(
             file,
             compression,
-            source.name,
+            source.shown,
             n_bytes=source.n_bytes,
             memory=self._decoder_memory,
             piece_bytes=self._piece_bytes,
@@ -498,7 +516,7 @@ class Reading:
             rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
             # What the process holds by pyarrow otherwise is not of reading.
             n_before = 0 if self._memory is None else n_bytes_of_arrow()
-            for documents, done in self._noted(source.name, rows):
+            for documents, done in self._noted(source.shown, rows):
                 if self._memory is not None:
                     self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
                 yield documents, int(done * (source.n_bytes or 0))

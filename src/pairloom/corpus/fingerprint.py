@@ -31,7 +31,8 @@ _PIECE_CHARACTERS = 1 << 20
 def of_files(paths: list[str]) -> dict[str, Any]:
     """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
 
-    What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size.
+    What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size and by
+    its modification time, where its store says it.
     """
     if any(is_for_corpus(path) for path in paths):
         return {"files": _files(resolve(paths, warns=False))}
@@ -123,13 +124,13 @@ def _files(sources: list[Source]) -> list[dict[str, Any]]:
     files: list[dict[str, Any]] = []
     for source in sources:
         status = None if source.is_remote or source.name == STDIN else Path(source.name).stat()
-        known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": None, "sha256": None}
+        known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns, "sha256": None}
         if status is not None and stat.S_ISREG(status.st_mode):
             known |= {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
         files.append(known)
     if sum(file["bytes"] or 0 for file in files) <= _MOST_DIGESTED_BYTES:
-        for file in files:
-            if file["modified_ns"] is not None:
+        for file, source in zip(files, sources, strict=True):
+            if file["modified_ns"] is not None and not source.is_remote:
                 with Path(file["path"]).open("rb") as opened:
                     file["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
     return files

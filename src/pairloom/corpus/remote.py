@@ -8,6 +8,8 @@ on, so that a few bytes at the end of a Parquet file do not cost megabytes.
 from __future__ import annotations
 
 import contextlib
+import datetime
+import email.utils
 import errno
 import io
 import threading
@@ -16,8 +18,9 @@ from typing import Any, Final
 
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.urls import errors_of_store, without_secrets
 
-__all__ = ["RangesFile", "open_remote"]
+__all__ = ["RangesFile", "check_version", "modified_ns", "open_remote", "version_of"]
 
 _FIRST_BYTES: Final = 256 << 10
 _MOST_BYTES: Final = 8 << 20
@@ -36,35 +39,70 @@ _FINAL = (
     AttributeError,
 )
 _RETRIED_STATUS: Final = {408, 425, 429}
+# In what stores tell of an object, the best first.
+_TIMES: Final = ("mtime", "Last-Modified", "LastModified", "last_modified", "created")
+_VERSIONS: Final = ("ETag", "etag", "generation", "blob_id", *_TIMES)
 
 
 class _NoRanges(Exception):
     """The store gives whole files only."""
 
 
-def open_remote(url: str, n_bytes: int | None, stop: threading.Event) -> Any:
-    """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges."""
+def version_of(info: dict[str, Any]) -> str:
+    """What tells an object from others that had its name, by what its store says of it."""
+    known = next((info[name] for name in _VERSIONS if info.get(name)), "")
+    return f"{info.get('size')} {known}"
+
+
+def modified_ns(info: dict[str, Any]) -> int | None:
+    """When an object was modified last, where its store says so."""
+    time = next((info[name] for name in _TIMES if info.get(name)), None)
+    with contextlib.suppress(ValueError):
+        if isinstance(time, str):
+            time = email.utils.parsedate_to_datetime(time)
+        if isinstance(time, datetime.datetime):
+            time = time.timestamp()
+    return int(time * 1e9) if isinstance(time, (int, float)) else None
+
+
+def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event) -> Any:
+    """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges.
+
+    name: the URL as messages show it.
+    """
     fsspec: Any = import_optional("fsspec", "reading URLs")
     files, path = fsspec.core.url_to_fs(url)
     protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
     if n_bytes and (getattr(files, "async_impl", False) or "hf" in protocols):
         # Compressed on the way, a range would have another length.
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
-        file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, url, stop)
+        file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name, stop)
         with contextlib.suppress(_NoRanges):
             file.begin()
             return file
     return fsspec.open(url, "rb").open()
 
 
+def check_version(url: str, name: str, n_bytes: int | None, version: str | None) -> None:
+    """Raises OSError (ESTALE) for a URL that has another version now, so that ranges of two may have been mixed."""
+    if not n_bytes or n_bytes <= _FIRST_BYTES:
+        return
+    with errors_of_store(name):
+        files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
+        files.invalidate_cache()
+        found = version_of(files.info(path))
+    if found != version:
+        raise OSError(errno.ESTALE, "has changed while it was read; read it again, or copy it first", name)
+
+
 class RangesFile(io.RawIOBase):
     """A file of `n_bytes` bytes of which `fetch(start, end)` gives ranges.
 
-    Raises OSError (EIO) with the URL and the place once a range has failed six times, over eight seconds.
+    Raises OSError (EIO) with the name and the place once a range has failed six times, over eight seconds.
     """
 
-    def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, url: str, stop: threading.Event) -> None:
-        self._fetch, self._n_bytes, self._url, self._stop = fetch, n_bytes, url, stop
+    def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, name: str, stop: threading.Event) -> None:
+        self._fetch, self._n_bytes, self._name, self._stop = fetch, n_bytes, name, stop
         self._position = self._start = 0
         self._held = b""
         self._ahead: ReadAhead[bytes] | None = None
@@ -156,19 +194,18 @@ class RangesFile(io.RawIOBase):
                     return data
                 if len(data) == self._n_bytes:
                     raise _NoRanges
-                problem: Exception | str = f"{len(data)} bytes came instead of {end - start}"
-                cause = None
+                problem = f"{len(data)} bytes came instead of {end - start}"
             except (_NoRanges, *_FINAL):
                 raise
             except Exception as error:
                 status = getattr(error, "status", None)
                 if isinstance(status, int) and 400 <= status < 500 and status not in _RETRIED_STATUS:
                     raise
-                problem = cause = error
+                problem = without_secrets(str(error)) or type(error).__name__
             if not left:
                 break
             if self._stop.wait(wait):
                 break
             wait *= 2
         message = f"the connection broke {_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
-        raise OSError(errno.EIO, message, self._url) from cause
+        raise OSError(errno.EIO, message, self._name)

@@ -21,10 +21,11 @@ from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom._internal.arguments import as_text, check_choice
 from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.local_files import each_once, files_below, matching, path_order
-from pairloom.corpus.remote import open_remote
+from pairloom.corpus.remote import check_version, modified_ns, open_remote, version_of
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
 
@@ -60,8 +61,10 @@ _TABLES = frozenset({".csv", ".tsv"})
 class Source:
     """One file.
 
-    name: as messages and manifests show it. format: how it is read; None for standard input, which is looked at.
-    n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that is known.
+    name: as messages and manifests show it; of a URL what is public. format: how it is read; None for standard input,
+    which is looked at. n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that
+    is known. url: what a URL is opened by, secrets included. version: by what its store tells this object from a later
+    one.
     """
 
     name: str
@@ -69,6 +72,8 @@ class Source:
     compression: str | None
     n_bytes: int | None
     mtime_ns: int | None = None
+    url: str | None = dataclasses.field(default=None, repr=False)
+    version: str | None = None
 
     @property
     def shown(self) -> str:
@@ -78,7 +83,7 @@ class Source:
     @property
     def is_remote(self) -> bool:
         """Whether it is a URL."""
-        return "://" in self.name
+        return self.url is not None
 
     @property
     def is_plain(self) -> bool:
@@ -90,8 +95,8 @@ class Source:
         """The file, opened for reading bytes; reading from a pipe ends with ReadingStopped once `stop` is set."""
         if self.name == STDIN:
             yield open_stdin(stop)
-        elif self.is_remote:
-            with open_remote(self.name, self.n_bytes, stop) as file:
+        elif self.url is not None:
+            with errors_of_store(self.name), open_remote(self.url, self.name, self.n_bytes, stop) as file:
                 yield cast(BinaryIO, file)
         elif self.n_bytes is None and is_stream(self.name):
             descriptor = open_stream(self.name)
@@ -102,6 +107,11 @@ class Source:
         else:
             with open(self.name, "rb", buffering=0) as file:
                 yield cast(BinaryIO, file)
+
+    def check_version(self) -> None:
+        """Raises OSError (ESTALE) for a URL that names another object now than when it was resolved."""
+        if self.url is not None:
+            check_version(self.url, self.name, self.n_bytes, self.version)
 
 
 def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = True) -> list[Source]:
@@ -120,12 +130,12 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
     if warns and left_out:
         verb = "files have" if len(left_out) > 1 else "file has"
         warn(
-            f"{len(left_out)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: {left_out[0]}"
-            f"{', ...' if len(left_out) > 1 else ''}; name what is to be read, or pass a glob"
+            f"{len(left_out)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: "
+            f"{as_text(left_out[0])}{', ...' if len(left_out) > 1 else ''}; name what is to be read, or pass a glob"
         )
     if warns and doubled:
         more = f" and {len(doubled) - 1} others" if len(doubled) > 1 else ""
-        warn(f"{doubled[0]}{more} will not be read: by way of a link it is what is read already")
+        warn(f"{as_text(doubled[0])}{more} will not be read: by way of a link it is what is read already")
     if input_format is None:
         if warns:
             warn_of_tables([source.name for source in sources])
@@ -139,8 +149,8 @@ def warn_of_tables(paths: list[str]) -> None:
     for path in paths:
         if _suffix(path)[0] in _TABLES:
             warn(
-                f"{path} is read as plain text, with separators, quotes and all columns; write the column of the text "
-                'to .jsonl or .parquet, or, if all of it is meant, pass input_format="text"'
+                f"{as_text(path)} is read as plain text, with separators, quotes and all columns; write the column of "
+                'the text to .jsonl or .parquet, or, if all of it is meant, pass input_format="text"'
             )
             return
 
@@ -152,8 +162,10 @@ def _resolve_one(path: str, left_out: list[str], doubled: list[str]) -> Iterator
     """
     if path == STDIN:
         yield Source(STDIN, None, None, None)
-    elif "://" in path:
-        yield from _remote(path, left_out)
+    elif is_url(path):
+        with errors_of_store(public_url(path)):
+            sources = _remote(path, left_out)
+        yield from sources
     elif Path(path).is_dir():
         yield from _folder(path, left_out, doubled)
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
@@ -200,38 +212,46 @@ def _others(names: list[str]) -> list[str]:
     )
 
 
-def _remote(url: str, left_out: list[str]) -> Iterator[Source]:
-    files, paths = _expanded(url, left_out)
-    for path in paths:
+def _remote(url: str, left_out: list[str]) -> list[Source]:
+    files, addresses = _expanded(url, left_out)
+    sources = []
+    for path, address in addresses.items():
+        name, info = public_url(address), files.info(path)
+        if info.get("mimetype") == "text/html" and _suffix(path)[0] not in (".html", ".htm"):
+            raise CorpusError(
+                f"{name}: a web page came (text/html), not a file; check the address, or whether it asks to log in; if "
+                "the page is meant, download it"
+            )
         format, compression = _by_suffix(path)
-        size = files.size(path)
-        yield Source(files.unstrip_protocol(path), format or "text", compression, size)
+        status = info.get("size"), modified_ns(info)
+        sources.append(Source(name, format or "text", compression, *status, address, version_of(info)))
+    return sources
 
 
-def _expanded(url: str, left_out: list[str]) -> tuple[Any, list[str]]:
-    fsspec = _fsspec()
+def _expanded(url: str, left_out: list[str]) -> tuple[Any, dict[str, str]]:
+    """The file system of a URL, and the files that the URL means: their paths there, and the URL of each."""
+    name = public_url(url)
     try:
-        files, path = fsspec.core.url_to_fs(url)
+        files, path = _fsspec().core.url_to_fs(url)
     except ImportError as error:
         # fsspec brings few protocols by itself; its message names the libraries.
-        raise ImportError(f"{url}: cannot be read before a library is installed: {error}") from error
-    if _GLOB_CHARACTERS.intersection(path) and not files.exists(path):
-        paths = sorted(name for name in files.glob(path) if not files.isdir(name))
+        raise ImportError(f"{name}: cannot be read before a library is installed: {error}") from error
+    is_http = "http" in files.protocol
+    # There "?" begins the query. To see whether something is a folder, HTTP reads all of it.
+    is_glob = bool(_GLOB_CHARACTERS.intersection(path.partition("?")[0] if is_http else path))
+    if is_glob and not files.exists(path):
+        paths = [name for name in files.glob(path) if not files.isdir(name)]
         if not paths:
-            raise CorpusError(f"{url}: the glob matches no file")
-        return files, paths
-    # To see whether it is a folder, HTTP reads all of a file.
-    is_file = "http" in files.protocol and _by_suffix(path)[0] is not None
-    if not is_file and files.isdir(path):
+            raise CorpusError(f"{name}: the glob matches no file")
+    elif not (is_http and _by_suffix(path)[0] is not None) and files.isdir(path):
         names = files.find(path)
-        paths = sorted(name for name in names if _by_suffix(name)[0] is not None)
-        left_out += _others(names)
+        paths = [name for name in names if _by_suffix(name)[0] is not None]
+        left_out += map(public_url, _others(names))
         if not paths:
-            raise CorpusError(f"{url}: the folder holds no file with a suffix of a corpus; pass a glob")
-        return files, paths
-    if not files.exists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
-    return files, [path]
+            raise CorpusError(f"{name}: the folder holds no file with a suffix of a corpus; pass a glob")
+    else:
+        return files, {path: url}
+    return files, {path: files.unstrip_protocol(path) for path in sorted(paths)}
 
 
 def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
@@ -242,7 +262,8 @@ def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
 
 def _suffix(path: str) -> tuple[str, str | None]:
     """(the suffix in lower case, or "", without that of a compression; the compression that the latter means)."""
-    suffixes = [suffix.lower() for suffix in PurePosixPath(Path(path).as_posix()).suffixes]
+    name = public_url(path) if is_url(path) else Path(path).as_posix()
+    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     if compression is not None:
         suffixes.pop()
@@ -250,9 +271,9 @@ def _suffix(path: str) -> tuple[str, str | None]:
 
 
 def is_for_corpus(path: str) -> bool:
-    """Whether a `Corpus` must read it: records, compressed text, or a pipe, which the core cannot stop waiting for."""
+    """Whether a `Corpus` must read it: records, compressed text, a URL, or a pipe, for which the core would wait."""
     format, compression = _by_suffix(path)
-    return compression is not None or format not in (None, "text") or is_stream(path)
+    return compression is not None or format not in (None, "text") or is_url(path) or is_stream(path)
 
 
 def _raise(error: OSError) -> None:
