@@ -19,9 +19,9 @@ use crate::pages;
 /// Most bytes that are kept for each type of ids.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
-/// Most parts of results that are kept for each type of ids. 1953!const MAX_PARTS: usize = 16; /// Most ids for which
-/// such a part has room.
+/// Most parts of results that are kept for each type of ids.
 const MAX_PARTS: usize = 16;
+/// Most ids for which such a part has room.
 const MAX_PART_IDS: usize = 2 << 20;
 
 /// Whether results are kept on this platform.

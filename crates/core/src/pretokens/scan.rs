@@ -14,12 +14,10 @@ use crate::prefetch::prefetch;
 /// Most ends that one call of `Pretokenizer::fill` returns. Only several patterns without a hand-written scanner may
 /// return more.
 pub const ENDS_PER_FILL: usize = 4096;
-/// How far from its start a call looks for pretokens: ends are distances of four bytes. 2422-2424!/// How far ahead of
-/// a window text is prefetched. Scanning goes on by some kilobytes at a time, with random accesses between, so /// the
-/// processor does not do it. const AHEAD_BYTES: usize = 2048;
+/// How far from its start a call looks for pretokens: ends are distances of four bytes.
 const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
-/// How far ahead of a window text is asked for. Scanning goes on by some kilobytes at a time, with random accesses between,
-/// so processors do not foresee it.
+/// How far ahead of a window text is prefetched. Scanning advances by some kilobytes at a time, with random accesses in
+/// between, so the processor does not prefetch by itself.
 const AHEAD_BYTES: usize = 2048;
 /// Bits of a window that do not depend on the bytes after it: a character has up to four bytes. For windows of ASCII
 /// see [`Reach`].

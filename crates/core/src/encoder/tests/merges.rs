@@ -1,4 +1,4 @@
-//! All ways of merging give the same ids.
+//! All ways of merging return the same ids.
 
 use super::super::merge;
 use super::random::{Random, handmade};
