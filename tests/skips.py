@@ -31,7 +31,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "engines, and a store of objects, of some hundred MB",
         "make engines",
     ),
-    ("(torch|megatron-core) is not installed", "a wheel of some hundred MB", "make torch"),
+    ("(torch|torchdata|megatron-core) is not installed", "a wheel of some hundred MB", "make torch"),
     ("packages? of prose", "100 MB of Debian's manuals in dozens of languages", "make parity"),
     (
         "CS336 fixtures|cs336 is not there|files of model gpt2 are not in",

@@ -181,6 +181,30 @@ def test_what_it_says_of_itself() -> None:
     assert repr(AB).startswith("Tokenizer(n_vocab=259, pattern='gpt2'")
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint16])
+def test_bits_per_byte_leave_out_targets_without_bytes(dtype: Any) -> None:
+    loss = np.array([[1.0, 3.0], [7.0, 100.0]])
+    targets = np.array([[256, 257], [97, 258]], dtype)
+    # 258 is a special token: 11 nats for 2 + 3 + 1 bytes.
+    assert AB.bits_per_byte(loss, targets) == pytest.approx(11 / np.log(2) / 6)
+    assert AB.bits_per_byte(loss.tolist(), targets.tolist()) == AB.bits_per_byte(loss, targets)
+    ignored = targets.astype(np.int64)
+    ignored[1, 0] = -100
+    assert AB.bits_per_byte(loss, ignored) == pytest.approx(4 / np.log(2) / 5)
+
+
+def test_bits_per_byte_refuse_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match='reduction="none"'):
+        AB.bits_per_byte(2.5, [256, 257])
+    with pytest.raises(ValueError, match=r"targets .* of float64"):
+        AB.bits_per_byte([2.5], [256.0])
+    for targets in ([258], [-1]):
+        with pytest.raises(ValueError, match="no target has bytes"):
+            AB.bits_per_byte([2.5], targets)
+    with pytest.raises(KeyError, match="259"):
+        AB.bits_per_byte([2.5], [259])
+
+
 def test_equality_pickle_and_copies() -> None:
     again = Tokenizer.train("ab ab ab", 258)
     assert again == AB and hash(again) == hash(AB)

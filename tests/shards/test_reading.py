@@ -237,6 +237,64 @@ def test_a_loop_that_begins_at_a_step_goes_on_as_one_that_came_there(tmp_path: P
     assert [next(resumed).tolist() for _ in range(5)] == [ids.tolist() for ids in expected[n:]]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_a_state_goes_on_at_its_row_with_other_ranks(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    shards = _numbered(open_shards(_shards(tmp_path, seed)))
+    options = {**_options(rng), "epoch": rng.randrange(3), "epochs": rng.choice([None, 2])}
+    options["batch"] = 1
+    whole = np.concatenate([*itertools.islice(shards.batches(**options), 400)])
+    before = shards.batches(**{**options, "batch": rng.choice([1, 2, 5])}, world_size=2, rank=1, row=rng.randrange(4))
+    for _ in range(rng.randrange(5)):
+        next(before, None)
+    state = json.loads(json.dumps(before.state_dict()))
+    assert state["row"] == before.row
+    after = [shards.batches(**{**options, "batch": 3}, world_size=3, rank=rank) for rank in range(3)]
+    for batches in after:
+        batches.load_state_dict(state)
+    none = np.zeros((0, options["seq_len"]), np.int64)
+    found = np.concatenate([none, *(ids for step in itertools.islice(zip(*after, strict=True), 10) for ids in step)])
+    expected = whole[before.row : before.row + len(found)]
+    assert np.array_equal(found[: len(expected)], expected) and (found[len(expected) :] == -1).all()
+    # The same by arguments.
+    again = shards.batches(**{**options, "batch": 9}, row=state["row"])
+    assert np.array_equal(found, np.concatenate([none, *itertools.islice(again, 10)]))
+
+
+def test_an_epoch_has_its_own_order_whichever_is_the_first(tmp_path: Path) -> None:
+    shards = _numbered(open_shards(_shards(tmp_path, 5)))
+    for options in ({"shuffle": "block"}, {"shuffle": "document"}, {"mode": "padded", "shuffle": "block"}):
+        wanted: Any = {"seq_len": 8, "batch": 1, "seed": 3, "pad_id": -1, "dtype": np.int64, **options}
+        stream = np.concatenate([*shards.batches(**wanted, epochs=3)]).reshape(-1)
+        orders = [np.concatenate([*shards.batches(**wanted, epochs=1, epoch=n)]).reshape(-1) for n in range(3)]
+        orders = [ids[ids >= 0] for ids in orders]
+        assert np.array_equal(stream[stream >= 0], np.concatenate(orders))
+        assert len({ids.tobytes() for ids in orders}) == 3
+
+
+def test_a_state_of_batches_with_other_rows_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    shards, others = open_shards(_shards(tmp_path / "a", 0)), open_shards(_shards(tmp_path / "b", 1))
+    options: dict[str, Any] = {"seq_len": 4, "batch": 2, "seed": 1, "pad_id": PAD}
+    batches = shards.batches(**options)
+    changes: list[dict[str, Any]] = [
+        {"seq_len": 5},
+        {"seed": 2},
+        {"seed": None},
+        {"shuffle": "document"},
+        {"mode": "padded"},
+    ]
+    states = [shards.batches(**{**options, **change}).state_dict() for change in changes]
+    for state in [*states, others.batches(**options).state_dict(), {}, {**batches.state_dict(), "row": -1}]:
+        with pytest.raises((ValueError, TypeError), match=r"the state is of batches with|row must be"):
+            batches.load_state_dict(state)
+    whole = shards.batches(seq_len=1, batch=1, epochs=1)
+    two_rows = shards.batches(seq_len=1, batch=2, epochs=1, row=shards.n_tokens % 2)
+    with pytest.raises(ValueError, match="the last step has room for 1 more ids than the epochs have left"):
+        two_rows.load_state_dict({**whole.state_dict(), "row": 1 - shards.n_tokens % 2})
+
+
 def test_documents_stay_whole_when_documents_are_shuffled(tmp_path: Path) -> None:
     shards = _numbered(open_shards(_shards(tmp_path, 5)))
     batches = shards.batches(seq_len=8, batch=1, seed=3, shuffle="document", epochs=1, pad_id=-1, dtype=np.int64)
@@ -280,6 +338,8 @@ def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
         ({"rank": 2, "world_size": 2}, "rank"),
         ({"rank": -1}, "rank"),
         ({"step": -1}, "step"),
+        ({"epoch": -1}, "epoch"),
+        ({"row": -1}, "row"),
         ({"epochs": 0}, "epochs"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**64}, "seed"),
@@ -289,7 +349,7 @@ def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
         ({"dtype": np.float32}, "dtype float32 cannot hold ids"),
         ({"pad_id": -1}, "pad_id"),
         ({"mode": "padded"}, "mode padded needs pad_id"),
-        ({"epochs": 1, "seq_len": 10**3}, r"has room for \d+ more ids than are left; pass pad_id"),
+        ({"epochs": 1, "seq_len": 10**3}, r"has room for \d+ more ids than the epochs have left; pass pad_id"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -42,7 +42,7 @@ def test_a_loader_gives_the_batches_in_order_from_a_step(folder: Path, workers: 
     torch = _torch()
     from pairloom.shards.torch import ShardBatches
 
-    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "epochs": 2, "pad_id": 0, "step": 3}
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": None, "epochs": 2, "pad_id": 0, "step": 3}
     choices: list[dict[str, Any]] = [{}, {"rank": 1, "world_size": 3}]
     for ranks in choices:
         data = ShardBatches(folder, **options, **ranks)
@@ -56,6 +56,59 @@ def test_a_loader_gives_the_batches_in_order_from_a_step(folder: Path, workers: 
     loader = torch.utils.data.DataLoader(endless, batch_size=None, num_workers=workers)
     expected = list(itertools.islice(open_shards(folder).batches(seq_len=16, batch=2, seed=1), 50))
     assert [ids.tolist() for ids in itertools.islice(loader, 50)] == [ids.tolist() for ids in expected]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_each_epoch_has_its_order_through_a_loader(folder: Path, workers: int, persistent: bool) -> None:
+    torch = _torch()
+    from pairloom.shards.torch import ShardBatches
+
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "epochs": 1, "pad_id": 0}
+    data = ShardBatches(folder, **options)
+    context = "spawn" if persistent and workers else None
+    loader = torch.utils.data.DataLoader(
+        data,
+        batch_size=None,
+        num_workers=workers,
+        persistent_workers=persistent and workers > 0,
+        multiprocessing_context=context,
+    )
+    for epoch in (0, 2, 1):
+        data.set_epoch(epoch)
+        expected = [ids.tolist() for ids in open_shards(folder).batches(**options, epoch=epoch)]
+        assert [ids.tolist() for ids in loader] == expected and len(loader) == len(expected)
+    if workers:
+        with pytest.raises(RuntimeError, match="StatefulDataLoader"):
+            data.state_dict()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("taken", [0, 5, None])
+def test_a_stateful_loader_resumes_in_and_after_an_epoch(folder: Path, workers: int, taken: int | None) -> None:
+    _torch()
+    loaders = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
+    from pairloom.shards.torch import ShardBatches
+
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "epochs": 1, "pad_id": 0}
+    expected = [[ids.tolist() for ids in open_shards(folder).batches(**options, epoch=epoch)] for epoch in range(4)]
+
+    def loader_of(data: Any) -> Any:
+        return loaders.StatefulDataLoader(data, batch_size=None, num_workers=workers)
+
+    data = ShardBatches(folder, **options)
+    data.set_epoch(1)
+    loader = loader_of(data)
+    found = [ids.tolist() for ids in itertools.islice(loader, taken)] if taken != 0 else []
+    assert found == expected[1][:taken]
+    state = loader.state_dict()
+    again = ShardBatches(folder, **options)
+    resumed = loader_of(again)
+    resumed.load_state_dict(state)
+    for epoch in range(1 if taken is not None else 2, 4):
+        again.set_epoch(epoch)
+        found = [ids.tolist() for ids in resumed]
+        assert found == expected[epoch][taken if epoch == 1 else 0 :]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -98,5 +151,9 @@ def test_ranks_come_from_torch_distributed(folder: Path, tmp_path: Path) -> None
     try:
         batch = next(iter(ShardBatches(folder, seq_len=8, batch=2, seed=3)))
         assert batch.tolist() == next(open_shards(folder).batches(seq_len=8, batch=2, seed=3)).tolist()
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match="pass rank and world_size"):
+            patch.setenv("RANK", "1")
+            patch.setenv("WORLD_SIZE", "2")
+            ShardBatches(folder, seq_len=8, batch=2)
     finally:
         torch.distributed.destroy_process_group()

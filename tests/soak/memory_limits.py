@@ -54,7 +54,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 26 * 115
+FULL = 26 * 116
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
@@ -360,6 +360,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.add_special_tokens": lambda x: x.tokenizer.add_special_tokens([f"<{i}>" for i in range(5000)]).vocab,
         "Tokenizer.truncate_vocab": lambda x: x.tokenizer.truncate_vocab(400).merges,
         "Tokenizer.token_byte_lengths": lambda x: x.tokenizer.token_byte_lengths(),
+        "Tokenizer.bits_per_byte": lambda x: x.tokenizer.bits_per_byte([0.5], [97]),
         # Corpora, shards and figures.
         "Corpus, text": read("path"),
         "Corpus, .gz": read("gzip"),

@@ -46,7 +46,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 364 * 144
+FULL = 368 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -447,6 +447,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.with_normalizer": made(tokenizer.with_normalizer, normalizer=("nfc",)),
         "Tokenizer.with_cache_bytes": made(tokenizer.with_cache_bytes, cache_bytes=1 << 20),
         "Tokenizer.token_byte_lengths": made(tokenizer.token_byte_lengths, count_specials=False),
+        "Tokenizer.bits_per_byte": made(tokenizer.bits_per_byte, loss=[0.5, 1.0], targets=[97, 98]),
         "Tokenizer ==": made(tokenizer.__eq__, other=tokenizer),
         "Model": made(Model, **columns),
         "Model.from_tokens": made(
@@ -519,6 +520,8 @@ def calls(folder: Path) -> dict[str, Call]:
             rank=0,
             world_size=1,
             step=0,
+            epoch=0,
+            row=0,
             epochs=1,
             pad_id=0,
             dtype=None,

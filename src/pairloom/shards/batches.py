@@ -147,8 +147,8 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
 class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
-    step: the number of the next batch, for a checkpoint. n_steps: how many there are in all; None if they never end.
-    Threads that share them get each batch once.
+    step: the number of the next batch. n_steps: how many there are in all; None if they never end. A checkpoint stores
+    the step, or `state_dict()`. Threads that share them get each batch once.
     """
 
     def __init__(
@@ -161,9 +161,12 @@ class Batches(Iterator[npt.NDArray[Any]]):
         rank: int,
         world_size: int,
         step: int,
+        epoch: int,
+        row: int,
         epochs: int | None,
         pad_id: int | None,
         dtype: np.dtype[Any],
+        stream: dict[str, Any],
     ) -> None:
         asked = batch * world_size * seq_len
         if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (epochs or 1)):
@@ -184,17 +187,42 @@ class Batches(Iterator[npt.NDArray[Any]]):
         self._pad_id, self._dtype = pad_id, dtype
         self._unit = seq_len if order.is_stream else 1
         self._total = None if epochs is None else epochs * order.n_per_epoch
+        self._stream = stream
         self._lock = Lock()
-        self.step = step
-        self.n_steps = None if self._total is None else -(-self._total // (self._rows_per_step * self._unit))
-        n_missing = 0 if self.n_steps is None else self.n_steps * self._rows_per_step * self._unit - (self._total or 0)
         if pad_id is None and not order.is_stream:
             raise ValueError("mode padded needs pad_id, the id that fills rows")
-        if pad_id is None and n_missing:
+        self._start(epoch, row)
+        self.step = step
+
+    def _start(self, epoch: int, row: int) -> None:
+        """Makes `row` of the rows that begin with `epoch` the first row of step 0."""
+        n_steps = n_missing = None
+        if self._total is not None:
+            ids_per_step = self._rows_per_step * self._unit
+            left = max(self._total - row * self._unit, 0)
+            n_steps, n_missing = -(-left // ids_per_step), -left % ids_per_step
+        if n_missing and self._pad_id is None:
             raise ValueError(
-                f"the last step of {epochs} epochs has room for {n_missing} more ids than are left; pass pad_id to "
-                "fill it, or epochs=None to go on with the next epoch"
+                f"the last step has room for {n_missing} more ids than the epochs have left; pass pad_id to fill it, "
+                "or epochs=None to go on with the next epoch"
             )
+        self._epoch, self._row, self._step, self.n_steps = epoch, row, 0, n_steps
+
+    @property
+    def row(self) -> int:
+        """The first row of the next step, of all ranks, counted from the beginning of the first epoch."""
+        return self._row + self._step * self._rows_per_step
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the batches are, for `load_state_dict` of batches of any rank, world_size and batch."""
+        return {"epoch": self._epoch, "row": self.row, **self._stream}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes to where other batches were; their rows must be these: ValueError if shards or options differ."""
+        other = {name: state.get(name) for name in self._stream}
+        if other != self._stream:
+            raise ValueError(f"the state is of batches with {other}, these have {self._stream}: their rows differ")
+        self._start(check_int("epoch", state.get("epoch"), least=0), check_int("row", state.get("row"), least=0))
 
     @property
     def step(self) -> int:
@@ -217,7 +245,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
         """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
         check_int("step", step, least=0)
         batch, seq_len = self._shape
-        first = (step * self._rows_per_step + self._rank * batch) * self._unit
+        first = (self._row + step * self._rows_per_step + self._rank * batch) * self._unit
         ids: npt.NDArray[Any]
         if self._pad_id is None:
             ids = np.empty(self._shape, self._dtype)
@@ -242,5 +270,5 @@ class Batches(Iterator[npt.NDArray[Any]]):
         while start < stop:
             epoch, begin = divmod(start, n)
             end = min(n, begin + stop - start, begin + _MOST_PIECES)
-            yield self._order.pieces(epoch, begin, end)
+            yield self._order.pieces(self._epoch + epoch, begin, end)
             start += end - begin

@@ -201,6 +201,8 @@ class OpenShards(Sequence[Ids]):
         rank: int = 0,
         world_size: int = 1,
         step: int = 0,
+        epoch: int = 0,
+        row: int = 0,
         epochs: int | None = None,
         pad_id: int | None = None,
         dtype: npt.DTypeLike | None = None,
@@ -214,6 +216,8 @@ class OpenShards(Sequence[Ids]):
         for which 16 bytes a document are held in memory.
         rank, world_size: each step has world_size * batch rows; rank r gets rows r * batch to (r + 1) * batch.
         step: where to begin; `Batches.step` is the next one, which a checkpoint should store.
+        epoch: the epoch of the first row. row: the first row of step 0, of all ranks: `Batches.row` of a run with other
+        numbers of ranks or rows.
         epochs: None never ends: an epoch follows the other without a gap, so each batch is full. With a number the rows
         and tokens that the last step lacks are `pad_id`. Every token occurs once an epoch.
 
@@ -223,7 +227,8 @@ class OpenShards(Sequence[Ids]):
         for name, value in (("seq_len", seq_len), ("batch", batch), ("world_size", world_size)):
             check_int(name, value, least=1)
         check_int("rank", rank, least=0, most=world_size - 1)
-        check_int("step", step, least=0)
+        for name, value in (("step", step), ("epoch", epoch), ("row", row)):
+            check_int(name, value, least=0)
         check_choice("mode", mode, ("packed", "padded"))
         check_choice("shuffle", shuffle, ("block", "document"))
         if seed is not None:
@@ -246,8 +251,22 @@ class OpenShards(Sequence[Ids]):
             order = by_block(self.n_tokens, seq_len, seed)
         else:
             order = by_document(self.lengths(), seed)
+        stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
         return Batches(
-            self.copy_pieces, self.n_tokens, order, seq_len, batch, rank, world_size, step, epochs, pad_id, wanted
+            self.copy_pieces,
+            self.n_tokens,
+            order,
+            seq_len,
+            batch,
+            rank,
+            world_size,
+            step,
+            epoch,
+            row,
+            epochs,
+            pad_id,
+            wanted,
+            stream,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pairloom._internal.arguments import check_int
 from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.warnings import warn
 from pairloom.shards.batches import Batches
 from pairloom.shards.reading import OpenShards, open_shards
 
@@ -68,9 +69,12 @@ class ShardRows(_data.Dataset):  # type: ignore[misc]
 class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     """The batches of `OpenShards.batches`, int64 tensors [batch, seq_len]; pass batch_size=None to the DataLoader.
 
-    shards: a folder or `OpenShards`. rank, world_size: None takes those of torch.distributed, or 0 of 1 where it is not
-    initialised. options: of `OpenShards.batches`; `step` is where each iteration begins, so a checkpoint should store
-    the number of batches that were taken. Raises what `open_shards` and `batches` raise.
+    shards: a folder or `OpenShards`. rank, world_size: None takes those of torch.distributed, else RANK and WORLD_SIZE
+    of the environment, else 0 of 1. options: of `OpenShards.batches`. Each pass begins at `row` (and `step`) of
+    `epoch`; call `set_epoch` before another one. `len` counts the batches of a pass from row 0 on.
+
+    Raises ValueError where torch.distributed and the environment disagree, and what `open_shards` and `batches` raise.
+    With a seed, a pass warns if it begins with the same epoch as the last one.
     """
 
     def __init__(
@@ -79,25 +83,120 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         *,
         rank: int | None = None,
         world_size: int | None = None,
+        step: int = 0,
+        epoch: int = 0,
+        row: int = 0,
         **options: Any,
     ) -> None:
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size belong together; pass both, or none for those of torch.distributed")
-        if rank is None:
-            distributed = _torch.distributed
-            is_distributed = distributed.is_available() and distributed.is_initialized()
-            rank = distributed.get_rank() if is_distributed else 0
-            world_size = distributed.get_world_size() if is_distributed else 1
         self._shards = shards if isinstance(shards, OpenShards) else open_shards(shards)
-        self._options = {"dtype": np.int64, "rank": rank, "world_size": world_size, **options}
-        self._shards.batches(**self._options)
+        self._options = {"dtype": np.int64, **options}
+        self._given = None if rank is None else {"rank": rank, "world_size": world_size}
+        self._found = {"rank": 0, "world_size": 1}
+        self._at: Batches | None = self._batches(epoch, row, step)
+        # Where the next pass begins (epoch, row), the epoch that the last one began with, and whether workers of a
+        # DataLoader read it: in memory that those processes share.
+        self._shared = _torch.tensor([epoch, self._at.row, -1, 0], device="cpu").share_memory_()
+        self._epoch: int | None = None
+        self._is_loaded = False
+        self._start_of_worker: tuple[int, int] | None = None
+
+    def _batches(self, epoch: int, row: int, step: int = 0) -> Batches:
+        ranks = self._given or _current_ranks() or self._found
+        return self._shards.batches(**self._options, **ranks, epoch=epoch, row=row, step=step)
+
+    def __len__(self) -> int:
+        n_steps = self._batches(0, 0).n_steps
+        if n_steps is None:
+            raise TypeError("batches without epochs never end, so they have no length")
+        return n_steps
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass begins with row 0 of this epoch, or, if a state of this epoch was loaded, with its row."""
+        self._epoch = check_int("epoch", epoch, least=0)
+        if epoch != int(self._shared[0]):
+            self._begin_at(epoch, 0)
+
+    def _begin_at(self, epoch: int, row: int) -> None:
+        self._at = self._batches(epoch, row)
+        self._is_loaded = False
+        for place, value in enumerate((epoch, row, -1, 0)):
+            self._shared[place] = value
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where reading is after the last batch that was taken.
+
+        RuntimeError where workers of a plain DataLoader take them: only torchdata's StatefulDataLoader asks these.
+        """
+        worker = _data.get_worker_info()
+        if worker is None and int(self._shared[3]):
+            raise RuntimeError(
+                "the workers of a DataLoader read these batches, so only they know where they are; take torchdata's "
+                "StatefulDataLoader, or store the number of batches that the loop took and pass it as step"
+            )
+        at = self._at or self._batches(*self._shared.tolist()[:2])
+        return at.state_dict() if worker is None else {**at.state_dict(), "worker": [worker.id, worker.num_workers]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next pass begins where `state_dict` was called, also with another rank, world_size or batch."""
+        worker = _data.get_worker_info()
+        mine = None if worker is None else [worker.id, worker.num_workers]
+        if state.get("worker") != mine:
+            raise ValueError(f"the state is of worker {state.get('worker')} of a DataLoader, not of {mine}")
+        at = self._at = self._batches(*self._shared.tolist()[:2])
+        at.load_state_dict(state)
+        if worker is None:
+            self._begin_at(state["epoch"], state["row"])
+            self._is_loaded = True
+        else:
+            self._start_of_worker = state["epoch"], state["row"]
 
     def __iter__(self) -> Iterator[Any]:
-        batches = self._shards.batches(**self._options)
         worker = _data.get_worker_info()
         # A DataLoader takes from its workers in turn.
         first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        step = batches.step + first
-        while batches.n_steps is None or step < batches.n_steps:
-            yield _torch.from_numpy(batches.at(step))
-            step += stride
+        epoch, row, last_epoch, _ = self._shared.tolist()
+        if self._start_of_worker is not None:
+            # Its own next row; it holds for one pass.
+            (epoch, row), first, self._start_of_worker = self._start_of_worker, 0, None
+        elif first == 0:
+            if epoch == last_epoch and self._options.get("seed") is not None:
+                warn(f"this pass reads epoch {epoch} again, in the same order; call set_epoch before each pass")
+            self._shared[2] = epoch
+        if worker is None and self._is_loaded:
+            # It holds for one pass, too: a StatefulDataLoader loads after set_epoch, and may then begin another pass.
+            self._is_loaded = False
+            self._shared[0], self._shared[1] = epoch if self._epoch is None else self._epoch, 0
+        self._shared[3] = int(worker is not None)
+        self._at = self._batches(epoch, row, first)
+        return self._read(self._at, stride)
+
+    def _read(self, batches: Batches, stride: int) -> Iterator[Any]:
+        while batches.n_steps is None or batches.step < batches.n_steps:
+            ids = _torch.from_numpy(batches.at(batches.step))
+            batches.step += stride
+            yield ids
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A worker that is not forked has no process group.
+        return {**vars(self), "_found": _current_ranks() or self._found, "_at": None}
+
+
+def _current_ranks() -> dict[str, int] | None:
+    """rank and world_size of torch.distributed, else those of torchrun's environment; None where there are none."""
+    names = {"rank": "RANK", "world_size": "WORLD_SIZE"}
+    texts = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
+    if texts and (len(texts) < 2 or not all(map(str.isdecimal, texts.values()))):
+        raise ValueError(f"RANK and WORLD_SIZE of the environment are {texts}; set both, or pass rank and world_size")
+    environment = {name: int(text) for name, text in texts.items()} or None
+    distributed = _torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return environment
+    group = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
+    if environment not in (None, group):
+        raise ValueError(
+            f"torch.distributed has {group}, but RANK and WORLD_SIZE of the environment are {environment}; pass rank "
+            "and world_size"
+        )
+    return group

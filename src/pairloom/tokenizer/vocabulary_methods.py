@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pairloom.tokenizer.base import Specials
 else:
     from pairloom._internal.lazy import LazyModule
+    from pairloom._internal.lazy import numpy as np
 
     vocabulary = LazyModule("pairloom.vocabulary")
 
@@ -97,6 +98,26 @@ class VocabularyMethods(TokenizerBase):
         if not check_bool("count_specials", count_specials):
             lengths[list(self._model.special_tokens.values())] = 0
         return lengths
+
+    def bits_per_byte(self, loss: npt.ArrayLike, targets: npt.ArrayLike) -> float:
+        """Bits per byte of text, which compares models of different vocabularies.
+
+        loss: nats of each target, [...]; targets: ids [...] of the same shape. Targets without bytes of text, which
+        are special tokens and negative numbers (what losses ignore), do not count. Raises ValueError for other shapes
+        and where no target has bytes, UnknownTokenIdError (a KeyError) for an id of n_vocab or more.
+        """
+        nats, ids = np.asarray(loss), np.asarray(targets)
+        if nats.shape != ids.shape or ids.dtype.kind not in "iu" or nats.dtype.kind not in "fiu":
+            raise ValueError(
+                f"loss {list(nats.shape)} of {nats.dtype} and targets {list(ids.shape)} of {ids.dtype} must be a number "
+                'and an id for each token; compute the loss with reduction="none"'
+            )
+        if ids.size and ids.max() >= self.n_vocab:
+            self.id_to_token(int(ids.max()))  # raises
+        n_bytes = np.where(ids < 0, 0, self.token_byte_lengths()[np.maximum(ids, 0)])
+        if not n_bytes.any():
+            raise ValueError("no target has bytes of text, so there are no bits per byte")
+        return float(nats[n_bytes > 0].sum(dtype=np.float64) / np.log(2) / n_bytes.sum())
 
     def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Self:
         """The tokenizer that training to the smaller `vocab_size` would have given.

@@ -1,0 +1,220 @@
+"""ShardBatches as users of torch expect data sets to be: ranks, epochs, length and state; on a stub of torch."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer, open_shards, tokenize_files
+from tests.shards import torch_stub
+
+TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
+OPTIONS: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shards")
+    (folder / "text.txt").write_text("\n\n".join(TEXTS))
+    tokenize_files(Tokenizer.train(TEXTS, 270), folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700)
+    return folder / "out"
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    modules = torch_stub.modules()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for variable in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delitem(sys.modules, "pairloom.shards.torch", raising=False)
+    yield modules["torch"]
+    sys.modules.pop("pairloom.shards.torch", None)
+
+
+def _batches(folder: Path, **options: Any) -> Any:
+    return importlib.import_module("pairloom.shards.torch").ShardBatches(folder, **{**OPTIONS, **options})
+
+
+def _lists(batches: Any) -> list[Any]:
+    return [ids.tolist() for ids in batches]
+
+
+def _expected(folder: Path, **options: Any) -> list[Any]:
+    return _lists(open_shards(folder).batches(**{**OPTIONS, **options}))
+
+
+def _environment(monkeypatch: pytest.MonkeyPatch, rank: str | None, world_size: str | None) -> None:
+    for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)):
+        if value is not None:
+            monkeypatch.setenv(name, value)
+
+
+def test_ranks_are_those_of_torchrun_before_a_process_group(
+    folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _environment(monkeypatch, "1", "2")
+    data = _batches(folder, epochs=1)
+    assert _lists(data) == _expected(folder, epochs=1, rank=1, world_size=2)
+    assert len(data) == len(_expected(folder, epochs=1, rank=1, world_size=2))
+    torch.distributed.ranks = (1, 2)
+    assert _lists(_batches(folder, epochs=1)) == _expected(folder, epochs=1, rank=1, world_size=2)
+    # What is passed is what is meant.
+    assert _lists(_batches(folder, epochs=1, rank=0, world_size=1)) == _expected(folder, epochs=1)
+
+
+def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> None:
+    data = _batches(folder, epochs=1, seed=None)
+    torch.distributed.ranks = (2, 3)
+    expected = _expected(folder, epochs=1, seed=None, rank=2, world_size=3)
+    assert len(data) == len(expected) and _lists(data) == expected
+    # A worker that is started anew has no group.
+    state = data.__getstate__()
+    torch.distributed.ranks = None
+    worker = object.__new__(type(data))
+    worker.__dict__.update(state)
+    assert _lists(worker) == expected
+
+
+@pytest.mark.parametrize(
+    ("rank", "world_size", "group", "message"),
+    [
+        ("1", "2", (0, 1), "torch.distributed has .*, but RANK and WORLD_SIZE of the environment are"),
+        ("1", None, None, "set both, or pass rank and world_size"),
+        (None, "2", (0, 2), "set both, or pass rank and world_size"),
+        ("one", "2", None, "are {'rank': 'one', 'world_size': '2'}"),
+        ("-1", "2", None, "set both, or pass rank and world_size"),
+        ("2", "2", None, "rank is 2; the largest is 1"),
+    ],
+)
+def test_ranks_that_contradict_each_other_are_refused(
+    folder: Path,
+    torch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    rank: str | None,
+    world_size: str | None,
+    group: tuple[int, int] | None,
+    message: str,
+) -> None:
+    _environment(monkeypatch, rank, world_size)
+    torch.distributed.ranks = group
+    with pytest.raises(ValueError, match=message):
+        _batches(folder)
+    _batches(folder, rank=0, world_size=2)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_each_epoch_has_its_order_and_a_second_pass_warns(folder: Path, torch: Any, workers: int) -> None:
+    data = _batches(folder, epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        orders = []
+        for epoch in range(3):
+            data.set_epoch(epoch)
+            orders.append(_lists(torch_stub.through_workers(torch, data, workers)))
+            assert orders[-1] == _expected(folder, epochs=1, epoch=epoch) and len(orders[-1]) == len(data)
+    assert len({json.dumps(order) for order in orders}) == 3
+    with pytest.warns(UserWarning, match="reads epoch 2 again, in the same order; call set_epoch"):
+        assert _lists(torch_stub.through_workers(torch, data, workers)) == orders[2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        in_order = _batches(folder, epochs=1, seed=None)
+        assert _lists(in_order) == _lists(in_order)
+
+
+def test_the_length_is_the_number_of_batches_or_refused(folder: Path, torch: Any) -> None:
+    for options in ({"epochs": 2}, {"epochs": 1, "mode": "padded"}, {"epochs": 1, "rank": 1, "world_size": 3}):
+        data = _batches(folder, **options)
+        assert len(data) == len(_lists(data)) == len(_expected(folder, **options))
+    with pytest.raises(TypeError, match="never end"):
+        len(_batches(folder))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_state_resumes_at_the_row_with_other_ranks(folder: Path, torch: Any, seed: int) -> None:
+    rng = random.Random(seed)
+    epoch, epochs = rng.randrange(3), rng.choice([1, 2])
+    before = _batches(folder, epochs=epochs, batch=rng.choice([1, 2]), rank=0, world_size=rng.choice([1, 2]))
+    before.set_epoch(epoch)
+    taken = len([*itertools.islice(before, rng.randrange(1 + len(before)))])
+    state = json.loads(json.dumps(before.state_dict()))
+    assert state["epoch"] == epoch and (state["row"] > 0) == (taken > 0)
+    workers = rng.choice([0, 1, 3])
+    for rank in range(2):
+        after = _batches(folder, epochs=epochs, batch=3, rank=rank, world_size=2)
+        after.load_state_dict(state)
+        # As loops do that go on at an epoch.
+        after.set_epoch(epoch)
+        expected = _expected(folder, epochs=epochs, batch=3, rank=rank, world_size=2, epoch=epoch, row=state["row"])
+        assert _lists(torch_stub.through_workers(torch, after, workers)) == expected
+        after.set_epoch(epoch + epochs)
+        expected = _expected(folder, epochs=epochs, batch=3, rank=rank, world_size=2, epoch=epoch + epochs)
+        assert _lists(torch_stub.through_workers(torch, after, workers)) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_states_of_workers_resume_each_worker(folder: Path, torch: Any, workers: int) -> None:
+    expected = _expected(folder, epochs=1)
+    for taken in range(len(expected) + 1):
+        states: dict[int, Any] = {}
+        reading = torch_stub.through_workers(torch, _batches(folder, epochs=1), workers, states)
+        found = _lists(itertools.islice(reading, taken))
+        data = _batches(folder, epochs=1)
+        rest = torch_stub.through_workers(
+            torch, data, workers, json.loads(json.dumps(states), object_hook=_numbered), taken
+        )
+        assert found + _lists(rest) == expected
+    with pytest.raises(ValueError, match=r"the state is of worker \[0, \d\] of a DataLoader, not of None"):
+        data.load_state_dict(states[0])
+
+
+def _numbered(value: dict[str, Any]) -> dict[Any, Any]:
+    return {int(key) if key.isdecimal() else key: inner for key, inner in value.items()}
+
+
+def test_a_state_that_only_workers_know_is_refused(folder: Path, torch: Any) -> None:
+    data = _batches(folder, epochs=1)
+    next(torch_stub.through_workers(torch, data, 2))
+    with pytest.raises(RuntimeError, match="StatefulDataLoader, or store the number of batches"):
+        data.state_dict()
+    data.set_epoch(1)
+    assert data.state_dict()["row"] == 0
+    next(iter(data))
+    assert data.state_dict()["row"] == 2
+
+
+def test_a_loader_that_loads_a_finished_pass_begins_the_next(folder: Path, torch: Any) -> None:
+    # torchdata's StatefulDataLoader loads after set_epoch, makes an iterator that ends at once, and then another.
+    data = _batches(folder, epochs=1)
+    _lists(data)
+    again = _batches(folder, epochs=1)
+    again.set_epoch(1)
+    again.load_state_dict(data.state_dict())
+    assert _lists(again) == []
+    assert _lists(again) == _expected(folder, epochs=1, epoch=1)
+
+
+def test_a_state_of_another_order_is_refused(folder: Path, torch: Any) -> None:
+    state = _batches(folder).state_dict()
+    for options in ({"seed": 2}, {"seq_len": 8}, {"shuffle": "document"}):
+        with pytest.raises(ValueError, match="the state is of batches with"):
+            _batches(folder, **options).load_state_dict(state)
+
+
+def test_batches_begin_at_any_row(folder: Path, torch: Any) -> None:
+    rows = np.concatenate(_expected(folder, epochs=2, batch=1))
+    for row in (0, 1, 7, len(rows) - 1):
+        data = _batches(folder, epochs=2, batch=1, row=row, rank=1, world_size=2)
+        found = np.concatenate(_lists(data))
+        expected = rows[row + 1 :: 2]
+        assert np.array_equal(found[: len(expected)], expected) and not found[len(expected) :].any()
