@@ -109,8 +109,8 @@ class VocabularyMethods(TokenizerBase):
         nats, ids = np.asarray(loss), np.asarray(targets)
         if nats.shape != ids.shape or ids.dtype.kind not in "iu" or nats.dtype.kind not in "fiu":
             raise ValueError(
-                f"loss {list(nats.shape)} of {nats.dtype} and targets {list(ids.shape)} of {ids.dtype} must be a number "
-                'and an id for each token; compute the loss with reduction="none"'
+                f"loss {list(nats.shape)} of {nats.dtype} and targets {list(ids.shape)} of {ids.dtype} must be a "
+                'number and an id for each token; compute the loss with reduction="none"'
             )
         if ids.size and ids.max() >= self.n_vocab:
             self.id_to_token(int(ids.max()))  # raises
