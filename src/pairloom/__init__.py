@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pairloom.shards.packed import pack_shards
     from pairloom.shards.reading import open_shards
     from pairloom.shards.tokenize_files import tokenize_files
+    from pairloom.shards.verify import verify_shards
     from pairloom.tokenizer import Tokenizer
     from pairloom.training.config import TrainingConfig
     from pairloom.training.cs336 import train_bpe
@@ -63,6 +64,7 @@ __all__ = [
     "pretokenize",
     "tokenize_files",
     "train_bpe",
+    "verify_shards",
 ]
 
 _MODULES = {
@@ -92,6 +94,7 @@ _MODULES = {
     "pretokenize": "pretokens",
     "tokenize_files": "shards.tokenize_files",
     "train_bpe": "training.cs336",
+    "verify_shards": "shards.verify",
 }
 
 

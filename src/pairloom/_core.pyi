@@ -423,6 +423,13 @@ class TextColumns:
         """
 
 @final
+class ContentDigest:
+    """XXH3, 128 bits, of the bytes that are pushed."""
+
+    def push(self, data: bytes) -> None: ...
+    def hex(self) -> str: ...
+
+@final
 class PlainText:
     """Reads one file of plain text, piece by piece; CorpusError (file, byte offset) for invalid UTF-8."""
 

@@ -48,7 +48,7 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     assert done.status == 0 and "finished already" in done.err
     assert contents(tmp_path / "out") == before
     done = run(*arguments, tmp_path / "out", "--resume")
-    assert done.status == 1 and "was made with --eot (id " in done.err
+    assert done.status == 1 and "was made with --eot '<|endoftext|>', not without --eot" in done.err
     assert run(*arguments, tmp_path / "out", *options, "--resume", "--force").status == 2
     assert run(*arguments, tmp_path / "out", *options, "--force").status == 0
     assert contents(tmp_path / "out") == before

@@ -31,7 +31,7 @@ from pairloom import (
     tokenize_files,
 )
 from pairloom._internal.folder_lock import locked_folder
-from pairloom.shards.shards import FORMATS
+from pairloom.shards.files import FORMATS
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -409,7 +409,7 @@ def test_a_commit_that_is_cut_off_is_cleaned_by_the_next_job(tmp_path: Path, mon
         job.commit(receipts)
     monkeypatch.undo()
     assert len(list(folder.glob("shard-*"))) > 4
-    (folder / ".manifest.json.partial").write_text("{")
+    (folder / ".manifest.json.0123456789abcdef.partial").write_text("{")
     job._stack.close()
     with ShardJob(folder, TOKENIZER) as second:
         assert not list(folder.glob("shard-*"))
@@ -476,5 +476,7 @@ def test_a_shard_file_of_no_bytes_is_named(tmp_path: Path) -> None:
     with ShardJob(tmp_path / "shards", TOKENIZER) as job:
         job.commit([job.task.write(PARTS)])
     (tmp_path / "shards" / "shard-00000.npy").write_bytes(b"")
-    with pytest.raises(FormatError, match=r"shard-00000\.npy: not readable: .*; write the shards again"):
+    with pytest.raises(
+        FormatError, match=r"shard-00000\.npy: not readable.*: .*; mend it .* or write the shards again"
+    ):
         open_shards(tmp_path / "shards")[0]

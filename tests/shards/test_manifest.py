@@ -1,4 +1,4 @@
-"""The manifest: its name beside shards of each format, and folders that earlier versions left."""
+"""The manifest: its name beside shards of each format, and its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, FormatError, PretokenCounts, ResumeError, Tokenizer, open_shards, tokenize_files
+from pairloom import Corpus, FormatError, PretokenCounts, Tokenizer, open_shards, tokenize_files
 from pairloom.corpus.compression import pieces_of
 from pairloom.shards import manifest
 from pairloom.shards.manifest import Manifest
@@ -81,55 +81,6 @@ def test_a_manifest_of_brackets_is_a_format_error(tokenizer: Tokenizer, tmp_path
         open_shards(tmp_path / "out")
 
 
-def as_before(folder: Path, *, complete: bool) -> None:
-    """Makes the manifest one of schema 1, as earlier versions wrote it."""
-    manifest = manifest_of(folder)
-    (folder / "_manifest.parquet").unlink(missing_ok=True)
-    config = manifest["config"]
-    for key in ("eot", "bos", "bos_id", "specials"):
-        del config[key]
-    manifest["schema"] = "pairloom-tokens-1"
-    del manifest["skipped_files"], manifest["totals"]["skipped_files"], manifest["totals"]["special_literals"]
-    if not complete:
-        last = manifest["shards"].pop()
-        manifest["indexes"] = [index for index in manifest["indexes"] if last["file"][:11] not in index["file"]]
-        manifest["next"] = manifest["shards"][-1]["next"]
-        totals = manifest["totals"]
-        totals["documents"] -= last["documents"]
-        totals["tokens"] -= last["tokens"]
-        totals["bytes"] -= last["bytes"]
-        totals["shards"] -= 1
-        manifest["complete"] = False
-    for shard in manifest["shards"]:
-        del shard["next"], shard["bytes"]
-    (folder / "manifest.json").write_text(json.dumps(manifest, sort_keys=True, indent=1))
-
-
-@pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
-def test_folders_of_earlier_versions_are_resumed(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
-    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
-    out, options = tmp_path / "out", {"format": format, "shard_tokens": 300, "eot": True}
-    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", **options)  # type: ignore[arg-type]
-    whole = {path.name: path.read_bytes() for path in out.glob("shard-*")}
-    totals = manifest_of(out)["totals"]
-    as_before(out, complete=True)
-    result = tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
-    assert result.was_complete and result.n_tokens == totals["tokens"] and result.n_bytes == totals["bytes"]
-    (tmp_path / "b.jsonl").write_text(json_lines(["more"]))
-    inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    with pytest.raises(ResumeError, match="earlier version"):
-        tokenize_files(tokenizer, inputs, out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
-    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", overwrite=True, **options)  # type: ignore[arg-type]
-    as_before(out, complete=False)
-    # They recognised special tokens, and there was no other way.
-    with pytest.raises(ResumeError, match="specials 'recognise', not 'ordinary'"):
-        tokenize_files(tokenizer, tmp_path / "a.jsonl", out, resume=True, **options)  # type: ignore[arg-type]
-    tokenize_files(tokenizer, tmp_path / "a.jsonl", out, specials="recognise", resume=True, **options)  # type: ignore[arg-type]
-    assert {path.name: path.read_bytes() for path in out.glob("shard-*")} == whole
-    assert manifest_of(out)["totals"] == totals and manifest_of(out)["complete"]
-    assert documents_of(out)
-
-
 def test_overwriting_with_another_format_leaves_one_manifest(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for format in ("npy", "parquet", "megatron"):
         tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format, overwrite=True)
@@ -174,7 +125,7 @@ def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: P
             (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
         tokenize_files(tokenizer, tmp_path, tmp_path / "out", shard_tokens=300)
         tokenize_files(tokenizer, Corpus.of_texts([]), tmp_path / "empty")
-    assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"mtime_ns"' not in saved[-3]
+    assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-3]
 
 
 def test_work_grows_with_the_number_of_files_and_not_with_its_square(

@@ -14,8 +14,8 @@ import pytest
 
 from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards import packed, publishing
+from pairloom.shards.files import FORMATS
 from pairloom.shards.publishing import Publisher
-from pairloom.shards.shards import FORMATS
 from tests.cli.commands import run
 from tests.shards.reading import documents_of, manifest_of
 
@@ -76,11 +76,11 @@ def test_a_killed_packing_is_begun_again_and_a_finished_one_is_kept(
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
         # As a kill leaves it.
         patched.setattr(Publisher, "publish", killed)
-        patched.setattr(packed, "clear", lambda folder, n: None)
-        patched.setattr(publishing, "clear", lambda folder, n: None)
-        patched.setattr("pairloom.shards.manifest.remove", lambda folder: None)
+        patched.setattr(publishing, "clear", lambda folder, kept=(): None)
+        patched.setattr("shutil.rmtree", lambda *_, **__: None)
         pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
-    assert not manifest_of(tmp_path / "out")["complete"]
+    (hidden,) = (tmp_path / "out").iterdir()
+    assert not manifest_of(hidden)["complete"]
     pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
     assert documents_of(tmp_path / "out") == documents_of(tmp_path / "whole")
     with pytest.raises(FileExistsError, match="holds a run already; replace it"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files
+from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files, verify_shards
 from pairloom.analysis.stats import corpus_stats
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, json_lines, write_parquet
 from tests.shards.reading import documents_of, manifest_of
@@ -219,20 +219,107 @@ def test_a_change_of_finished_inputs_is_refused_and_can_be_written_again(
         tokenize_files(tokenizer, paths, out, shard_tokens=100, rewrite=True)
 
 
-def test_resume_warns_about_other_modification_times(
+def touch(path: Path) -> None:
+    """Gives a file another modification time, a second later."""
+    time = path.stat().st_mtime_ns + 1_000_000_000
+    os.utime(path, ns=(time, time))
+
+
+def redact(path: Path) -> None:
+    """Changes a file without changing its size, as `sed -i` does."""
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"document", b"XXXXXXXX"))
+    assert path.stat().st_size == len(data) and path.read_bytes() != data
+    touch(path)
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
+def test_a_change_of_equal_size_is_told_and_encoded_again(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+    paths = [tmp_path / f"{number}.jsonl" for number in range(4)]
+    for number, path in enumerate(paths):
+        path.write_bytes(lines_of(number, 10))
+    write_parquet(tmp_path / "x.parquet", [f"document {n}" for n in range(10)])
+    paths.append(tmp_path / "x.parquet")
+    out, options = tmp_path / "out", {"format": format, "shard_tokens": 100}
+    tokenize_files(tokenizer, paths, out, **options)  # type: ignore[arg-type]
+    for number in (0, 2, 3):
+        redact(paths[number])
+        before = contents(out)
+        with pytest.raises(
+            ResumeError, match=rf"{number}\.jsonl has other content than when it was read.*rewrite=True"
+        ):
+            tokenize_files(tokenizer, paths, out, resume=True, **options)  # type: ignore[arg-type]
+        assert contents(out) == before
+        with pytest.warns(UserWarning, match=rf"{number}\.jsonl has changed; \d+ finished shards are written again"):
+            tokenize_files(tokenizer, paths, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
+        tokenize_files(tokenizer, paths, tmp_path / "whole", overwrite=True, **options)  # type: ignore[arg-type]
+        assert contents(out) == contents(tmp_path / "whole")
+    write_parquet(tmp_path / "x.parquet", [f"DOCUMENT {n}" for n in range(10)])
+    touch(paths[-1])
+    with pytest.raises(ResumeError, match=r"x\.parquet has other content"):
+        tokenize_files(tokenizer, paths, out, resume=True, **options)  # type: ignore[arg-type]
+
+
+def test_an_unfinished_run_refuses_a_change_of_equal_size(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
 ) -> None:
     paths, out = stopped
     paths[2].write_bytes(lines_of(2, 20))
-    os.utime(paths[0], ns=(1, 1))
-    with pytest.warns(UserWarning, match=r"1 inputs have other modification times.*0\.jsonl"):
+    redact(paths[1])
+    with pytest.raises(ResumeError, match=r"1\.jsonl has other content than when it was read"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
+    with pytest.warns(UserWarning, match="written again"):
+        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=True)
+    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(
+    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
+) -> None:
+    paths, out = stopped
+    paths[2].write_bytes(lines_of(2, 20))
+    for path in paths:
+        path.write_bytes(path.read_bytes())
+        touch(path)
+    with pytest.warns(UserWarning, match=r"2\.jsonl has changed since the run stopped"):
         tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
     tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
-    os.utime(paths[0], ns=(2, 2))
+    for path in paths:
+        touch(path)
+    before = contents(out)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True).was_complete
+        for rewrite in (False, True):
+            done = tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
+            assert done.was_complete and contents(out) == before
+
+
+def test_an_input_that_was_not_read_whole_has_changed_if_its_time_has(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines_of(1, 50))
+    tokenize_files(tokenizer, path, tmp_path / "out", max_bytes=100)
+    assert "xxh3_128" not in manifest_of(tmp_path / "out")["inputs"][0]
+    touch(path)
+    with pytest.raises(ResumeError, match=r"a\.jsonl has other content"):
+        tokenize_files(tokenizer, path, tmp_path / "out", max_bytes=100, resume=True)
+
+
+def test_rewriting_finds_a_change_that_hides_behind_its_time(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines_of(1, 50))
+    tokenize_files(tokenizer, path, tmp_path / "out")
+    time = path.stat().st_mtime_ns
+    redact(path)
+    os.utime(path, ns=(time, time))
+    assert tokenize_files(tokenizer, path, tmp_path / "out", resume=True).was_complete
+    assert [damage.message for damage in verify_shards(tmp_path / "out", deep=True)] == [
+        f"{path}: has other content than when it was read; encode it again (resume=True, rewrite=True)"
+    ]
+    with pytest.warns(UserWarning, match="has changed; 1 finished shards are written again"):
+        tokenize_files(tokenizer, path, tmp_path / "out", resume=True, rewrite=True)
+    assert not verify_shards(tmp_path / "out", deep=True)
 
 
 def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tokenizer: Tokenizer, tmp_path: Path) -> None:

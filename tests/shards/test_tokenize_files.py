@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, _core, tokenize_files
+from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, _core, tokenize_files
+from pairloom.corpus.content import content_digest
 from pairloom.shards import publishing, shards
 from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
@@ -167,7 +168,7 @@ def test_resumed_run_gives_the_same_bytes(
         if after:
             assert len(manifest_of(out)["shards"]) >= after
             # What a kill leaves, and an exception tidies away.
-            (out / ".shard-00099.npy.partial").write_bytes(b"half")
+            (out / ".shard-00099.npy.0123456789abcdef.partial").write_bytes(b"half")
             (out / f"shard-{n_shards:05d}.npy").write_bytes(b"not in the manifest")
         with pytest.warns(UserWarning, match="records"):
             tokenize_files(tokenizer, inputs, out, resume=True, **options)
@@ -215,7 +216,7 @@ def test_what_a_folder_may_hold(tokenizer: Tokenizer, paths: dict[str, Path], tm
         tokenize_files(tokenizer, paths["a.jsonl"], out, overwrite=True)
     shard = out / "shard-00000.npy"
     shard.unlink()
-    with pytest.raises(ResumeError, match=r"shard-00000\.npy"):
+    with pytest.raises(FormatError, match=r"shard-00000\.npy.* not there; mend it \(pairloom verify --repair\)"):
         tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
     (out / "manifest.json").write_text("{}")
     with pytest.raises(ValueError, match="manifest"):
@@ -325,11 +326,18 @@ def test_progress_counts_bytes_of_files(tokenizer: Tokenizer, paths: dict[str, P
 def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
     tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
     manifest = manifest_of(tmp_path / "out")
-    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "sha256", "next"}
+    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "size", "sha256", "next"}
     assert manifest["complete"] and "next" not in manifest
     assert manifest["config"]["eot_id"] == tokenizer.special_tokens["<|endoftext|>"]
     assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
-    assert manifest["inputs"] == [{"path": str(paths["a.jsonl"]), "bytes": paths["a.jsonl"].stat().st_size}]
+    (entry,) = manifest["inputs"]
+    status = paths["a.jsonl"].stat()
+    assert (entry["path"], entry["bytes"], entry["mtime_ns"]) == (
+        str(paths["a.jsonl"]),
+        status.st_size,
+        status.st_mtime_ns,
+    )
+    assert entry["xxh3_128"] == content_digest(entry["path"])
     assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == tokenizer.n_vocab
 
 
@@ -359,9 +367,9 @@ def test_parallel_runs_are_kept_apart(tokenizer: Tokenizer, tmp_path: Path) -> N
 
 
 def test_numbers_of_shards_do_not_end_at_five_digits() -> None:
-    from pairloom.shards.shards import is_run_file
+    from pairloom.shards.files import is_run_file
 
-    ours = ("shard-123456.npy", ".shard-00001.offsets.npy.partial", "manifest.json")
+    ours = ("shard-123456.npy", ".shard-00001.offsets.npy.0123456789abcdef.partial", "manifest.json")
     others = ("shard-1.npy", "shard-00001.txt")
     assert all(map(is_run_file, ours)) and not any(map(is_run_file, others))
 

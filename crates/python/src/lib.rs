@@ -7,6 +7,7 @@ mod arrow;
 mod block_encoder;
 mod corpus;
 mod counts;
+mod digest;
 mod encoder;
 mod errors;
 mod exclusive;
@@ -48,6 +49,7 @@ assert_alignment!(
     counts::Counter,
     counts::PretokenCounts,
     block_encoder::BlockEncoder,
+    digest::ContentDigest,
     encoder::Encoder,
     special_policies::SpecialPolicy,
     streams::DecodeStream,
@@ -73,6 +75,8 @@ mod _core {
     use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns};
     #[pymodule_export]
     use super::counts::{Counter, PretokenCounts, check_ascending};
+    #[pymodule_export]
+    use super::digest::ContentDigest;
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]

@@ -26,6 +26,7 @@ COMMANDS = (
     "count",
     "merge-counts",
     "tokenize",
+    "verify",
     "estimate",
     "stats",
     "convert",
@@ -36,7 +37,7 @@ COMMANDS = (
 
 
 # Commands that may take long and report progress.
-_LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare"})
+_LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare", "verify"})
 
 
 # What options call a file or a folder.

@@ -24,12 +24,10 @@ def _specials(found: re.Match[str]) -> str:
 
 def _made_with(found: re.Match[str]) -> str:
     """The option in which a run differs from the one that it resumes."""
-    name = found[1].removesuffix("_id").replace("_", "-")
+    name = found[1].replace("_", "-")
 
     def shown(value: str) -> str:
-        if value == "None":
-            return f"without --{name}"
-        return f"with --{name} (id {value})" if found[1].endswith("_id") else f"with --{name} {value}"
+        return f"without --{name}" if value == "None" else f"with --{name} {value}"
 
     return f": was made {shown(found[2])}, not {shown(found[3])}; resume with the same,"
 

@@ -11,11 +11,11 @@ from pairloom.patterns import PATTERNS
 __all__ = ["add_format_arguments", "add_model_arguments", "load_at", "load_model"]
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Adds the options that `load_model` reads."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", required=True, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
+        "--model", required=required, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
     group.add_argument("--model-format", choices=READABLE, help="the format of FILE; detected if not given")
     group.add_argument(

@@ -13,8 +13,8 @@ from pairloom.cli.console import INPUT_SKIPPED, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import SHARD_TOKENS
+from pairloom.shards.files import FORMATS
 from pairloom.shards.packed import tokenize_packed
-from pairloom.shards.shards import FORMATS
 from pairloom.shards.tokenize_files import tokenize_files
 
 HELP = "encode a corpus into shards of ids, which training can map into memory"

@@ -12,13 +12,14 @@ import tempfile
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
+from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
@@ -202,13 +203,15 @@ class Corpus:
         memory: int | None = None,
         decoder_memory: int | None = None,
         piece_bytes: int = PIECE_BYTES,
+        digests: dict[int, str] | None = None,
     ) -> Reading:
         """One pass over the corpus from `start`.
 
         memory: a single record that takes about so many bytes is a MemoryError. decoder_memory: what decompressing may
-        take, by default all of it. piece_bytes: how much text a block holds, about.
+        take, by default all of it. piece_bytes: how much text a block holds, about. digests: gets the digest of the
+        bytes (XXH3, 128 bits) of each source that is read to its end, by its index.
         """
-        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes)
+        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests)
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -269,12 +272,15 @@ class Reading:
         memory: int | None = None,
         decoder_memory: int | None = None,
         piece_bytes: int = PIECE_BYTES,
+        digests: dict[int, str] | None = None,
     ) -> None:
         self._corpus = corpus
         self._start = start
         self._memory = memory
         self._decoder_memory = decoder_memory
         self._piece_bytes = piece_bytes
+        self._digests = digests
+        self._number = 0
         self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
         self._before = [0, *itertools.accumulate(self._sizes)]
@@ -421,6 +427,7 @@ class Reading:
             yield from ((documents, 0) for documents in self._in_memory(corpus._texts))
             return
         source = corpus.sources[number]
+        self._number = number
         with source.open(self._stop) as file:
             format: InputFormat = source.format or "text"
             compression = source.compression
@@ -466,14 +473,17 @@ class Reading:
         yield documents, source.n_bytes or 0
 
     def _pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
-        return pieces_of(
-            file,
+        digested = None if self._digests is None else DigestedFile(file)
+        yield from pieces_of(
+            file if digested is None else cast(BinaryIO, digested),
             compression,
             source.shown,
             n_bytes=source.n_bytes,
             memory=self._decoder_memory,
             piece_bytes=self._piece_bytes,
         )
+        if digested is not None and self._digests is not None:
+            self._digests[self._number] = digested.hex()
 
     def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
         """Keeps the count of left out records, and what was wrong with the first."""
@@ -520,6 +530,9 @@ class Reading:
                 if self._memory is not None:
                     self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
                 yield documents, int(done * (source.n_bytes or 0))
+            if self._digests is not None and file is not whole and not source.is_remote:
+                file.seek(0)
+                self._digests[self._number] = digest_of(file)
 
     def _rows_reader(self, name: str) -> RowsReader:
         corpus = self._corpus

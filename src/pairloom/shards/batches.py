@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -144,6 +144,16 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
     return Order(total, pieces, False)
 
 
+class _Shards(Protocol):
+    """What `OpenShards` does for batches."""
+
+    dtype: np.dtype[Any]
+
+    @property
+    def n_tokens(self) -> int: ...
+    def copy_pieces(self, starts: Lengths, stops: Lengths, ids: npt.NDArray[Any], places: Lengths) -> None: ...
+
+
 class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
@@ -153,8 +163,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     def __init__(
         self,
-        copy: Callable[[Lengths, Lengths, npt.NDArray[Any], Lengths], None],
-        n_tokens: int,
+        shards: _Shards,
         order: Order,
         seq_len: int,
         batch: int,
@@ -168,7 +177,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
         dtype: np.dtype[Any],
         stream: dict[str, Any],
     ) -> None:
-        asked = batch * world_size * seq_len
+        asked, n_tokens = batch * world_size * seq_len, shards.n_tokens
         if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (epochs or 1)):
             raise ValueError(
                 f"a step has room for {asked:,} ids (batch {batch:,} * world_size {world_size:,} * "
@@ -181,7 +190,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
                 f"a batch takes {n_bytes:,} bytes (batch {batch:,} * seq_len {seq_len:,} * {dtype.itemsize} of "
                 f"{dtype}), but this machine has {machine_memory():,} bytes of memory; take smaller numbers"
             )
-        self._copy, self._order = copy, order
+        self._shards, self._order = shards, order
         self._shape = (batch, seq_len)
         self._rank, self._rows_per_step = rank, batch * world_size
         self._pad_id, self._dtype = pad_id, dtype
@@ -246,20 +255,23 @@ class Batches(Iterator[npt.NDArray[Any]]):
         check_int("step", step, least=0)
         batch, seq_len = self._shape
         first = (self._row + step * self._rows_per_step + self._rank * batch) * self._unit
-        ids: npt.NDArray[Any]
-        if self._pad_id is None:
-            ids = np.empty(self._shape, self._dtype)
-        else:
-            ids = np.full(self._shape, self._pad_id, self._dtype)
+        ids: npt.NDArray[Any] = np.zeros(self._shape, self._shards.dtype)
         flat, at = ids.reshape(-1), 0
+        n_of_row = np.zeros(batch, np.int64)
         for starts, stops in self._pieces(first, first + batch * self._unit):
             if self._order.is_stream:
                 places = np.cumsum(stops - starts) - (stops - starts) + at
                 at = int(places[-1] + stops[-1] - starts[-1])
             else:
                 places = at + np.arange(len(starts)) * seq_len
+                n_of_row[at // seq_len :][: len(starts)] = stops - starts
                 at += len(starts) * seq_len
-            self._copy(starts, stops, flat, places)
+            self._shards.copy_pieces(starts, stops, flat, places)
+        ids = ids.astype(self._dtype, copy=False)
+        if self._pad_id is not None and self._order.is_stream:
+            ids.reshape(-1)[at:] = self._pad_id
+        elif self._pad_id is not None:
+            ids[np.arange(seq_len) >= n_of_row[:, None]] = self._pad_id
         return ids
 
     def _pieces(self, start: int, stop: int) -> Iterator[Pieces]:

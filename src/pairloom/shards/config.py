@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from pairloom._internal.arguments import check_choice, check_int
+from pairloom.shards.files import FORMATS, dtype_of
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.shards import FORMATS, dtype_of
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "new_manifest", "run_config", "special_named"]
+__all__ = ["SHARD_TOKENS", "model_digest", "new_manifest", "run_config", "special_named"]
 
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
@@ -58,13 +57,17 @@ def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     return token
 
 
+def model_digest(tokenizer: Tokenizer) -> str:
+    """By which a manifest names its tokenizer: the SHA-256 of its native file."""
+    return hashlib.sha256(tokenizer.native_file()).hexdigest()
+
+
 def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
     """The manifest of a folder without shards."""
     format = config["format"]
     return Manifest(
-        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
+        model=model_digest(tokenizer),
         config=config,
-        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         inputs=inputs,
         format=format,
         dtype=dtype_of(format, tokenizer.n_vocab).str,

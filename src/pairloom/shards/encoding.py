@@ -28,11 +28,19 @@ def block_encoder(
     )
 
 
-def reading_of(corpus: Corpus, start: Position, plan: MemoryPlan | None) -> Reading:
+def reading_of(
+    corpus: Corpus, start: Position, plan: MemoryPlan | None, digests: dict[int, str] | None = None
+) -> Reading:
     """A reading of the corpus from `start`, within the memory of a run."""
     if plan is None:
-        return corpus.read(start)
-    return corpus.read(start, memory=plan.max_memory, decoder_memory=plan.decoder_bytes, piece_bytes=plan.piece_bytes)
+        return corpus.read(start, digests=digests)
+    return corpus.read(
+        start,
+        memory=plan.max_memory,
+        decoder_memory=plan.decoder_bytes,
+        piece_bytes=plan.piece_bytes,
+        digests=digests,
+    )
 
 
 def encode_corpus(
@@ -50,7 +58,7 @@ def encode_corpus(
     """
     point = manifest.next
     start = Position(point.source, point.documents, point.source_bytes, point.source_skipped)
-    reading = reading_of(corpus, start, plan)
+    reading = reading_of(corpus, start, plan, manifest.digests)
     reading.skipped_files.extend(manifest.skipped_files)
     encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     names = corpus.names

@@ -23,7 +23,7 @@ from pairloom.corpus import Corpus
 from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
 from pairloom.shards.config import SHARD_TOKENS
-from pairloom.shards.shards import dtype_of
+from pairloom.shards.files import dtype_of
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["Estimate", "estimate"]

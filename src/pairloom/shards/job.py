@@ -36,13 +36,13 @@ from pairloom.corpus import Corpus, SkippedFile
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
-from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
-from pairloom.shards.manifest import Manifest, ResumePoint
+from pairloom.shards.files import MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
+from pairloom.shards.manifest import Manifest, ResumePoint, digested
 from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
-from pairloom.shards.shards import Batch, Shard, Shards, check_is_folder, file_names, is_run_file, not_empty
+from pairloom.shards.shards import Batch, Shard, Shards
 from pairloom.shards.storage import Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
@@ -73,18 +73,17 @@ class Receipt:
 class _Attempt:
     """Publishes the shards of an attempt: under their names in its hidden folder."""
 
-    def __init__(self, storage: Storage, name: str, folder: Path, format: str) -> None:
+    def __init__(self, storage: Storage, name: str) -> None:
         self.shards: list[PublishedShard] = []
-        self.folder = folder
-        self._storage, self._name, self._format = storage, name, format
+        self._storage, self._name = storage, name
         self._is_closed = False
 
     def publish(self, shard: Shard) -> None:
         """Brings the files to where they wait for the commit."""
-        published = sealed(self.folder, self._format, shard)
+        published = sealed(shard)
         if self._is_closed:
             return
-        for path in renamed(self.folder, self._format, shard.number):
+        for path in renamed(shard):
             self._storage.upload(path, f"{self._name}/{path.name}")
         self.shards.append(published)
 
@@ -130,7 +129,7 @@ class ShardTask:
         with self._attempt() as (attempt, number, shards, manifest):
             reading = encode_corpus(self.tokenizer, corpus, manifest, shards, self.threads, report, plan)
         reading.warn()
-        inputs, skipped = tuple(corpus.listing), tuple(reading.skipped_files)
+        inputs, skipped = tuple(digested(corpus.listing, manifest.digests)), tuple(reading.skipped_files)
         return Receipt(self.run, name, number, tuple(attempt.shards), reading.n_skipped, inputs, skipped)
 
     @contextlib.contextmanager
@@ -141,7 +140,7 @@ class ShardTask:
         manifest = new_manifest(self.tokenizer, self.config, [])
         with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
             folder = storage.staged(run, number, Path(local))
-            attempt = _Attempt(storage, f"{run}/{number}", folder, manifest.format)
+            attempt = _Attempt(storage, f"{run}/{number}")
             try:
                 with publishing(folder, manifest, list(self.tokenizer.special_tokens), attempt) as shards:
                     yield attempt, number, shards, manifest
@@ -269,9 +268,9 @@ class ShardJob:
             in_the_way = self._in_the_way(names)
             if not in_the_way and self._overwrite:
                 # The manifest first, so that no shard counts that is removed.
-                for name in sorted(_shown(names), key=lambda name: name not in manifest_file.NAMES):
+                for name in sorted(_shown(names), key=lambda name: name not in MANIFESTS):
                     storage.remove(name)
-            elif _OWNER in names and set(manifest_file.NAMES).intersection(names):
+            elif _OWNER in names and set(MANIFESTS).intersection(names):
                 # Killed after its manifest appeared: the shards count, what it left hidden does not.
                 self._clean(names, kept=own)
             if in_the_way:
@@ -298,7 +297,7 @@ class ShardJob:
     def _in_the_way(self, names: list[str]) -> list[str]:
         """The files for which the folder cannot be claimed: what no job wrote, and shards that count or may."""
         others = _shown(names)
-        was_killed = _OWNER in names and not set(manifest_file.NAMES).intersection(names)
+        was_killed = _OWNER in names and not set(MANIFESTS).intersection(names)
         # A job that was killed while it gave shards their names leaves some that do not count.
         return [name for name in others if not is_run_file(name)] if self._overwrite or was_killed else others
 
@@ -322,7 +321,7 @@ class ShardJob:
         manifest = new_manifest(task.tokenizer, task.config, [])
         for receipt in chosen.values():
             for shard in map(PublishedShard._make, receipt.shards):
-                names = [name for _, name in file_names(manifest.format, len(manifest.shards))]
+                names = file_names(manifest.format, len(manifest.shards))
                 for file, name in zip(shard.files, names, strict=True):
                     place = f"{_HIDDEN}-{task.run}/{receipt.attempt}/{file['file']}"
                     try:
@@ -370,7 +369,7 @@ class ShardJob:
     def _clean(self, names: Iterable[str], kept: str = "") -> None:
         """Removes what jobs left: hidden folders but `kept`, and shards that no manifest names; the claim last."""
         names = list(names)
-        has_manifest = bool(set(manifest_file.NAMES).intersection(names))
+        has_manifest = bool(set(MANIFESTS).intersection(names))
         for name in names:
             if name.startswith(f"{_HIDDEN}-") and name != kept:
                 self._storage.remove_folder(name)

@@ -8,37 +8,42 @@ Beside other shards it is `manifest.json`.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from pairloom._core import __version__
 from pairloom._internal.arguments import LARGEST_INT
 from pairloom._internal.atomic import sync_directory
 from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
+from pairloom.shards.files import (
+    FORMATS,
+    HIDDEN_FOLDER,
+    MANIFESTS,
+    damage_reported,
+    dtype_of,
+    file_names,
+    open_regular,
+    partial_path,
+)
 from pairloom.shards.writers import parquet
 
-__all__ = ["NAMES", "PARTIALS", "Manifest", "ResumePoint", "damage_reported", "exists", "name_of", "remove"]
+__all__ = ["Manifest", "ResumePoint", "digested", "exists", "remove"]
 
-_JSON_NAME: Final = "manifest.json"
-_PARQUET_NAME: Final = "_manifest.parquet"
-# In the order of lookup: earlier versions wrote manifest.json beside Parquet shards too.
-NAMES: Final = (_PARQUET_NAME, _JSON_NAME)
-PARTIALS: Final = tuple(f".{name}.partial" for name in NAMES)
+_PARQUET_NAME, _JSON_NAME = MANIFESTS
 SCHEMA: Final = "pairloom-tokens-2"
-_OLD_SCHEMA: Final = "pairloom-tokens-1"
 METADATA_KEY: Final = b"pairloom.manifest"
 
-_PLAIN_KEYS = ("model", "config", "config_sha256", "inputs", "format", "dtype", "n_vocab", "version", "complete")
+_PLAIN_KEYS = ("model", "config", "inputs", "format", "dtype", "n_vocab", "version", "complete")
+_SHA256 = re.compile("[0-9a-f]{64}")
+_MOST_IDS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +60,16 @@ class ResumePoint:
     source_skipped: int = 0
 
 
-_POINT = tuple(field.name for field in dataclasses.fields(ResumePoint))
-
-
 @dataclass
 class Manifest:
-    """What a folder of shards holds."""
+    """What a folder of shards holds.
+
+    place: the hidden folder that holds the files until they have replaced others; "" if there is none.
+    digests: of inputs that were read to their ends, by their index; they are added to `inputs` as the run goes on.
+    """
 
     model: str
     config: dict[str, Any]
-    config_sha256: str
     inputs: list[dict[str, Any]]
     format: str
     dtype: str
@@ -75,11 +80,25 @@ class Manifest:
     skipped: int = 0
     skipped_files: list[SkippedFile] = field(default_factory=list)
     complete: bool = False
-    next: ResumePoint = ResumePoint()
-    # Bytes of text in shards that an earlier version wrote without recording it.
-    old_bytes: int | None = None
+    place: str = ""
+    digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
     # The JSON of inputs and shards, by their ids: a run saves its manifest once a shard, and encodes each entry once.
     _encoded: dict[int, tuple[dict[str, Any], str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def next(self) -> ResumePoint:
+        """Where the run resumes: after the last shard."""
+        return ResumePoint(**self.shards[-1]["next"]) if self.shards else ResumePoint()
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The entries of all files: `file`, `size`, `sha256` ..."""
+        return [*self.shards, *self.indexes]
+
+    @property
+    def file_names(self) -> set[str]:
+        """The names of all files."""
+        return {entry["file"] for entry in self.files}
 
     @property
     def documents(self) -> int:
@@ -94,7 +113,7 @@ class Manifest:
     @property
     def text_bytes(self) -> int:
         """Bytes of text in all shards."""
-        return (self.old_bytes or 0) + sum(int(shard.get("bytes", 0)) for shard in self.shards)
+        return sum(int(shard["bytes"]) for shard in self.shards)
 
     @property
     def special_literals(self) -> dict[str, int]:
@@ -105,11 +124,10 @@ class Manifest:
                 totals[token] = totals.get(token, 0) + n
         return totals
 
-    def encoded(self) -> bytes:
-        """The JSON text."""
-        content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
-        content["schema"] = SCHEMA
-        content["totals"] = {
+    @property
+    def totals(self) -> dict[str, Any]:
+        """The sums of all shards, and what was skipped."""
+        return {
             "documents": self.documents,
             "tokens": self.tokens,
             "bytes": self.text_bytes,
@@ -118,19 +136,24 @@ class Manifest:
             "skipped_files": len(self.skipped_files),
             "special_literals": self.special_literals,
         }
-        content["shards"] = self.shards
-        content["indexes"] = self.indexes
+
+    @property
+    def config_sha256(self) -> str:
+        """The SHA-256 of the options."""
+        return hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
+
+    def encoded(self) -> bytes:
+        """The JSON text."""
+        content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
+        content |= {"schema": SCHEMA, "totals": self.totals, "config_sha256": self.config_sha256}
+        for name, entries in (("shards", self.shards), ("indexes", self.indexes)):
+            content[name] = (
+                [{**entry, "file": f"{self.place}/{entry['file']}"} for entry in entries] if self.place else entries
+            )
         content["skipped_files"] = [file._asdict() for file in self.skipped_files]
-        if self.complete:
-            # Copies of a corpus give the same manifest; modification times matter only to an unfinished run.
-            content["inputs"] = [
-                {key: value for key, value in entry.items() if key != "mtime_ns"} for entry in self.inputs
-            ]
-        else:
+        if not self.complete:
             content["next"] = dataclasses.asdict(self.next)
-        if self.old_bytes is not None:
-            content["old_bytes"] = self.old_bytes
-        kept = {"shards", "indexes"} if self.complete else {"shards", "indexes", "inputs"}
+        kept = () if self.place else ("shards", "indexes", "inputs")
         lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
         # In names of files that are not UTF-8 lone surrogates stand for bytes: as JSON escapes them, too.
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
@@ -152,15 +175,16 @@ class Manifest:
 
     def file(self) -> tuple[str, bytes]:
         """The name and the bytes of its file."""
-        name = name_of(self.format)
-        return name, _in_parquet(self.encoded()) if name == _PARQUET_NAME else self.encoded()
+        if self.format == "parquet":
+            return _PARQUET_NAME, _in_parquet(self.encoded())
+        return _JSON_NAME, self.encoded()
 
     def save(self, folder: Path) -> None:
         """Writes it into `folder` atomically, replacing an older one."""
         name, data = self.file()
-        partial = folder / f".{name}.partial"
+        partial = partial_path(folder / name)
         try:
-            with partial.open("wb") as file:
+            with partial.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -168,7 +192,7 @@ class Manifest:
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-        for other in NAMES:
+        for other in MANIFESTS:
             if other != name:
                 (folder / other).unlink(missing_ok=True)
         sync_directory(folder)
@@ -176,54 +200,89 @@ class Manifest:
     def replace(self, folder: Path, **changes: Any) -> None:
         """Saves the changed manifest, then changes this object, so that both agree if saving fails."""
         changed = dataclasses.replace(self, **changes)
+        n_read = len(self.inputs) if changed.complete else changed.next.source
+        changed.inputs = digested(self.inputs, self.digests, self.next.source, n_read)
         changed.save(folder)
         vars(self).update(vars(changed))
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
         """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""
-        path = next((folder / name for name in NAMES if (folder / name).exists()), folder / _JSON_NAME)
+        path = next((folder / name for name in MANIFESTS if os.path.lexists(folder / name)), folder / _JSON_NAME)
         with damage_reported(path, "not a manifest", "remove the folder and start again"):
-            return cls._of(json.loads(_json_of(path)), path)
+            with open_regular(path) as file:
+                text = parquet.read_metadata(file)[METADATA_KEY] if path.name == _PARQUET_NAME else file.read()
+            return cls._of(json.loads(text), path)
 
     @classmethod
     def _of(cls, content: dict[str, Any], path: Path) -> Manifest:
-        if content["schema"] not in (SCHEMA, _OLD_SCHEMA):
+        if content["schema"] != SCHEMA:
             raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
+        shards, indexes = content["shards"], content["indexes"]
+        place = shards[0]["file"].rpartition("/")[0] if shards else ""
+        _check(not place or HIDDEN_FOLDER.fullmatch(place), "the files are in no folder of a run")
         found = cls(
             **{name: content[name] for name in _PLAIN_KEYS},
-            shards=content["shards"],
-            indexes=content["indexes"],
+            shards=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in shards],
+            indexes=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in indexes],
             skipped=content["totals"]["skipped"],
-            skipped_files=[SkippedFile(**file) for file in content.get("skipped_files", [])],
-            next=ResumePoint() if content["complete"] else ResumePoint(**content["next"]),
-            old_bytes=content.get("old_bytes"),
+            skipped_files=[SkippedFile(**file) for file in content["skipped_files"]],
+            place=place,
         )
-        found._check()
-        if content["schema"] == _OLD_SCHEMA:
-            found.old_bytes = content["totals"]["bytes"]
-            # Options that did not exist in that version.
-            found.config = {"bos_id": None, "specials": "recognise", **found.config}
+        found._check_values()
+        _check(content["totals"] == found.totals, "its totals are not the sums of its shards")
+        _check(content["config_sha256"] == found.config_sha256, "its config has another digest")
+        _check(found.complete or ResumePoint(**content["next"]) == found.next, "next is not the end of the last shard")
         return found
 
-    def _check(self) -> None:
-        """Raises ValueError or TypeError for values that no run writes: they would be met later, one by one."""
-        names = ("tokens", "documents")
-        numbers = [self.n_vocab, self.skipped, *(getattr(self.next, name) for name in _POINT)]
-        for shard in self.shards:
-            numbers += [shard[name] for name in names] + [shard.get("bytes", 0)]
-            numbers += shard.get("special_literals", {}).values()
-            numbers += [point[name] for point in [shard.get("next")] if point is not None for name in _POINT]
-        numbers += [self.tokens, self.documents, self.text_bytes]
-        if wrong := [number for number in numbers if type(number) is not int or not 0 <= number <= LARGEST_INT]:
-            raise ValueError(f"{wrong[0]!r} is no number of tokens, documents or bytes")
-        lists = (self.inputs, "path"), (self.shards, "file"), (self.indexes, "file")
-        files = [entry[name] for entries, name in lists for entry in entries]
-        if wrong := [name for name in (self.format, self.model, *files) if type(name) is not str]:
-            raise TypeError(f"{wrong[0]!r} is no name")
-        if np.dtype(self.dtype).kind not in "iu":
-            raise ValueError(f"ids of {self.dtype}")
-        _ = (dict(self.config), self.special_literals)
+    def _check_values(self) -> None:
+        """Raises an error for values that no run writes: they would be met later, one by one."""
+        _check(type(self.model) is type(self.version) is str and self.format in FORMATS, f"format is {self.format!r}")
+        _check(type(self.complete) is bool, "complete is neither true nor false")
+        _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MOST_IDS, f"n_vocab is {self.n_vocab!r}")
+        _check(self.dtype == dtype_of(self.format, self.n_vocab).str, f"dtype is {self.dtype!r}")
+        _check(type(self.config) is dict, "config is not an object")
+        names = [file_names(self.format, number) for number in range(len(self.shards))]
+        _check([entry["file"] for entry in self.shards] == [ids for ids, *_ in names], "a shard has another name")
+        _check(
+            [entry["file"] for entry in self.indexes] == [name for _, *more in names for name in more],
+            "an index has another name",
+        )
+        points = [ResumePoint(**entry["next"]) for entry in self.shards]
+        numbers = [self.skipped, *(entry["size"] for entry in self.files)]
+        numbers += [entry[name] for entry in self.shards for name in ("tokens", "documents", "bytes")]
+        numbers += [n for entry in self.shards for n in entry.get("special_literals", {}).values()]
+        numbers += [number for point in points for number in dataclasses.astuple(point)]
+        numbers += [n for file in self.skipped_files for n in (file.input, file.documents)]
+        numbers += [entry["bytes"] for entry in self.inputs if entry["bytes"] is not None]
+        _check(all(map(_is_number, numbers)), "a number of tokens, documents or bytes is none")
+        _check(all(map(_is_number, (self.tokens, self.documents, self.text_bytes))), "the shards hold too much")
+        _check(all(_SHA256.fullmatch(entry["sha256"]) for entry in self.files), "a digest is none")
+        _check(
+            all(type(entry["path"]) is str and type(entry["mtime_ns"]) in (int, type(None)) for entry in self.inputs),
+            "an input has no path or no time",
+        )
+        sources = [point.source for point in points]
+        _check(
+            sources == sorted(sources) and max(sources, default=0) < max(len(self.inputs), 1),
+            "a point is beyond the inputs",
+        )
+        _check(
+            all(
+                file.input < len(self.inputs) and type(file.path) is type(file.reason) is str
+                for file in self.skipped_files
+            ),
+            "a skipped file is not among the inputs",
+        )
+
+
+def _check(is_so: Any, otherwise: str) -> None:
+    if not is_so:
+        raise ValueError(otherwise)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_INT
 
 
 def _json_text(value: Any, indent: int) -> str:
@@ -233,33 +292,25 @@ def _json_text(value: Any, indent: int) -> str:
     return text.replace("\n", "\n" + " " * indent)
 
 
-@contextlib.contextmanager
-def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
-    """Raises anything that libraries raise for a damaged file as a FormatError, and what the system says as it is."""
-    try:
-        yield
-    except (MemoryError, ImportError, FormatError):
-        raise
-    except Exception as error:
-        # pyarrow has errors of files without a number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise FormatError(f"{path}: {what}: {error!r}; {remedy}") from error
-
-
-def name_of(format: str) -> str:
-    """The name of the manifest beside shards of this format."""
-    return _PARQUET_NAME if format == "parquet" else _JSON_NAME
+def digested(
+    inputs: list[dict[str, Any]], digests: dict[int, str], first: int = 0, end: int | None = None
+) -> list[dict[str, Any]]:
+    """The entries of inputs, those from `first` to `end` with their digests, as far as they have any."""
+    inputs = list(inputs)
+    for number in range(first, len(inputs) if end is None else end):
+        if number in digests:
+            inputs[number] = {**inputs[number], "xxh3_128": digests[number]}
+    return inputs
 
 
 def exists(folder: Path) -> bool:
     """Whether `folder` holds a manifest."""
-    return any((folder / name).exists() for name in NAMES)
+    return any(os.path.lexists(folder / name) for name in MANIFESTS)
 
 
 def remove(folder: Path) -> None:
     """Removes the manifest of `folder`, if there is one."""
-    for name in NAMES:
+    for name in MANIFESTS:
         (folder / name).unlink(missing_ok=True)
 
 
@@ -268,10 +319,3 @@ def _in_parquet(encoded: bytes) -> bytes:
     file = io.BytesIO()
     parquet.write_empty(file, {METADATA_KEY: encoded})
     return file.getvalue()
-
-
-def _json_of(path: Path) -> bytes:
-    """The JSON text of a manifest."""
-    if path.name != _PARQUET_NAME:
-        return path.read_bytes()
-    return parquet.read_metadata(path)[METADATA_KEY]

@@ -6,10 +6,7 @@ one row a step, the last row of the epoch as long as it is. docs/shards.md speci
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -26,11 +23,13 @@ from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.batches import Batches
-from pairloom.shards.config import SHARD_TOKENS, special_named
+from pairloom.shards.config import SHARD_TOKENS, model_digest, special_named
+from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, unlinked
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import Publisher, publishing
+from pairloom.shards.publishing import Publisher, publishing, replacement
 from pairloom.shards.reading import OpenShards, open_shards
-from pairloom.shards.shards import FORMATS, Batch, clear, dtype_of, is_run_file, not_empty
+from pairloom.shards.resume import has_changed
+from pairloom.shards.shards import Batch
 from pairloom.shards.storage import local_folder
 from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, without_run_files
 from pairloom.tokenizer import Tokenizer
@@ -78,7 +77,6 @@ def pack_shards(
     manifest = Manifest(
         model=source.model,
         config=config,
-        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         inputs=source.inputs,
         format=format,
         dtype=dtype.str,
@@ -93,18 +91,13 @@ def pack_shards(
             " the next; tokenize with eot= or bos= to put a special token there"
         )
     with locked_new_folder(folder, parents=True):
-        _make_room(folder, overwrite)
-        manifest.save(folder)
-        try:
-            with publishing(folder, manifest, [], Publisher(folder, manifest)) as writer:
+        _check_room(folder, overwrite)
+        with replacement(folder) as new:
+            manifest.save(new)
+            with publishing(new, manifest, [], Publisher(new, manifest)) as writer:
                 for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
                     writer.add(batch)
-            manifest.replace(folder, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                manifest_file.remove(folder)
-                clear(folder, 0)
-            raise
+            manifest.replace(new, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
     return TokenizedFiles(folder, manifest, was_complete=False)
 
 
@@ -132,20 +125,15 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
         n_tokens += int(ends[-1])
 
 
-def _make_room(folder: Path, overwrite: bool) -> None:
-    """Removes what an unfinished run left, and with `overwrite` finished shards."""
-    names = sorted(path.name for path in folder.iterdir())
-    others = [name for name in names if not is_run_file(name)]
+def _check_room(folder: Path, overwrite: bool) -> None:
+    """Raises FileExistsError for a folder with other files, or with shards that are not to be replaced."""
+    others = sorted(path.name for path in folder.iterdir() if not is_run_file(path.name))
     if others:
         raise not_empty(folder, others[0])
     if manifest_file.exists(folder) and not overwrite:
-        found = Manifest.load(folder)
-        if found.complete or "pack" not in found.config:
-            raise FileExistsError(
-                errno.EEXIST, "holds a run already; replace it (overwrite=True), or name a new folder", str(folder)
-            )
-    manifest_file.remove(folder)
-    clear(folder, 0)
+        raise FileExistsError(
+            errno.EEXIST, "holds a run already; replace it (overwrite=True), or name a new folder", str(folder)
+        )
 
 
 def tokenize_packed(
@@ -174,7 +162,7 @@ def tokenize_packed(
     if pack["seed"] is not None:
         check_int("seed", pack["seed"], least=0)
     corpus = without_run_files(corpus, folder)
-    between = folder.with_name(f".{folder.name}.unpacked")
+    between = unlinked(folder.with_name(f".{folder.name}.unpacked"))
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
         if not resume:
             raise FileExistsError(errno.EEXIST, "holds a run already; replace it (overwrite=True)", str(folder))
@@ -202,11 +190,12 @@ def tokenize_packed(
 def _check_same(folder: Path, found: Manifest, wanted: dict[str, Any], tokenizer: Tokenizer, corpus: Corpus) -> None:
     """Raises ResumeError unless the finished run had these options, this model and these inputs."""
     remedy = "replace it (overwrite=True), or name a new folder"
-    if found.model != hashlib.sha256(tokenizer.native_file()).hexdigest():
+    if found.model != model_digest(tokenizer):
         raise ResumeError(f"{folder}: was made with another model; {remedy}")
     for key, value in wanted.items():
         if found.config.get(key) != value:
             raise ResumeError(f"{folder}: was made with {key} {found.config.get(key)!r}, not {value!r}; {remedy}")
-    inputs = [(entry["path"], entry["bytes"]) for entry in corpus.listing]
-    if inputs != [(entry["path"], entry["bytes"]) for entry in found.inputs]:
+    inputs = corpus.listing
+    is_same = [entry["path"] for entry in inputs] == [entry["path"] for entry in found.inputs]
+    if not is_same or any(map(has_changed, found.inputs, inputs)):
         raise ResumeError(f"{folder}: the inputs have changed since it was packed; {remedy}")

@@ -2,6 +2,11 @@
 
 `Publisher` does so in the folder itself, and saves the manifest after each shard. What a task of `ShardJob` writes is
 published in two phases: into a hidden folder, and when the job is committed.
+
+A run that replaces another is written into a hidden folder of that folder (`replacement`). When it is complete, one
+rename makes it count: that of a manifest which names its files by way of the hidden folder. Then they replace the old
+files one by one. One that is not in the hidden folder any more is in its place already, so that readers find all of
+them wherever that is interrupted; the next run goes on with it (`settle`).
 """
 
 from __future__ import annotations
@@ -10,6 +15,8 @@ import contextlib
 import dataclasses
 import hashlib
 import os
+import secrets
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +24,13 @@ from typing import Any, NamedTuple, Protocol
 
 from pairloom._internal.atomic import sync_directory
 from pairloom._internal.background_io import WriteBehind
+from pairloom.errors import FormatError
+from pairloom.shards import manifest as manifest_file
+from pairloom.shards.files import MANIFESTS, clear, unlinked
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.shards import Shard, Shards, clear, file_names
+from pairloom.shards.shards import Shard, Shards
 
-__all__ = ["PublishedShard", "Publisher", "ShardSink", "publishing", "renamed", "sealed"]
+__all__ = ["PublishedShard", "Publisher", "ShardSink", "publishing", "renamed", "replacement", "sealed", "settle"]
 
 _HASH_BYTES = 1 << 18
 
@@ -28,7 +38,8 @@ _HASH_BYTES = 1 << 18
 class PublishedShard(NamedTuple):
     """What a manifest says of a shard, in plain values.
 
-    entry: its entry without names and digests. files: {"file": name, "sha256": digest} of each, the ids first.
+    entry: its entry without names and digests. files: {"file": name, "size": bytes, "sha256": digest} of each, the ids
+    first.
     """
 
     entry: dict[str, Any]
@@ -68,7 +79,7 @@ def publishing(folder: Path, manifest: Manifest, tokens: Sequence[str], sink: Sh
         if shards is not None:
             shards.abandon()
         with contextlib.suppress(OSError):
-            clear(folder, len(manifest.shards))
+            clear(folder, manifest.file_names)
         raise
 
 
@@ -83,11 +94,11 @@ class Publisher:
 
     def publish(self, shard: Shard) -> None:
         """Publishes the next shard."""
-        published = sealed(self._folder, self._manifest.format, shard)
+        published = sealed(shard)
         with self._lock:
             if self._is_closed:
                 return
-            renamed(self._folder, self._manifest.format, shard.number)
+            renamed(shard)
             sync_directory(self._folder)
             published.entry["next"] = dataclasses.asdict(shard.point)
             self._manifest.replace(
@@ -95,7 +106,6 @@ class Publisher:
                 **published.added_to(self._manifest),
                 skipped=shard.point.source_skipped,
                 skipped_files=list(shard.skipped_files),
-                next=shard.point,
             )
 
     def close(self) -> None:
@@ -104,10 +114,11 @@ class Publisher:
             self._is_closed = True
 
 
-def sealed(folder: Path, format: str, shard: Shard) -> PublishedShard:
+def sealed(shard: Shard) -> PublishedShard:
     """Syncs the files of a shard, which still have their partial names."""
     files = [
-        {"file": name, "sha256": synced_digest(folder / partial)} for partial, name in file_names(format, shard.number)
+        {"file": name, "size": partial.stat().st_size, "sha256": synced_digest(partial)}
+        for partial, name in shard.files
     ]
     entry: dict[str, Any] = {"tokens": shard.n_tokens, "documents": shard.n_documents, "bytes": shard.n_bytes}
     if shard.special_literals:
@@ -115,11 +126,54 @@ def sealed(folder: Path, format: str, shard: Shard) -> PublishedShard:
     return PublishedShard(entry, files)
 
 
-def renamed(folder: Path, format: str, number: int) -> list[Path]:
+def renamed(shard: Shard) -> list[Path]:
     """The files of a shard, once they have their names."""
     # The ids last, so that they never exist without their index.
-    names = file_names(format, number)[::-1]
-    return [(folder / partial).replace(folder / name) for partial, name in names]
+    return [partial.replace(partial.with_name(name)) for partial, name in reversed(shard.files)]
+
+
+@contextlib.contextmanager
+def replacement(folder: Path) -> Iterator[Path]:
+    """A hidden folder in `folder`; the finished run in it replaces what is there at the end of the block.
+
+    The caller holds the lock. On error the hidden folder is removed, and the old files stay.
+    """
+    with contextlib.suppress(FormatError):
+        settle(folder)
+    new = folder / f".pairloom-new-{secrets.token_hex(8)}"
+    new.mkdir()
+    try:
+        yield new
+        manifest = Manifest.load(new)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    manifest.place = new.name
+    manifest.save(folder)
+    _put_in_place(folder, manifest)
+
+
+def settle(folder: Path) -> None:
+    """Completes a replacement that was interrupted, and removes what killed runs left; the caller holds the lock."""
+    if manifest_file.exists(folder):
+        _put_in_place(folder, Manifest.load(folder))
+
+
+def _put_in_place(folder: Path, manifest: Manifest) -> None:
+    """Moves the files of a manifest from its hidden folder, if there is one, and removes all other files of runs."""
+    place = manifest.place
+    if place:
+        if not unlinked(folder / place).is_dir():
+            raise FormatError(f"{folder / place}: is gone, but the manifest names it; write the shards again")
+        for name in manifest.file_names:
+            with contextlib.suppress(FileNotFoundError):
+                (folder / place / name).replace(folder / name)
+        manifest.place = ""
+        sync_directory(folder)
+    # Killed between two names, a run of another format leaves two manifests.
+    if place or all(os.path.lexists(folder / name) for name in MANIFESTS):
+        manifest.save(folder)
+    clear(folder, manifest.file_names)
 
 
 def synced_digest(path: Path) -> str:

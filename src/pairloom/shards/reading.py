@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
-from pairloom.shards.shards import FORMATS, file_names, map_shard
+from pairloom.shards.shards import check_ids, check_order, read_shard
 
 __all__ = ["OpenShards", "open_shards"]
 
@@ -64,8 +64,6 @@ class OpenShards(Sequence[Ids]):
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        if manifest.format not in FORMATS:
-            raise FormatError(f"{folder}: holds shards of format {shown(manifest.format)}; write the shards again")
         self.folder = folder
         self.manifest = manifest
         self.dtype = np.dtype(manifest.dtype)
@@ -80,32 +78,14 @@ class OpenShards(Sequence[Ids]):
                 self._shard(number)
 
     def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """(ids, offsets) of a shard, their lengths checked against the manifest."""
-        entry = self.manifest.shards[number]
-        expected = file_names(self.manifest.format, number)[0][1]
-        if entry["file"] != expected:
-            raise FormatError(
-                f"{self.folder}: the manifest names {entry['file']} as shard {number}, which is {expected}; restore the"
-                " manifest, or write the shards again"
-            )
+        """(ids, offsets) of a shard, as `read_shard`."""
         try:
-            ids, offsets = map_shard(self.folder, self.manifest, number)
+            return read_shard(self.folder, self.manifest, number)
         except OSError as error:
             if error.errno == errno.ENOMEM:
-                raise MemoryError(f"{self.folder / entry['file']}: no address space to map it") from error
+                name = self.manifest.shards[number]["file"]
+                raise MemoryError(f"{self.folder / name}: no address space to map it") from error
             raise
-        if offsets.dtype.kind not in "iu" or not ids.ndim == offsets.ndim == 1:
-            raise FormatError(
-                f"{self.folder / entry['file']}: its offsets are {offsets.dtype}, not integers, or it has other than "
-                "one dimension; write the shards again"
-            )
-        sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == self.dtype
-        if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
-            raise FormatError(
-                f"{self.folder / entry['file']}: {len(ids)} ids of {ids.dtype} in {len(offsets) - 1} documents, but "
-                f"the manifest says {entry['tokens']} of {self.dtype} in {entry['documents']}; write the shards again"
-            )
-        return ids, offsets
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -128,13 +108,14 @@ class OpenShards(Sequence[Ids]):
         at = number - int(self._first_document[shard])
         start, end = int(offsets[at]), int(offsets[at + 1])
         if not 0 <= start <= end <= len(ids):
-            raise self._damaged_bounds(shard)
-        return ids[start:end]
+            check_order(self._path(shard), offsets)
+        return self._checked(ids[start:end])
 
     def __iter__(self) -> Iterator[Ids]:
         for number in range(len(self.manifest.shards)):
             ids, offsets = self._shard(number)
             self._lengths(number)
+            self._checked(ids)
             for start, end in itertools.pairwise(offsets.tolist()):
                 yield ids[start:end]
 
@@ -144,15 +125,19 @@ class OpenShards(Sequence[Ids]):
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def _lengths(self, number: int) -> npt.NDArray[np.int64]:
-        """The lengths of the documents of a shard; FormatError where one is negative."""
-        lengths: npt.NDArray[np.int64] = np.diff(self._shard(number)[1])
-        if (lengths < 0).any():
-            raise self._damaged_bounds(number)
-        return lengths
+        """The lengths of the documents of a shard; FormatError where their bounds are not in order."""
+        offsets = self._shard(number)[1]
+        check_order(self._path(number), offsets)
+        signed: npt.NDArray[np.int64] = offsets.astype(np.int64, copy=False)
+        return signed[1:] - signed[:-1]
 
-    def _damaged_bounds(self, number: int) -> FormatError:
-        path = self.folder / self.manifest.shards[number]["file"]
-        return FormatError(f"{path}: the bounds of its documents are not in order; write the shards again")
+    def _path(self, number: int) -> Path:
+        return self.folder / str(self.manifest.shards[number]["file"])
+
+    def _checked(self, ids: Ids) -> Ids:
+        """The ids; FormatError for one that the vocabulary does not have."""
+        check_ids(self.folder, ids, self.manifest.n_vocab)
+        return ids
 
     def tokens(self, start: int, stop: int) -> Ids:
         """The ids from `start` to `stop` of all documents joined: a view where they lie in one shard, else a copy."""
@@ -166,14 +151,14 @@ class OpenShards(Sequence[Ids]):
         while start < stop:
             first, end = int(self._first_token[shard]), min(stop, int(self._first_token[shard + 1]))
             if end > start:
-                yield self._shard(shard)[0][start - first : end - first]
+                yield self._checked(self._shard(shard)[0][start - first : end - first])
                 start = end
             shard += 1
 
     def copy_pieces(self, starts: Places, stops: Places, ids: Ids, places: Places) -> None:
-        """Copies the ids of ranges of all documents joined, each to its place in `ids`.
+        """Copies the ids of ranges of all documents joined, each to its place in `ids`; FormatError as for `_checked`.
 
-        starts, stops, places: int64 [n].
+        starts, stops, places: int64 [n]. ids: of the dtype of the shards, 0 where nothing was copied.
         """
         shards = np.searchsorted(self._first_token, starts, side="right") - 1
         if self.manifest.format == "parquet":
@@ -189,6 +174,7 @@ class OpenShards(Sequence[Ids]):
             for part in self._pieces(start, stop):
                 ids[at : at + len(part)] = part
                 at += len(part)
+        self._checked(ids)
 
     def batches(
         self,
@@ -253,20 +239,7 @@ class OpenShards(Sequence[Ids]):
             order = by_document(self.lengths(), seed)
         stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
         return Batches(
-            self.copy_pieces,
-            self.n_tokens,
-            order,
-            seq_len,
-            batch,
-            rank,
-            world_size,
-            step,
-            epoch,
-            row,
-            epochs,
-            pad_id,
-            wanted,
-            stream,
+            self, order, seq_len, batch, rank, world_size, step, epoch, row, epochs, pad_id, wanted, stream
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

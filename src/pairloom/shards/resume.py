@@ -2,7 +2,7 @@
 
 The resume point is the document boundary after the last finished shard. Inputs before it must be unchanged; inputs
 after it may have changed in any way. The input that contains it may have changed if its documents before the point are
-the same: they are read again and compared with the ids in the shards.
+the same: they are read again and compared with the ids in the shards. Of a finished run no input may have changed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.corpus import Corpus, Position, SkippedFile
+from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.encoding import block_encoder, reading_of
-from pairloom.shards.manifest import Manifest, ResumePoint
+from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan
-from pairloom.shards.shards import read_shard
+from pairloom.shards.shards import check_order, read_shard
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["ResumePlan", "check_same_documents", "plan_resume"]
+__all__ = ["ResumePlan", "check_same_documents", "first_shards", "has_changed", "plan_resume"]
 
 _AGAIN = "write such shards again (resume=True, rewrite=True)"
 _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
@@ -46,53 +47,47 @@ def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool
 
     rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
     """
+    if found.shards and not found.next.documents:
+        raise ResumeError(f"{folder}: was written by a ShardJob, which cannot be resumed; run the job again")
     _check_options(folder, found, fresh)
     if _are_other_texts(found, fresh):
         if not rewrite:
             raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
-        found = _first_shards(found, 0)
-    if found.complete and _plain(found.inputs) == _plain(fresh.inputs):
-        return ResumePlan(found, False, [])
-    repaired = _repaired(found, fresh)
-    if found.complete and repaired and not rewrite:
-        return ResumePlan(found, False, [_skipped_note(path) for path in repaired])
-    if found.complete:
-        found = _without_last(folder, found, fresh.config["shard_tokens"])
-    if found.inputs == fresh.inputs:
-        return ResumePlan(found, False, [])
+        found = first_shards(found, 0)
     return _InputComparison(folder, found, fresh, rewrite).result()
 
 
 def _check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
     """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
-    if found.model != fresh.model:
+    if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
-    for key, value in fresh.config.items():
-        # eot_id and bos_id are compared instead; earlier versions stored only those.
-        if key in found.config and found.config[key] != value and key not in ("eot", "bos"):
+    for key in [*fresh.config, *found.config]:
+        old, new = found.config.get(key), fresh.config.get(key)
+        if old != new or (key in found.config) != (key in fresh.config):
             raise ResumeError(
-                f"{folder}: was made with {key} {found.config[key]!r}, not {value!r}; resume with the same, or start "
-                "in a new folder"
+                f"{folder}: was made with {key} {old!r}, not {new!r}; resume with the same, or start in a new folder"
             )
 
 
-def _plain(inputs: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
-    return [(entry["path"], entry["bytes"]) for entry in inputs]
-
-
 def _are_other_texts(found: Manifest, fresh: Manifest) -> bool:
-    """Whether both were made of texts in memory that begin differently; earlier versions did not store that."""
+    """Whether both were made of texts in memory that begin differently."""
     begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
     return None not in (*begins[0], *begins[1]) and begins[0] != begins[1]
 
 
-def _repaired(found: Manifest, fresh: Manifest) -> list[str]:
-    """Paths of skipped inputs that have changed since, if no other input has."""
-    skipped = {file.input for file in found.skipped_files}
-    pairs = list(zip(_plain(found.inputs), _plain(fresh.inputs), strict=False))
-    changed = [number for number, (old, new) in enumerate(pairs) if old != new]
-    is_all = len(found.inputs) == len(fresh.inputs) and skipped.issuperset(changed)
-    return [pairs[number][0][0] for number in changed] if is_all and all(a[0] == b[0] for a, b in pairs) else []
+def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False) -> bool:
+    """Whether an input, an entry of a manifest then and today, has another content.
+
+    The digest tells, and is computed where the times differ, or if `deep`. An input of which none was recorded, because
+    it was not read to its end, has changed if its time has.
+    """
+    if old["bytes"] != new["bytes"]:
+        return True
+    known = old.get("xxh3_128")
+    is_other_time = None not in (old["mtime_ns"], new["mtime_ns"]) and old["mtime_ns"] != new["mtime_ns"]
+    if is_other_time or (deep and known is not None and new["mtime_ns"] is not None):
+        return known is None or known != content_digest(new["path"])
+    return False
 
 
 def _skipped_note(path: str) -> str:
@@ -102,45 +97,30 @@ def _skipped_note(path: str) -> str:
     )
 
 
-def _without_last(folder: Path, found: Manifest, shard_tokens: int) -> Manifest:
-    """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
-    if found.shards and "next" not in found.shards[-1]:
-        raise ResumeError(
-            f"{folder}: was finished by an earlier version, which stored no resume point; tokenize the new inputs "
-            "in a folder of their own"
-        )
-    n_kept = len(found.shards)
-    if n_kept and found.shards[-1]["tokens"] < shard_tokens:
-        n_kept -= 1
-    return _first_shards(found, n_kept)
-
-
-def _first_shards(found: Manifest, n_kept: int) -> Manifest:
+def first_shards(found: Manifest, n_kept: int) -> Manifest:
     """The manifest as it was when the first `n_kept` shards were finished."""
-    point = ResumePoint(**found.shards[n_kept - 1]["next"]) if n_kept else ResumePoint()
     names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
-    return dataclasses.replace(
+    kept = dataclasses.replace(
         found,
         shards=found.shards[:n_kept],
         indexes=[index for index in found.indexes if index["file"].partition(".")[0] in names],
-        skipped=point.source_skipped,
-        skipped_files=[file for file in found.skipped_files if file.input < point.source],
         complete=False,
-        next=point,
     )
+    kept.skipped = kept.next.source_skipped
+    kept.skipped_files = [file for file in found.skipped_files if file.input < kept.next.source]
+    return kept
 
 
 class _InputComparison:
-    """Compares the earlier run's inputs up to the resume point with today's, in order."""
+    """Compares the earlier run's inputs with today's, in order: up to the resume point, or all if it is finished."""
 
     def __init__(self, folder: Path, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
         self._folder = folder
         self._found = found
         self._fresh = fresh
         self._rewrite = rewrite
-        self._skipped = {file.input: file for file in found.skipped_files if file.input < found.next.source}
+        self._skipped = {file.input: file for file in found.skipped_files}
         self._notes: list[str] = []
-        self._touched: list[str] = []
         # Index of an input then -> index today.
         self._numbers: dict[int, int] = {}
         # Manifest entries of inputs that were skipped and have changed since, by today's index.
@@ -148,20 +128,19 @@ class _InputComparison:
         self._is_changed = False
 
     def result(self) -> ResumePlan:
-        point = self._found.next
-        n_concerned = point.source + (1 if point.documents else 0)
+        found, point = self._found, self._found.next
+        n_concerned = len(found.inputs) if found.complete else point.source + (1 if point.documents else 0)
         for number in range(n_concerned):
             problem = self._compare(number)
             if problem is not None and self._rewrite:
                 return self._rewritten(number, problem)
             if problem is not None:
                 raise ResumeError(f"{self._folder}: {problem}, but finished shards hold its documents; {_REMEDY}")
-        if self._touched:
-            self._notes.append(
-                f"{len(self._touched)} inputs have other modification times than when they were read, the first is "
-                f"{self._touched[0]}; finished shards hold their earlier content"
-            )
-        return ResumePlan(self._renumbered(self._found), self._is_changed, self._notes)
+        if found.complete:
+            if len(found.inputs) == len(self._fresh.inputs) == len(self._numbers):
+                return ResumePlan(found, False, self._notes)
+            found = self._without_last()
+        return ResumePlan(self._renumbered(found), self._is_changed, self._notes)
 
     def _compare(self, number: int) -> str | None:
         """Why input `number` prevents resuming; None if it does not."""
@@ -177,46 +156,46 @@ class _InputComparison:
                 return f"{new['path'] if new else ''} stands before {old['path']} now"
             return f"{old['path']} is not among the inputs any more"
         self._numbers[number] = at
-        is_other_size = old["bytes"] != new["bytes"]
-        is_other_time = None not in (old.get("mtime_ns"), new["mtime_ns"]) and old["mtime_ns"] != new["mtime_ns"]
-        if skipped is not None and (is_other_size or is_other_time):
-            if self._rewrite:
-                return f"{old['path']} has changed"
+        if not has_changed(old, new, deep=self._rewrite):
+            return None
+        if self._rewrite:
+            return f"{old['path']} has changed"
+        if skipped is not None:
             self._notes.append(_skipped_note(old["path"]))
             self._kept_entries[at] = old
-            return None
-        if number == self._found.next.source:
-            self._is_changed = is_other_size or is_other_time
-        elif is_other_size:
+        elif number == self._found.next.source and not self._found.complete:
+            self._is_changed = True
+        elif old["bytes"] != new["bytes"]:
             return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
-        elif is_other_time:
-            self._touched.append(old["path"])
+        else:
+            return f"{old['path']} has other content than when it was read"
         return None
+
+    def _without_last(self) -> Manifest:
+        """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
+        n_kept = len(self._found.shards)
+        if n_kept and self._found.shards[-1]["tokens"] < self._fresh.config["shard_tokens"]:
+            n_kept -= 1
+        return first_shards(self._found, n_kept)
 
     def _rewritten(self, number: int, problem: str) -> ResumePlan:
         """Keeps the shards that ended before input `number` began."""
-        shards = self._found.shards
-        if any("next" not in shard for shard in shards):
-            raise ResumeError(
-                f"{self._folder}: {problem}, and the run was begun by an earlier version, which stored no resume "
-                "points; start in a new folder"
-            )
+        shards = (self._without_last() if self._found.complete else self._found).shards
         n_kept = sum(shard["next"]["source"] < number for shard in shards)
-        self._notes = [f"{problem}; {len(shards) - n_kept} finished shards are written again"]
-        return ResumePlan(self._renumbered(_first_shards(self._found, n_kept)), False, self._notes)
+        self._notes = [f"{problem}; {len(self._found.shards) - n_kept} finished shards are written again"]
+        return ResumePlan(self._renumbered(first_shards(self._found, n_kept)), False, self._notes)
 
     def _renumbered(self, manifest: Manifest) -> Manifest:
         """The manifest with today's inputs and their indices."""
-        point = manifest.next
-        # At the start of an input, only the number of inputs before it matters.
-        source = self._numbers[point.source] if point.documents else sum(n < point.source for n in self._numbers)
+        inputs = [self._kept_entries.get(at, entry) for at, entry in enumerate(self._fresh.inputs)]
+        for number, at in self._numbers.items():
+            if number < manifest.next.source:
+                # With its digest.
+                inputs[at] = {**manifest.inputs[number], **inputs[at]}
         return dataclasses.replace(
             manifest,
-            inputs=[self._kept_entries.get(at, entry) for at, entry in enumerate(self._fresh.inputs)],
+            inputs=inputs,
             version=self._fresh.version,
-            config=self._fresh.config,
-            config_sha256=self._fresh.config_sha256,
-            next=dataclasses.replace(point, source=source),
             shards=[self._shard_renumbered(shard) for shard in manifest.shards],
             skipped_files=[
                 SkippedFile(self._numbers[file.input], file.path, file.documents, file.reason)
@@ -226,8 +205,6 @@ class _InputComparison:
         )
 
     def _shard_renumbered(self, shard: dict[str, Any]) -> dict[str, Any]:
-        if "next" not in shard:
-            return shard
         return {**shard, "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]}}
 
 
@@ -289,7 +266,8 @@ class _StoredDocuments:
             after = before + shard["documents"]
             if after > first:
                 ids, offsets = read_shard(folder, manifest, number)
-                offsets = offsets[max(first - before, 0) :]
+                check_order(folder / shard["file"], offsets)
+                offsets = offsets[max(first - before, 0) :].astype(np.int64)
                 yield ids[int(offsets[0]) :], np.diff(offsets)
             before = after
 

@@ -7,11 +7,11 @@ documents. It is written under a partial name; publishing.py gives it its name.
 from __future__ import annotations
 
 import contextlib
-import errno
+import hashlib
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -20,31 +20,23 @@ import numpy.typing as npt
 
 from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
-from pairloom.shards import manifest as manifest_file
+from pairloom.shards.files import MODULES, damage_reported, file_names, open_regular, partial_path, unlinked
 from pairloom.shards.manifest import Manifest, ResumePoint
-from pairloom.shards.writers import bin, megatron, npy, parquet
 
 __all__ = [
-    "FORMATS",
     "Batch",
     "Shard",
     "Shards",
-    "check_is_folder",
-    "clear",
-    "dtype_of",
-    "file_names",
-    "is_run_file",
-    "map_shard",
-    "not_empty",
+    "check_file",
+    "check_files",
+    "check_ids",
+    "check_order",
+    "open_file",
     "read_shard",
 ]
 
-_MODULES: dict[str, Any] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
 
-FORMATS = tuple(_MODULES)
-"""The formats that shards can be written in."""
-
-_SHARD_FILE = re.compile(r"\.?shard-(\d{5,})\.(npy|offsets\.npy|bin|idx|parquet)(\.partial)?")
+REMEDY = "mend it (pairloom verify --repair), or write the shards again"
 
 
 class Batch(NamedTuple):
@@ -78,69 +70,86 @@ class _Writer(Protocol):
     def abandon(self) -> None: ...
 
 
-def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
-    """The dtype of the ids in the files."""
-    dtype: np.dtype[Any] = _MODULES[format].dtype(n_vocab)
-    return dtype
+def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
+    """Opens a file that the manifest names; FormatError where it is not there, or not a regular file."""
+    for place in [unlinked(folder / manifest.place), folder] if manifest.place else [folder]:
+        with contextlib.suppress(FileNotFoundError):
+            return open_regular(place / name)
+    raise FormatError(f"{folder / name}: is in the manifest, but not there; {REMEDY}")
 
 
-def is_run_file(name: str) -> bool:
-    """Whether the name is one that a run writes."""
-    return bool(_SHARD_FILE.fullmatch(name)) or name in (*manifest_file.NAMES, *manifest_file.PARTIALS)
+def check_file(folder: Path, manifest: Manifest, entry: dict[str, Any], *, deep: bool = False) -> None:
+    """Raises FormatError unless a file of the manifest is there with its size, and if `deep` with its digest."""
+    with open_file(folder, manifest, entry["file"]) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != entry["size"]:
+            raise FormatError(
+                f"{folder / entry['file']}: has {size:,} bytes, not {entry['size']:,} as the manifest says; {REMEDY}"
+            )
+        if deep and hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
+            raise FormatError(f"{folder / entry['file']}: its content is not that of the manifest; {REMEDY}")
 
 
-def check_is_folder(folder: Path) -> None:
-    """Raises FileExistsError for what exists and is no folder."""
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raises FormatError for a file without its size, or a shard whose header or length is not that of the manifest.
+
+    Of Parquet only sizes are checked.
+    """
+    for entry in manifest.files:
+        check_file(folder, manifest, entry)
+    for number in range(len(manifest.shards) if manifest.format != "parquet" else 0):
+        read_shard(folder, manifest, number)
 
 
-def not_empty(folder: str | os.PathLike[str], name: str) -> FileExistsError:
-    """The error for a folder that holds `name`, which a run must not remove."""
-    return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))
+def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """(ids, offsets) of a shard: document i is ids[offsets[i]:offsets[i + 1]]; mapped where the format can be.
 
-
-def clear(folder: Path, n_kept: int) -> None:
-    """Removes partial files and all shards after the first `n_kept` from `folder`."""
-    for path in folder.iterdir():
-        found = _SHARD_FILE.fullmatch(path.name)
-        if path.name in manifest_file.PARTIALS or (found and (found[3] or int(found[1]) >= n_kept)):
-            path.unlink()
-
-
-def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of a shard: document i is ids[offsets[i]:offsets[i + 1]]."""
-    return _read(folder, manifest, number)
-
-
-def map_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """As `read_shard`, the offsets mapped too where the format can."""
-    return _read(folder, manifest, number, maps=True)
-
-
-def _read(
-    folder: Path, manifest: Manifest, number: int, *, maps: bool = False
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of a shard; FormatError for one that is damaged or not there, or what the system says."""
-    paths = [path for _, path in _paths(folder, manifest.format, number)]
-    try:
-        with manifest_file.damage_reported(paths[0], "not readable", "write the shards again"):
-            ids, offsets = _MODULES[manifest.format].read(paths, np.dtype(manifest.dtype))
-            if maps and paths[-1].suffix == ".npy":
-                offsets = np.load(paths[-1], mmap_mode="r")
-    except FileNotFoundError as error:
-        raise FormatError(f"{error.filename}: is in the manifest, but not there; write the shards again") from error
+    Their types and lengths are those of the manifest, and the offsets begin with 0 and end with the number of ids;
+    whether they are in order is not checked. Raises FormatError naming the file, MemoryError, OSError.
+    """
+    entry = manifest.shards[number]
+    path = folder / entry["file"]
+    with contextlib.ExitStack() as stack:
+        names = file_names(manifest.format, number)
+        files = [stack.enter_context(open_file(folder, manifest, name)) for name in names]
+        with damage_reported(path, "not readable" + "".join(f", or {name} is not" for name in names[1:]), REMEDY):
+            ids, offsets = MODULES[manifest.format].read(files, np.dtype(manifest.dtype))
+    if offsets.dtype.kind not in "iu" or not ids.ndim == offsets.ndim == 1:
+        raise FormatError(
+            f"{path}: its offsets are {offsets.dtype}, not integers, or it has other than one dimension; {REMEDY}"
+        )
+    sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == manifest.dtype
+    if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
+        raise FormatError(
+            f"{path}: {len(ids)} ids of {ids.dtype} in {len(offsets) - 1} documents, but the manifest says "
+            f"{entry['tokens']} of {manifest.dtype} in {entry['documents']}; {REMEDY}"
+        )
     return ids, offsets
+
+
+def check_order(path: Path, offsets: npt.NDArray[Any]) -> None:
+    """Raises FormatError unless the offsets of the shard at `path` ascend."""
+    # Not by differences: those of hostile offsets overflow.
+    if not (offsets[1:] >= offsets[:-1]).all():
+        raise FormatError(f"{path}: the bounds of its documents are not in order; {REMEDY}")
+
+
+def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
+    """Raises FormatError for an id that the vocabulary of the shards at `path` does not have."""
+    # Without a sign a negative id is a large one.
+    largest = int(ids.view(f"<u{ids.itemsize}").max(initial=0))
+    if largest >= n_vocab:
+        raise FormatError(f"{path}: holds the id {largest}, but the vocabulary has {n_vocab}; {REMEDY}")
 
 
 class Shard(NamedTuple):
     """A shard that is written under partial names and not yet published.
 
     n_bytes: bytes of its text. point: where the run resumes after it; skipped_files: inputs before that point of which
-    the rest was skipped.
+    the rest was skipped. files: (partial path, name) of each file, the ids first.
     """
 
-    number: int
+    files: list[tuple[Path, str]]
     n_tokens: int
     n_documents: int
     n_bytes: int
@@ -172,6 +181,7 @@ class Shards:
         self._publish = publish
         self._writer: _Writer | None = None
         self._number = len(manifest.shards)
+        self._files: list[tuple[Path, str]] = []
         self._n_tokens = self._n_open_tokens = 0
         self._n_documents = 0
         # Of the whole run.
@@ -223,7 +233,8 @@ class Shards:
             # It held nothing but a document that was withdrawn.
             self._writer.abandon()
             self._writer = None
-            clear(self._folder, self._number)
+            for partial, _ in self._files:
+                partial.unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Closes the files of the incomplete shard without removing them; nothing is written afterwards."""
@@ -248,8 +259,9 @@ class Shards:
         if self._is_abandoned:
             raise RuntimeError("the shards are abandoned")
         if self._writer is None:
-            paths = [partial for partial, _ in _paths(self._folder, self._format, self._number)]
-            writer: _Writer = _MODULES[self._format].Writer(paths, self._dtype)
+            names = file_names(self._format, self._number)
+            self._files = [(partial_path(self._folder / name), name) for name in names]
+            writer: _Writer = MODULES[self._format].Writer([partial for partial, _ in self._files], self._dtype)
             self._writer = writer
         self._writer.write(ids, ends)
         if len(ends):
@@ -266,7 +278,7 @@ class Shards:
         literals = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
         self._publish(
             Shard(
-                self._number,
+                self._files,
                 self._n_tokens,
                 self._n_documents,
                 self._n_bytes - self._begin_bytes,
@@ -279,13 +291,3 @@ class Shards:
         self._n_tokens = self._n_documents = 0
         self._begin_bytes = self._n_bytes
         self._literals.clear()
-
-
-def file_names(format: str, number: int) -> list[tuple[str, str]]:
-    """(partial name, name) of each file of a shard, the ids first."""
-    names = [f"shard-{number:05d}{suffix}" for suffix in _MODULES[format].SUFFIXES]
-    return [(f".{name}.partial", name) for name in names]
-
-
-def _paths(folder: Path, format: str, number: int) -> list[tuple[Path, Path]]:
-    return [(folder / partial, folder / name) for partial, name in file_names(format, number)]

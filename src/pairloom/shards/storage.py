@@ -15,8 +15,8 @@ from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import sync_directory
 from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 from pairloom._internal.optional_deps import import_optional
+from pairloom.shards.files import check_is_folder
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.shards import check_is_folder
 
 __all__ = ["Storage", "is_url", "local_folder", "storage_of"]
 

@@ -7,6 +7,7 @@ interruptions. docs/shards.md specifies the folder.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import errno
 import os
@@ -20,16 +21,16 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.fingerprint import of_first_texts
-from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
+from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan, memory_plan
-from pairloom.shards.publishing import Publisher, publishing
+from pairloom.shards.publishing import Publisher, publishing, replacement, settle
 from pairloom.shards.resume import check_same_documents, plan_resume
-from pairloom.shards.shards import check_is_folder, clear, is_run_file, not_empty
+from pairloom.shards.shards import check_files
 from pairloom.shards.storage import is_url
 from pairloom.tokenizer import Tokenizer
 
@@ -134,20 +135,38 @@ def tokenize_files(
         first_texts, corpus = of_first_texts(corpus)
         listing = [{**entry, "first_sha256": first_texts} if first_texts else entry for entry in corpus.listing]
         fresh = new_manifest(tokenizer, config | corpus.options, listing)
-        run = _Run(tokenizer, corpus, folder, n_threads, plan)
-        manifest = run.prepare(fresh, resume=resume, rewrite=rewrite, overwrite=overwrite)
-        if manifest.complete:
-            return TokenizedFiles(folder, manifest, was_complete=True)
-        try:
-            run.execute(manifest, report)
-        except OSError as error:
-            if error.errno in _FULL:
-                raise _no_space(error, folder, len(manifest.shards)) from error
-            raise
-        finally:
-            if not manifest.shards and not manifest.complete:
-                manifest_file.remove(folder)
+        _check_room(folder, resume=resume, overwrite=overwrite)
+        resumes = resume and manifest_file.exists(folder)
+        replaces = not resumes and manifest_file.exists(folder)
+        with replacement(folder) if replaces else contextlib.nullcontext(folder) as target:
+            run = _Run(tokenizer, corpus, target, n_threads, plan)
+            manifest = run.resumed(fresh, rewrite) if resumes else run.begun(fresh)
+            if manifest.complete:
+                return TokenizedFiles(folder, manifest, was_complete=True)
+            try:
+                run.execute(manifest, report)
+            except OSError as error:
+                if error.errno in _FULL:
+                    raise _no_space(error, folder, None if replaces else len(manifest.shards)) from error
+                raise
+            finally:
+                if not manifest.shards and not manifest.complete:
+                    manifest_file.remove(target)
         return TokenizedFiles(folder, manifest, was_complete=False)
+
+
+def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Raises FileExistsError for a folder with other files, or with a run that is neither resumed nor replaced."""
+    has_manifest = manifest_file.exists(folder)
+    names = sorted(path.name for path in folder.iterdir())
+    if has_manifest and not (resume or overwrite):
+        remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
+        raise FileExistsError(errno.EEXIST, remedy, str(folder))
+    others = [name for name in names if not is_run_file(name)]
+    if others and not (has_manifest and resume):
+        raise not_empty(folder, others[0])
+    if names and not (resume or overwrite):
+        raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
 
 
 def without_run_files(corpus: Corpus, folder: Path) -> Corpus:
@@ -201,34 +220,18 @@ class _Run:
         self._threads = threads
         self._plan = plan
 
-    def prepare(self, fresh: Manifest, *, resume: bool, rewrite: bool, overwrite: bool) -> Manifest:
-        """The manifest to continue from: the folder's, or the fresh one after saving it."""
-        folder = self._folder
-        names = sorted(path.name for path in folder.iterdir())
-        has_manifest = manifest_file.exists(folder)
-        if has_manifest and resume:
-            return self._resumed(fresh, names, rewrite)
-        others = [name for name in names if not is_run_file(name)]
-        if others or (has_manifest and not overwrite):
-            if not has_manifest or overwrite:
-                raise not_empty(folder, others[0])
-            remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
-            raise FileExistsError(errno.EEXIST, remedy, str(folder))
-        if names and not (resume or overwrite):
-            raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
-        manifest_file.remove(folder)
-        clear(folder, 0)
-        fresh.save(folder)
+    def begun(self, fresh: Manifest) -> Manifest:
+        """The manifest of a new run, saved in the folder."""
+        clear(self._folder)
+        fresh.save(self._folder)
         return fresh
 
-    def _resumed(self, fresh: Manifest, names: list[str], rewrite: bool) -> Manifest:
+    def resumed(self, fresh: Manifest, rewrite: bool) -> Manifest:
         """The manifest of the folder, updated to today's inputs."""
         folder = self._folder
-        found = Manifest.load(folder)
-        manifest, is_changed, notes = plan_resume(folder, found, fresh, rewrite=rewrite)
-        missing = [shard["file"] for shard in [*manifest.shards, *manifest.indexes] if shard["file"] not in names]
-        if missing:
-            raise ResumeError(f"{folder}: {missing[0]} is in the manifest, but not there; start again in a new folder")
+        settle(folder)
+        manifest, is_changed, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
+        check_files(folder, manifest)
         if is_changed:
             point = manifest.next
             check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._threads, self._plan)
@@ -239,7 +242,7 @@ class _Run:
         if not manifest.complete:
             # Shards are removed only when no manifest names them.
             manifest.save(folder)
-            clear(folder, len(manifest.shards))
+            clear(folder, manifest.file_names)
         for note in notes:
             warn(note)
         return manifest
@@ -267,6 +270,9 @@ def warn_of_literals(literals: dict[str, int]) -> None:
     )
 
 
-def _no_space(error: OSError, folder: Path, n_shards: int) -> OSError:
+def _no_space(error: OSError, folder: Path, n_shards: int | None) -> OSError:
+    """The error of a full disk; n_shards: how many are complete, None for a run that replaces another."""
     message = f"no space left; {n_shards} shards are complete: make space, then resume (resume=True)"
+    if n_shards is None:
+        message = "no space left for a new run beside the old one, which stays as it is; make space, then begin again"
     return OSError(error.errno, message, str(folder))

@@ -6,20 +6,19 @@ the dtype. offsets: as in `pairloom.shards.writers.npy`.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom.shards.writers.npy import FlatWriter as Writer
-from pairloom.shards.writers.npy import dtype, read_flat
+from pairloom.shards.writers.npy import dtype, map_array, map_flat
 
 __all__ = ["SUFFIXES", "Writer", "dtype", "read"]
 
 SUFFIXES = (".bin", ".offsets.npy")
 
 
-def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of one shard."""
-    return read_flat(paths[0], dtype), np.load(paths[1])
+def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """(ids, offsets) of one shard, mapped into memory."""
+    return map_flat(files[0], dtype), map_array(files[1])

@@ -12,20 +12,20 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.shards.writers.npy import FlatWriter, read_all, read_flat, write_all
+from pairloom.shards.writers.npy import FlatWriter, map_flat, read_all, write_all
 
 __all__ = ["SUFFIXES", "Writer", "dtype", "read"]
 
 SUFFIXES = (".bin", ".idx")
 
 MAGIC = b"MMIDIDX\x00\x00"
+_HEAD = "<QBQQ"
 _CODES = {"<u2": 8, "<i4": 4}
 _LARGEST = np.iinfo(np.int32).max
 # Documents whose lengths are in memory at once.
@@ -56,8 +56,8 @@ class Writer(FlatWriter):
 
     def _finish_index(self) -> None:
         n = self._n_documents
-        with self._index_path.open("wb", buffering=0) as file:
-            file.write(MAGIC + struct.pack("<QBQQ", 1, _CODES[self._dtype.str], n, n + 1))
+        with self._index_path.open("xb", buffering=0) as file:
+            file.write(_head(self._dtype, n))
             for lengths in self._lengths():
                 write_all(file, lengths)
             begin = 0
@@ -77,12 +77,17 @@ class Writer(FlatWriter):
             yield lengths
 
 
-def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """(ids, offsets) of one shard."""
-    index = paths[1].read_bytes()
-    head = len(MAGIC) + struct.calcsize("<QBQQ")
-    if len(index) < head or not index.startswith(MAGIC):
-        raise FormatError(f"{paths[1]}: is no index of Megatron-LM; write the shards again")
-    n = struct.unpack_from("<Q", index, len(MAGIC) + struct.calcsize("<QB"))[0]
+    index = files[1].read()
+    head = len(MAGIC) + struct.calcsize(_HEAD)
+    n = struct.unpack_from(_HEAD, index, len(MAGIC))[2]
+    if index[:head] != _head(dtype, n) or len(index) != head + 4 * n + 8 * n + 8 * (n + 1):
+        raise ValueError(f"the index is not one of {dtype} of Megatron-LM")
     lengths = np.frombuffer(index, "<i4", n, head)
-    return read_flat(paths[0], dtype), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    return map_flat(files[0], dtype), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def _head(dtype: np.dtype[Any], n: int) -> bytes:
+    """The first bytes of the index of n documents."""
+    return MAGIC + struct.pack(_HEAD, 1, _CODES[dtype.str], n, n + 1)

@@ -8,13 +8,14 @@ Source: numpy.lib.format.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "read", "read_all", "read_flat", "write_all"]
+__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "map_array", "map_flat", "read", "read_all", "write_all"]
 
 SUFFIXES = (".npy", ".offsets.npy")
 
@@ -49,7 +50,7 @@ class FlatWriter:
         self._n_tokens = self._n_documents = 0
         # Where the last document ends.
         self._end = 0
-        self._file = self._path.open("wb", buffering=0)
+        self._file = self._path.open("xb", buffering=0)
         try:
             self._index = self._open_index()
         except BaseException:
@@ -58,7 +59,7 @@ class FlatWriter:
 
     def _open_index(self) -> Any:
         """The file that `_write_ends` appends to."""
-        index = self._index_path.open("wb", buffering=0)
+        index = self._index_path.open("xb", buffering=0)
         write_all(index, np.frombuffer(_header(_OFFSETS, 1), np.uint8))
         write_all(index, np.zeros(1, _OFFSETS))
         return index
@@ -115,15 +116,25 @@ class Writer(FlatWriter):
         super().finish()
 
 
-def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of one shard."""
-    return np.load(paths[0], mmap_mode="r"), np.load(paths[1])
+def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """(ids, offsets) of one shard, mapped into memory."""
+    return map_array(files[0]), map_array(files[1])
 
 
-def read_flat(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The ids of a file that holds nothing else."""
+def map_array(file: BinaryIO) -> npt.NDArray[Any]:
+    """The array of an open .npy file, mapped into memory; ValueError for another version of the format."""
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("the header is not of version 1.0")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.kind not in "iu" or is_fortran:
+        raise ValueError(f"an array of {dtype}")
+    return np.memmap(file, dtype, "r", file.tell(), shape)
+
+
+def map_flat(file: BinaryIO, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The ids of an open file that holds nothing else, mapped into memory."""
     # An empty file cannot be mapped.
-    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype)
+    return np.memmap(file, dtype, "r") if os.fstat(file.fileno()).st_size else np.zeros(0, dtype)
 
 
 def write_all(file: Any, array: npt.NDArray[Any]) -> None:

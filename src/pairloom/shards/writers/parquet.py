@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -47,15 +47,15 @@ def write_empty(file: Any, metadata: dict[bytes, bytes]) -> None:
         pass
 
 
-def read_metadata(path: Path) -> dict[bytes, bytes]:
-    """The metadata of a file."""
-    found: dict[bytes, bytes] = _pyarrow("pyarrow.parquet").read_metadata(path).metadata or {}
+def read_metadata(file: BinaryIO) -> dict[bytes, bytes]:
+    """The metadata of an open file."""
+    found: dict[bytes, bytes] = _pyarrow("pyarrow.parquet").read_metadata(file).metadata or {}
     return found
 
 
-def read(paths: list[Path], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """(ids, offsets) of one shard."""
-    column = _pyarrow("pyarrow.parquet").read_table(paths[0]).column(COLUMN).combine_chunks()
+    column = _pyarrow("pyarrow.parquet").read_table(files[0]).column(COLUMN).combine_chunks()
     chunks = getattr(column, "chunks", [column])
     lengths = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in chunks]
     ids = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
@@ -68,7 +68,7 @@ class Writer:
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         self._schema = _schema()
-        self._file = paths[0].open("wb")
+        self._file = paths[0].open("xb")
         self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, self._schema, use_dictionary=False)
         self._ids: list[npt.NDArray[Any]] = []
         self._ends: list[npt.NDArray[np.int64]] = []

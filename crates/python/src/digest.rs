@@ -1,0 +1,32 @@
+//! The digest by which a changed input is recognised: XXH3, 128 bits.
+
+use pyo3::prelude::*;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::exclusive::Exclusive;
+
+/// The digest of the bytes that are pushed.
+#[pyclass(frozen, module = "pairloom._core")]
+pub struct ContentDigest {
+    /// Boxed, because it is aligned to 64 bytes.
+    inner: Exclusive<Box<Xxh3>>,
+}
+
+#[pymethods]
+impl ContentDigest {
+    #[new]
+    fn new() -> Self {
+        ContentDigest { inner: Exclusive::new("ContentDigest", Box::new(Xxh3::new())) }
+    }
+
+    fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
+        let mut inner = self.inner.lock()?;
+        let inner = &mut **inner;
+        py.detach(|| inner.update(data));
+        Ok(())
+    }
+
+    fn hex(&self) -> PyResult<String> {
+        Ok(format!("{:032x}", self.inner.lock()?.digest128()))
+    }
+}

@@ -1,0 +1,44 @@
+"""`pairloom verify`: find damage in a folder of shards, a line each, and mend it from the inputs."""
+
+from __future__ import annotations
+
+import argparse
+
+from pairloom.cli.console import whole_number
+from pairloom.cli.messages import with_option_names
+from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.verify import verify_shards
+
+HELP = "find damage in a folder of shards, and mend it from the inputs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom verify`."""
+    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
+    parser.add_argument(
+        "--deep", action="store_true", help="compare the SHA-256 of every file, and inputs with what was read"
+    )
+    parser.add_argument("--repair", action="store_true", help="encode damaged shards again; needs --model")
+    parser.add_argument(
+        "--input", nargs="+", metavar="PATH", help="with --repair: the inputs, if they are not where they were"
+    )
+    parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
+    add_model_arguments(parser, required=False)
+    parser.set_defaults(wrong_usage=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line for each damage; the exit status is 1 if any is left."""
+    if args.repair and args.model is None:
+        args.wrong_usage("--repair needs --model, the tokenizer that made the shards")
+    if args.input is not None and not args.repair:
+        args.wrong_usage("--input needs --repair")
+    model = load_model(args) if args.repair else None
+    found = verify_shards(
+        args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
+    )
+    for damage in found:
+        print(f"mended: {damage.message}" if damage.is_mended else with_option_names(damage.message))
+    left = sum(not damage.is_mended for damage in found)
+    args.console.say("note", f"{args.folder}: {len(found)} damaged, {left} left" if found else f"{args.folder}: sound")
+    return 1 if left else 0

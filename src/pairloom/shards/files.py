@@ -1,0 +1,135 @@
+"""The files of a folder of shards: their formats and names, and how they are opened, created and cleared away.
+
+Whatever is written gets a hidden, random name first and must be new, so that a link planted under a name is never
+followed; what is read must be a regular file. `clear` recognises the names that a run writes and no others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from pairloom.errors import FormatError
+from pairloom.shards.writers import bin, megatron, npy, parquet
+
+__all__ = [
+    "FORMATS",
+    "HIDDEN_FOLDER",
+    "MANIFESTS",
+    "MODULES",
+    "check_is_folder",
+    "clear",
+    "damage_reported",
+    "dtype_of",
+    "file_names",
+    "is_run_file",
+    "not_empty",
+    "open_regular",
+    "partial_path",
+    "unlinked",
+]
+
+MODULES: Final[dict[str, Any]] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
+
+FORMATS = tuple(MODULES)
+"""The formats that shards can be written in."""
+
+MANIFESTS: Final = ("_manifest.parquet", "manifest.json")
+"""The names that a manifest may have."""
+
+HIDDEN_FOLDER: Final = re.compile(r"\.pairloom-new-[0-9a-f]{16}")
+"""The names of hidden folders in which a run writes what will replace other files."""
+
+_SHARD = r"shard-\d{5,}\.(?:npy|offsets\.npy|bin|idx|parquet)"
+_RUN_FILE = re.compile(
+    rf"{_SHARD}|\.(?:{_SHARD}|{'|'.join(map(re.escape, MANIFESTS))})\.[0-9a-f]{{16}}\.partial|{HIDDEN_FOLDER.pattern}"
+)
+
+
+def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
+    """The dtype of the ids in the files."""
+    dtype: np.dtype[Any] = MODULES[format].dtype(n_vocab)
+    return dtype
+
+
+def file_names(format: str, number: int) -> list[str]:
+    """The names of the files of a shard, the ids first."""
+    return [f"shard-{number:05d}{suffix}" for suffix in MODULES[format].SUFFIXES]
+
+
+def partial_path(path: Path) -> Path:
+    """A new name for a file that will be renamed to `path` when it is whole."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+
+
+def is_run_file(name: str) -> bool:
+    """Whether the name is one that a run writes."""
+    return bool(_RUN_FILE.fullmatch(name)) or name in MANIFESTS
+
+
+def clear(folder: Path, kept: Collection[str] = ()) -> None:
+    """Removes what runs wrote to `folder`, but for the manifest and the names in `kept`."""
+    for path in folder.iterdir():
+        if _RUN_FILE.fullmatch(path.name) and path.name not in kept:
+            if HIDDEN_FOLDER.fullmatch(path.name) and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a file for reading; FormatError for a link, a pipe, a device or a folder, OSError."""
+    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | flags)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+    except OSError as error:
+        # A link, also in a circle; a socket.
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise
+    raise FormatError(f"{path}: is a link, a pipe, a device or a folder; put the file itself there")
+
+
+def unlinked(folder: Path) -> Path:
+    """The folder; FormatError for a link."""
+    if folder.is_symlink():
+        raise FormatError(f"{folder}: is a link; put the folder itself there")
+    return folder
+
+
+@contextlib.contextmanager
+def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
+    """Raises anything that libraries raise for a damaged file as a FormatError, and what the system says as it is."""
+    try:
+        yield
+    except (MemoryError, ImportError, FormatError):
+        raise
+    except Exception as error:
+        # pyarrow has errors of files without a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise FormatError(f"{path}: {what}: {error!r}; {remedy}") from error
+
+
+def check_is_folder(folder: Path) -> None:
+    """Raises FileExistsError for what exists and is no folder."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+
+
+def not_empty(folder: str | os.PathLike[str], name: str) -> FileExistsError:
+    """The error for a folder that holds `name`, which a run must not remove."""
+    return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))

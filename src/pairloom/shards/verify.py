@@ -1,0 +1,212 @@
+"""verify_shards: finds damage in a folder of shards, and mends it from the inputs.
+
+A damaged shard is encoded again from the boundary at which the shard before it ended, and takes its place if its files
+have the digests that the manifest records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pairloom._internal.arguments import check_bool, resolve_threads
+from pairloom._internal.folder_lock import locked_folder
+from pairloom.corpus import Corpus
+from pairloom.errors import FormatError, ResumeError
+from pairloom.shards import manifest as manifest_file
+from pairloom.shards.config import model_digest
+from pairloom.shards.encoding import encode_corpus
+from pairloom.shards.files import is_run_file
+from pairloom.shards.manifest import Manifest
+from pairloom.shards.publishing import publishing, sealed, settle
+from pairloom.shards.resume import first_shards, has_changed
+from pairloom.shards.shards import Shard, check_file, check_ids, check_order, read_shard
+from pairloom.shards.storage import local_folder
+from pairloom.shards.tokenize_files import tokenize_files
+from pairloom.tokenizer import Tokenizer
+
+__all__ = ["Damage", "verify_shards"]
+
+_READING = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
+
+
+class Damage(NamedTuple):
+    """What is wrong in a folder of shards.
+
+    message: a sentence that names the file. shard: its number; None where it is not in one shard. is_mended: whether
+    it was mended.
+    """
+
+    message: str
+    shard: int | None = None
+    is_mended: bool = False
+
+
+def verify_shards(
+    folder: str | os.PathLike[str],
+    *,
+    deep: bool = False,
+    repair: bool = False,
+    model: Tokenizer | str | os.PathLike[str] | None = None,
+    inputs: Any = None,
+    threads: int = 0,
+) -> list[Damage]:
+    """Checks a folder of shards; the damage that it finds, one entry a shard, in the order of the shards.
+
+    Checked are that each file is there, a regular one, of the recorded size, with a header and lengths as in the
+    manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file, and the digest of each input
+    that is still in its place.
+    repair: encode damaged shards again, and finish an unfinished run; that takes `model`, the tokenizer or its file,
+    and the inputs: those that the manifest names, or `inputs`, the same files at other paths.
+
+    Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
+    be mended: another model, an input that has changed, rows of `pack_shards`, shards of a `ShardJob`.
+    """
+    path = local_folder("folder", folder)
+    check_bool("deep", deep)
+    if not check_bool("repair", repair):
+        manifest = _manifest_of(path)
+        return [*_damage(path, manifest, deep), *(_changed_inputs(manifest.inputs) if deep else ())]
+    if model is None:
+        raise ValueError("model is missing: repair encodes damaged shards again; pass the tokenizer or its file")
+    tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
+    manifest = _manifest_of(path)
+    changed = list(_changed_inputs(manifest.inputs)) if deep else []
+    with locked_folder(path):
+        found = list(_damage(path, manifest, deep))
+        if not found:
+            return changed
+        mender = _Mender(path, manifest, tokenizer, inputs, resolve_threads(threads))
+        settle(path)
+        for damage in found:
+            if damage.shard is not None:
+                mender.mend(damage.shard)
+    if not manifest.complete:
+        mender.finish()
+    return [damage._replace(is_mended=True) for damage in found] + changed
+
+
+def _manifest_of(folder: Path) -> Manifest:
+    if not manifest_file.exists(folder):
+        raise FileNotFoundError(errno.ENOENT, "is no folder of shards: it has no manifest", str(folder))
+    return Manifest.load(folder)
+
+
+def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[Damage]:
+    for number in range(len(manifest.shards)):
+        try:
+            _check_shard(folder, manifest, number, deep)
+        except FormatError as error:
+            yield Damage(str(error), number)
+    named = {*manifest.file_names, manifest.file()[0]}
+    for name in sorted(path.name for path in folder.iterdir()):
+        if is_run_file(name) and not name.startswith(".") and name not in named:
+            yield Damage(
+                f"{folder / name}: is not in the manifest, which is an older one, or a killed run left the file"
+            )
+    if not manifest.complete:
+        yield Damage(f"{folder}: the run that writes it has not ended; resume it (resume=True)")
+
+
+def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> None:
+    for entries in (manifest.shards, manifest.indexes):
+        if number < len(entries):
+            check_file(folder, manifest, entries[number], deep=deep)
+    ids, offsets = read_shard(folder, manifest, number)
+    path = folder / manifest.shards[number]["file"]
+    check_order(path, offsets)
+    check_ids(path, ids, manifest.n_vocab)
+
+
+def _changed_inputs(inputs: list[dict[str, Any]]) -> Iterator[Damage]:
+    for entry in inputs:
+        path = Path(entry["path"])
+        if entry["mtime_ns"] is not None and path.is_file():
+            now = {"path": entry["path"], "bytes": path.stat().st_size, "mtime_ns": entry["mtime_ns"]}
+            if has_changed(entry, now, deep=True):
+                yield Damage(
+                    f"{path}: has other content than when it was read; encode it again (resume=True, rewrite=True)"
+                )
+
+
+class _Mended(Exception):
+    """Ends an encoding whose shard is in its place."""
+
+
+class _Mender:
+    """Encodes shards of a folder again."""
+
+    def __init__(self, folder: Path, manifest: Manifest, tokenizer: Tokenizer, inputs: Any, threads: int) -> None:
+        config = manifest.config
+        if manifest.model != model_digest(tokenizer):
+            raise ResumeError(f"{folder}: was made with another model; pass that one")
+        if "pack" in config:
+            raise ResumeError(f"{folder}: holds packed rows, which are not mended; pack the shards again")
+        if not config.keys() >= set(_READING) or any(not shard["next"]["documents"] for shard in manifest.shards):
+            raise ResumeError(f"{folder}: was written by a ShardJob, which cannot be mended; run the job again")
+        recorded = [entry["path"] for entry in manifest.inputs]
+        if any(entry["bytes"] is None for entry in manifest.inputs):
+            raise ResumeError(f"{folder}: was made of {recorded[0]}, which cannot be read again; tokenize again")
+        self._options: dict[str, Any] = {name: config[name] for name in _READING}
+        # What was left out then is left out again.
+        self._options |= {"skip_bad": bool(manifest.skipped), "skip_bad_files": bool(manifest.skipped_files)}
+        self._paths = recorded if inputs is None else Corpus(inputs, **self._options).names
+        if len(self._paths) != len(recorded):
+            raise ResumeError(f"{folder}: was made of {len(recorded)} inputs; {len(self._paths)} are named")
+        self._folder, self._manifest, self._tokenizer, self._threads = folder, manifest, tokenizer, threads
+
+    def mend(self, number: int) -> None:
+        """Encodes a shard again and puts it in its place."""
+        entry = self._manifest.shards[number]
+        before = first_shards(self._manifest, number)
+        first, last = before.next.source, entry["next"]["source"]
+        corpus = Corpus(self._paths[first : last + 1], **self._options)
+        for old, new in zip(self._manifest.inputs[first : last + 1], corpus.listing, strict=True):
+            if has_changed(old, new):
+                raise ResumeError(
+                    f"{new['path']}: has changed since {entry['file']} was made of it; put it back as it was, or "
+                    "write such shards again (resume=True, rewrite=True)"
+                )
+        # The corpus begins with the input in which the shard begins.
+        before.skipped_files = []
+        if before.shards:
+            before.shards[-1] = {**before.shards[-1], "next": {**before.shards[-1]["next"], "source": 0}}
+        hidden = self._folder / f".pairloom-new-{secrets.token_hex(8)}"
+        hidden.mkdir()
+        try:
+            with (
+                contextlib.suppress(_Mended),
+                publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards,
+            ):
+                encode_corpus(self._tokenizer, corpus, before, shards, self._threads)
+        finally:
+            shutil.rmtree(hidden, ignore_errors=True)
+
+    def publish(self, shard: Shard) -> None:
+        """Puts the first shard in its place, if it is the one that the manifest describes."""
+        recorded = {entry["file"]: entry["sha256"] for entry in self._manifest.files}
+        for file in sealed(shard).files:
+            if file["sha256"] != recorded[file["file"]]:
+                raise ResumeError(
+                    f"{self._folder / file['file']}: its inputs give another shard than the manifest records; "
+                    "tokenize again (overwrite=True)"
+                )
+        for partial, name in reversed(shard.files):
+            partial.replace(self._folder / name)
+        raise _Mended
+
+    def close(self) -> None:
+        """Nothing is under way."""
+
+    def finish(self) -> None:
+        """Resumes an unfinished run."""
+        config = self._manifest.config
+        chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+        corpus = Corpus(self._paths, **self._options)
+        tokenize_files(self._tokenizer, corpus, self._folder, resume=True, threads=self._threads, **chosen)
