@@ -1,0 +1,155 @@
+"""verify_shards: every damage of a folder is found, and mended byte for byte from the inputs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import FormatError, ResumeError, ShardJob, Tokenizer, open_shards, tokenize_files, verify_shards
+from pairloom.shards.files import FORMATS
+from pairloom.shards.packed import pack_shards
+from tests.cli.commands import run
+from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import manifest_of
+
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def made(folder: Path, format: str = "npy", **options: Any) -> Path:
+    """Several shards of three inputs, some of which begin within an input."""
+    paths = [folder / f"{number}.jsonl" for number in range(3)]
+    for number, path in enumerate(paths):
+        path.write_text(json_lines([f"{number} {text}" for text in DOCUMENTS]))
+    tokenize_files(TOKENIZER, paths, folder / "out", format=format, shard_tokens=900, eot=True, **options)
+    assert len(manifest_of(folder / "out")["shards"]) > 4
+    return folder / "out"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_sound_folder_has_no_damage(tmp_path: Path, format: str) -> None:
+    out = made(tmp_path, format)
+    assert verify_shards(out) == verify_shards(out, deep=True) == []
+    assert verify_shards(out, repair=True, model=TOKENIZER) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_damaged_shard_is_named_and_mended(tmp_path: Path, format: str) -> None:
+    out = made(tmp_path, format)
+    whole = contents(out)
+    first, second, third, last = (out / manifest_of(out)["shards"][at]["file"] for at in (0, 1, 2, -1))
+    first.write_bytes(first.read_bytes()[:-1000])
+    data = bytearray(second.read_bytes())
+    data[len(data) // 2] ^= 1
+    second.write_bytes(data)
+    third.unlink()
+    last.unlink()
+    os.mkfifo(last)
+    found = verify_shards(out, deep=True)
+    assert [Path(damage.message.partition(": ")[0]) for damage in found] == [first, second, third, last]
+    assert "bytes, not" in found[0].message and "not there" in found[2].message and "a pipe" in found[3].message
+    assert not any(damage.is_mended for damage in found)
+    mended = verify_shards(out, deep=True, repair=True, model=TOKENIZER)
+    assert [damage.shard for damage in mended] == [damage.shard for damage in found]
+    assert all(damage.is_mended for damage in mended)
+    assert contents(out) == whole and verify_shards(out, deep=True) == []
+
+
+def test_an_older_manifest_is_found_and_the_run_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[bytes] = []
+    from pairloom.shards.manifest import Manifest
+
+    def noted(manifest: Manifest, folder: Path, save: Any = Manifest.save) -> None:
+        save(manifest, folder)
+        saved.append((folder / "manifest.json").read_bytes())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Manifest, "save", noted)
+        out = made(tmp_path)
+    whole = contents(out)
+    for older in saved[:-1]:
+        (out / "manifest.json").write_bytes(older)
+        assert verify_shards(out)
+        assert all(damage.is_mended for damage in verify_shards(out, repair=True, model=TOKENIZER))
+        assert contents(out) == whole
+    # One of a run that was finished before inputs were added: its folder comes back.
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    tokenize_files(TOKENIZER, paths[:2], tmp_path / "two", shard_tokens=900, eot=True)
+    (out / "manifest.json").write_bytes((tmp_path / "two" / "manifest.json").read_bytes())
+    assert verify_shards(out)
+    verify_shards(out, repair=True, model=TOKENIZER)
+    assert contents(out) == contents(tmp_path / "two")
+
+
+def test_ids_and_offsets_that_no_run_writes_are_damage(tmp_path: Path) -> None:
+    out = made(tmp_path)
+    ids = np.load(out / "shard-00000.npy")
+    ids[5] = 60_000
+    np.save(out / "shard-00000.npy", ids)
+    offsets = np.load(out / "shard-00001.offsets.npy")
+    offsets[[2, 3]] = offsets[[3, 2]]
+    np.save(out / "shard-00001.offsets.npy", offsets)
+    found = [damage.message for damage in verify_shards(out)]
+    assert "shard-00000.npy: holds the id 60000, but the vocabulary has 494" in found[0]
+    assert "shard-00001.npy: the bounds of its documents are not in order" in found[1]
+
+
+def test_an_input_that_changed_or_moved_is_told_or_found(tmp_path: Path) -> None:
+    out = made(tmp_path)
+    whole = contents(out)
+    (out / "shard-00001.npy").unlink()
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for path in sorted(tmp_path.glob("*.jsonl")):
+        shutil.copy(path, moved)
+        path.write_text(path.read_text().replace("0", "1"))
+        os.utime(path, ns=(1, 1))
+    with pytest.raises(ResumeError, match=r"0\.jsonl: has changed since shard-00001\.npy was made of it"):
+        verify_shards(out, repair=True, model=TOKENIZER)
+    with pytest.raises(ResumeError, match="was made of 3 inputs; 1 are named"):
+        verify_shards(out, repair=True, model=TOKENIZER, inputs=moved / "0.jsonl")
+    assert verify_shards(out, repair=True, model=TOKENIZER, inputs=moved)[0].is_mended
+    assert contents(out) == whole
+
+
+def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    out = made(tmp_path)
+    pack_shards(out, tmp_path / "packed", seq_len=64)
+    with ShardJob(tmp_path / "job", TOKENIZER) as job:
+        job.commit([job.task.write([DOCUMENTS])])
+    for folder, match in (("packed", "holds packed rows"), ("job", "written by a ShardJob"), ("out", "another model")):
+        model = TOKENIZER.truncate_vocab(400) if folder == "out" else TOKENIZER
+        (tmp_path / folder / "shard-00000.npy").write_bytes(b"")
+        before = contents(tmp_path / folder)
+        with pytest.raises(ResumeError, match=match):
+            verify_shards(tmp_path / folder, repair=True, model=model)
+        assert contents(tmp_path / folder) == before
+    with pytest.raises(ValueError, match="model is missing"):
+        verify_shards(out, repair=True)
+    with pytest.raises(FileNotFoundError, match="no manifest"):
+        verify_shards(tmp_path)
+    (out / "manifest.json").write_text("{}")
+    with pytest.raises(FormatError, match="not a manifest"):
+        verify_shards(out)
+
+
+def test_the_command_prints_a_line_for_each_damage(tmp_path: Path) -> None:
+    out = made(tmp_path)
+    TOKENIZER.save(tmp_path / "model.json")
+    done = run("verify", str(out), "--deep")
+    assert (done.status, done.out) == (0, "") and "sound" in done.err
+    (out / "shard-00002.npy").unlink()
+    done = run("verify", str(out))
+    assert done.status == 1 and done.out.count("\n") == 1 and "shard-00002.npy: is in the manifest, but not" in done.out
+    assert run("verify", str(out), "--repair").status == 2
+    done = run("verify", str(out), "--repair", "--model", str(tmp_path / "model.json"))
+    assert done.status == 0 and done.out.startswith("mended: ")
+    assert len(open_shards(out)) == 3 * len(DOCUMENTS)
