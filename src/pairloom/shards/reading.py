@@ -238,9 +238,7 @@ class OpenShards(Sequence[Ids]):
         else:
             order = by_document(self.lengths(), seed)
         stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
-        return Batches(
-            self, order, seq_len, batch, rank, world_size, step, epoch, row, epochs, pad_id, wanted, stream
-        )
+        return Batches(self, order, seq_len, batch, rank, world_size, step, epoch, row, epochs, pad_id, wanted, stream)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (str(self.folder),)
