@@ -30,14 +30,17 @@ def blocks_of(page: str) -> list[tuple[int, str, str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
 def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "README.md").write_bytes((ROOT / "README.md").read_bytes())
+    for name in ("README.md", "ARCHITECTURE.md"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
+    said: list[str] = []
     for line, language, code in blocks_of(page):
         if language == "python":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 exec(compile("\n" * line + code, str(DOCS / page), "exec"), names)
+            said += [str(warning.message) for warning in caught]
         elif language == "sh":
             for command in code.replace("\\\n", " ").splitlines():
                 words = shlex.split(command, comments=True)
@@ -45,8 +48,11 @@ def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
                     assert words[0] == "pairloom", f"{page}: only pairloom's commands can be tested: {command}"
                     done = run(*words[1:])
                     assert done.returncode == 0, f"{page}: {command}: {done.stderr.decode()}"
+                    said.append(done.stderr.decode())
         else:
             assert language in NOT_RUN, f"{page}: line {line}: a block of {language!r} is run by no test"
+    # A reader's first command says nothing that looks like a mistake.
+    assert not [words for words in said if "literals of" in words]
 
 
 def test_every_page_is_in_the_navigation() -> None:
