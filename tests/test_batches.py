@@ -113,6 +113,13 @@ def test_a_mapping_of_counts_or_of_texts_names_the_remedy(call: str) -> None:
             ITERATES_TEXTS[call](mapping)
 
 
+@pytest.mark.parametrize("call", [*ITERATES_TEXTS, "view", "encode"])
+def test_bytes_in_place_of_texts_name_the_remedy(call: str) -> None:
+    take = ITERATES_TEXTS.get(call) or getattr(TOKENIZER, call)
+    with pytest.raises(TypeError, match=r"must be .*str, not bytes; decode it first$"):
+        take(b"ab")
+
+
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus", "CountBuilder"])
 def test_a_table_among_batches_of_texts_is_refused(call: str) -> None:
     table = TABLES["pyarrow"]().select(["text"])

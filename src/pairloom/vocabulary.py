@@ -9,20 +9,27 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
+from pairloom.errors import MissingByteError
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from pairloom.view import merging
 else:
+    from pairloom._internal.lazy import LazyModule
     from pairloom._internal.lazy import numpy as np
+
+    merging = LazyModule("pairloom.view.merging")
 
 if TYPE_CHECKING:
     from pairloom.model import DecodeErrors
     from pairloom.training.config import TrainingConfig
 
-__all__ = ["from_bytes", "missing_bytes_text", "truncated", "with_special_tokens"]
+__all__ = ["from_bytes", "missing_bytes_text", "tokens_made", "truncated", "unreachable_text", "with_special_tokens"]
 
 Specials = Sequence[str] | Mapping[str, int]
 
@@ -119,6 +126,57 @@ def missing_bytes_text(model: Model) -> str | None:
 
 
 _MOST_RUNS = 12
+
+
+def unreachable_text(model: Model) -> str | None:
+    """How many tokens the merges never make, and what to pass; None if they make all.
+
+    Merges that come after those that make their parts, as learned ones do, are taken to make what they say. In any
+    other order each token is encoded.
+    """
+    if model.rule != "pairs" or model.ignore_merges:
+        return None
+    lengths = np.diff(model.token_ends, prepend=np.uint64(0))
+    left, right, made = np.searchsorted(model.token_ids, model.merges.T)
+    ranks = np.arange(len(made))
+    # The first merge that makes each token: -1 for a byte, beyond the last one where none does.
+    first = np.where(lengths == 1, -1, len(made))
+    first[made[::-1]] = ranks[::-1]
+    is_in_order = np.all(np.maximum(first[left], first[right]) < ranks)
+    n_made = np.count_nonzero(first < len(made)) if is_in_order else len(tokens_made(model))
+    if n_made == len(lengths):
+        return None
+    return (
+        f"{len(lengths) - n_made} of {len(lengths)} tokens are never used, because the merges do not lead to them; pass"
+        " all merges in the order in which they were learned, and special tokens as special_tokens"
+    )
+
+
+def tokens_made(model: Model) -> set[int]:
+    """The ids of the tokens that merging makes of their own bytes, however the pattern cuts them."""
+    tokens = model.tokens()
+    whole = _core.Encoder(
+        columns=model.columns,
+        ignore_merges=model.ignore_merges,
+        special_tokens={},
+        pattern="(?s).+",
+        decode_errors="replace",
+        normalizer=(),
+        special_rules=[],
+        cache_bytes=None,
+    )
+    lookup = merging.merge_lookup(model, tokens)
+    id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
+    made = set()
+    for token_id, token in tokens.items():
+        try:
+            ids: list[int | None] = [*whole.encode_ordinary(token.decode())]
+        except (UnicodeDecodeError, MissingByteError):
+            # Bytes that are no text.
+            ids = merging.merged([id_of_byte.get(byte) for byte in token], lookup).symbols
+        if ids == [token_id]:
+            made.add(token_id)
+    return made
 
 
 def truncated(

@@ -181,12 +181,14 @@ def test_train_writes_the_format_that_is_asked_for(format: str | None, tmp_path:
     assert Tokenizer.load(output, format=expected, **given).encode("ab ab<|endoftext|>") == [256, 257, 258]
 
 
-def test_train_warns_at_the_name_tokenizer_json(tmp_path: Path) -> None:
+def test_train_refuses_the_name_tokenizer_json_before_training(tmp_path: Path) -> None:
     corpus, output = tmp_path / "corpus.txt", tmp_path / "tokenizer.json"
     corpus.write_text("ab ab ab")
     command = ("train", "--input", corpus, "--vocab-size", "258", "--output", output)
-    assert b"pass --format huggingface for theirs, or --format pairloom" in run(*command).stderr
-    assert run(*command, "--force", "--format", "pairloom").stderr == b""
+    done = run(*command)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"pass --format huggingface for that, or --format pairloom" in done.stderr
+    assert run(*command, "--format", "pairloom").stderr == b""
 
 
 def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import threading
 import warnings
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,17 +126,24 @@ def test_the_suffix_tiktoken_is_that_format(tokenizer: Tokenizer, tmp_path: Path
     assert Tokenizer.load(path) == tokenizer
 
 
-def test_the_name_tokenizer_json_without_a_format_gives_a_warning(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    with pytest.warns(UserWarning, match='HuggingFace.*format="huggingface".*format="pairloom"') as caught:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tokenizer.json", 'HuggingFace\'s format, .*format="huggingface" for that, or format="pairloom"'),
+        ("vocab.json", 'a file of GPT-2\'s, .*format="gpt2" for that .a folder., or format="pairloom"'),
+        ("merges.txt", "a file of GPT-2's"),
+        ("tekken.json", 'Mistral\'s format, .*; pass format="pairloom" if that is meant'),
+        ("x.pkl", "a pickle"),
+        ("x.pickle", "a pickle"),
+    ],
+)
+def test_a_name_of_another_format_is_refused(name: str, words: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with pytest.raises(FormatError, match=f"{re.escape(name)}: this is the name of {words}"):
         tokenizer.save(path)
-    assert [warning.filename for warning in caught] == [__file__]
+    assert not path.exists()
+    tokenizer.save(path, format="pairloom")
     assert Tokenizer.load(path) == tokenizer
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tokenizer.save(path, overwrite=True, format="pairloom")
-        tokenizer.save(path, overwrite=True, format="huggingface")
-        tokenizer.save(tmp_path / "model.json")
 
 
 @pytest.mark.parametrize(
@@ -319,6 +329,50 @@ def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
         tokenizer.encode("ab")
     with pytest.raises(TypeError, match="allow_missing_bytes"):
         Tokenizer({0: b"a"}, [], allow_missing_bytes=1)  # type: ignore[arg-type]
+
+
+LEARNED = Tokenizer.train("low lower lowest newer newest wider widest", 280)
+
+
+@pytest.mark.parametrize(
+    ("merges", "n_unused"),
+    [
+        (LEARNED.merges[:5], len(LEARNED.merges) - 5),
+        (LEARNED.merges[3:], None),
+        (LEARNED.merges[::-1], None),
+        ([*LEARNED.merges[1:], LEARNED.merges[0]], None),
+    ],
+)
+def test_merges_that_do_not_lead_to_all_tokens_warn(merges: Any, n_unused: int | None, tmp_path: Path) -> None:
+    vocab, specials = LEARNED.vocab, LEARNED.special_tokens
+    vocab[300] = "東".encode()[:2]  # no merge, and no text
+    plain = {token_id: token for token_id, token in vocab.items() if token_id not in specials.values()}
+    with pytest.warns(UserWarning, match="the order in which they were learned") as caught:
+        tokenizer = Tokenizer(vocab, merges, specials)
+    # What the reference makes of each token's own bytes, without a pattern.
+    n_expected = sum(merged_by_definition(token, merges) != [token] for token in plain.values())
+    assert n_unused is None or n_expected == n_unused + 1
+    assert str(caught[0].message).startswith(f"{n_expected} of {len(plain)} tokens are never used")
+    tokenizer.save(tmp_path / "pair", format="gpt2")
+    with pytest.warns(UserWarning, match=rf"merges\.txt: {n_expected} of {len(plain)} tokens are never used"):
+        Tokenizer.from_files(tmp_path / "pair/vocab.json", tmp_path / "pair/merges.txt", list(specials))
+
+
+def merged_by_definition(token: bytes, merges: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+    parts = [token[at : at + 1] for at in range(len(token))]
+    rank_of = {pair: rank for rank, pair in enumerate(merges)}
+    while found := [(rank_of[pair], at) for at, pair in enumerate(pairwise(parts)) if pair in rank_of]:
+        at = min(found)[1]
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts
+
+
+@pytest.mark.parametrize("vocab_size", [256, 262, 280])
+def test_merges_in_the_order_they_were_learned_do_not_warn(vocab_size: int) -> None:
+    trained = Tokenizer.train("low lower lowest newer newest", vocab_size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained
 
 
 # Ids far apart --------------------------------------------------------------------------------------------------

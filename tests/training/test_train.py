@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pairloom import CorpusError, CountsError, PretokenCounts, ProgressEvent, Tokenizer, TrainingConfig, train_bpe
+from pairloom import (
+    Corpus,
+    CorpusError,
+    CountsError,
+    PretokenCounts,
+    ProgressEvent,
+    Tokenizer,
+    TrainingConfig,
+    train_bpe,
+)
 from tests.cases import PROFILES
 
 TEXT = "the cat sat on the mat. the dog sat on the log.\n" * 20
@@ -44,6 +55,33 @@ def test_unknown_profiles_and_options_are_named() -> None:
         Tokenizer.train([TEXT], 300, "gpt5")
     with pytest.raises(TypeError, match="tie_brake"):
         Tokenizer.train([TEXT], 300, tie_brake="ids_least")
+
+
+def test_an_unknown_option_lists_those_of_the_run_too() -> None:
+    calls: list[Callable[..., object]] = [
+        partial(Tokenizer.train, TEXT),
+        partial(Tokenizer.train_files, "a.txt"),
+        partial(Tokenizer.train_from_counts, PretokenCounts.from_texts([TEXT])),
+        partial(train_bpe, "a.txt", special_tokens=[]),
+        partial(Tokenizer.train(TEXT, 260).extend, TEXT),
+    ]
+    for call in calls:
+        with pytest.raises(
+            TypeError,
+            match=r"'num_threads'; did you mean 'threads'\? The options are byte_order, .* also threads, progress",
+        ):
+            call(vocab_size=300, num_threads=2)
+
+
+@pytest.mark.parametrize("kind", ["text", "bytes"])
+def test_an_open_file_in_place_of_paths_is_a_type_error(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("low lower\n" * 500)
+    for call in (lambda file: train_bpe(file, 300, []), lambda file: Tokenizer.train_files(file, 300), Corpus):
+        with path.open("r" if kind == "text" else "rb") as file, pytest.raises(TypeError, match="pass the path of the"):
+            call(file)
+        with pytest.raises(ValueError, match=r"'low lower.* is too long for the name of a file; pass a path"):
+            call(path.read_text())
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LARGEST_INT",
+    "LONGEST_PATH",
     "as_text",
     "check_bool",
     "check_choice",
@@ -30,6 +31,9 @@ __all__ = [
     "resolve_threads",
     "shown",
 ]
+
+LONGEST_PATH = 4096
+"""A str of more characters is no path."""
 
 LARGEST_INT = 2**63 - 1
 """The largest integer that an argument may be: what 64 bits hold with a sign."""
@@ -165,7 +169,7 @@ def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
     """
     remedy = _remedy_for_table(name, texts)
     if remedy is None and not is_column and not _is_several(texts):
-        remedy = "wrap a single text in a list"
+        remedy = "decode it first" if isinstance(texts, bytes) else "wrap a single text in a list"
     if remedy is not None:
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; {remedy}")
 
@@ -201,6 +205,8 @@ def check_path(name: str, path: Any) -> str:
         raise TypeError(f"{name} must be a str, not {type(plain).__name__}{remedy}")
     if not plain:
         raise ValueError(f"{name} is empty; name a file or a folder, '.' if the current one is meant")
+    if len(plain) > LONGEST_PATH:
+        raise ValueError(f"{name} {shown(plain)} is too long for the name of a file; pass a path, not the text in it")
     if "\0" in plain:
         raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
     try:
@@ -215,6 +221,9 @@ def check_paths(paths: Any) -> list[str]:
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     remedy = _remedy_for_table("paths", paths)
+    if hasattr(paths, "read"):
+        # Iterating an open file returns its lines.
+        remedy = "pass the path of the file, not the open file"
     if remedy is not None or not _is_several(paths):
         more = f"; {remedy}" if remedy else ""
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}{more}")

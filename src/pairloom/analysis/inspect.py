@@ -7,6 +7,7 @@ across its ends, and a token that merging does not produce from its own bytes is
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from pairloom._internal.arguments import check_int
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer, check_tokenizer
-from pairloom.view.merging import merge_lookup, merged
+from pairloom.vocabulary import tokens_made
 
 __all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
 
@@ -86,30 +87,13 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """(ids unreachable by merging, ids of tokens that the pattern splits when they are the whole text), ascending."""
     model = check_tokenizer("tokenizer", tokenizer).model
-    tokens = model.tokens()
-    id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
-    texts: dict[int, str] = {}
-    left: list[int] = []
-    for token_id, token in tokens.items():
-        try:
-            # Encoding a byte that is no token is an error.
-            texts[token_id] = token.decode() if all(byte in id_of_byte for byte in token) else ""
-        except UnicodeDecodeError:
-            left.append(token_id)
-        else:
-            if not texts[token_id]:
-                left.append(texts.popitem()[0])
-    ids, ends = tokenizer.encode_batch_to_numpy(list(texts.values()), allowed_special=())
-    starts, found = ends.tolist(), ids.tolist()
-    for token_id, start, end in zip(texts, starts, starts[1:], strict=False):
-        if end - start != 1 or found[start] != token_id:
-            left.append(token_id)
-    lookup = merge_lookup(model, tokens)
+    made = tokens_made(model)
     unreachable, cut_alone = [], []
-    for token_id in sorted(left):
-        if merged([id_of_byte.get(byte) for byte in tokens[token_id]], lookup).symbols == [token_id]:
-            if token_id in texts:
-                cut_alone.append(token_id)
-        else:
+    for token_id, token in sorted(model.tokens().items()):
+        if token_id not in made:
             unreachable.append(token_id)
+            continue
+        with contextlib.suppress(UnicodeDecodeError):
+            if tokenizer.encode_ordinary(token.decode()) != [token_id]:
+                cut_alone.append(token_id)
     return unreachable, cut_alone

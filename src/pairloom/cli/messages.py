@@ -54,8 +54,8 @@ _PHRASES = tuple(
         (r"\bpass allow_missing_bytes=True", "pass --allow-missing-bytes"),
         (r"\bpass special_tokens=\[('[^']*')\]", r"pass --special \1"),
         (
-            r'\bpass format="huggingface" for theirs, or format="pairloom"',
-            "pass --format huggingface for theirs, or --format pairloom",
+            r'\bpass (?:format="(\w+)" for that((?: \(a folder\))?), or )?format="pairloom"',
+            lambda found: f"pass {f'--format {found[1]} for that{found[2]}, or ' if found[1] else ''}--format pairloom",
         ),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
         (r"\bleave out pattern=", "leave out --pattern"),

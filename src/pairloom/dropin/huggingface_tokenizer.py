@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, check_texts, shown
+from pairloom._internal.arguments import check_choice, check_int, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
@@ -239,9 +239,7 @@ class HuggingFaceTokenizer:
 
     def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if not is_pretokenized:
-            if not isinstance(given, str):
-                raise TypeError(f"a text must be a str, not {type(given).__name__}")
-            return self._of_ids(self._tokenizer.encode(given, **self._specials()), given, type_id)
+            return self._of_ids(self._tokenizer.encode(check_str("a text", given), **self._specials()), given, type_id)
         if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
             raise TypeError("with is_pretokenized=True a text is a list of str, its words")
         words = []

@@ -157,14 +157,14 @@ def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
 def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
     """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
 
-    format: None is "tiktoken" for a name that ends in .tiktoken, else "pairloom". Warns about what the format does
+    format: None is "tiktoken" for a name that ends in .tiktoken, a FormatError for one that other programs read as
+    another format (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Warns about what the format does
     not store. Raises FileExistsError unless `overwrite`, NotADirectoryError for a file in the place of the folder,
     FileNotFoundError where the parent directory does not exist, FormatError where the format cannot express the model
     exactly.
     """
     target = pathlib.Path(check_path("path", path))
     check_bool("overwrite", overwrite)
-    is_named_for_another = format is None and target.name == huggingface.FILE_NAME
     format = _format_for(target, format)
     # Fails before translating if the target cannot be written.
     check_target(target, format, overwrite)
@@ -173,12 +173,6 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
         atomic.write_file(target, translated, overwrite)
     else:
         atomic.write_folder(target, translated, overwrite)
-    if is_named_for_another:
-        warn(
-            f"{target}: {huggingface.FILE_NAME} is the name of HuggingFace's format, but this file is in pairloom's"
-            ' own, which HuggingFace cannot read; pass format="huggingface" for theirs, or format="pairloom" if'
-            " pairloom's is meant"
-        )
     if format == "gpt2" and (target / huggingface.FILE_NAME).is_file():
         warn(
             f"{target}: the folder also holds a {huggingface.FILE_NAME}, which loading the folder prefers; load with"
@@ -253,8 +247,26 @@ def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
     _translated(model, _format_for(target, format))
 
 
+# What other programs expect under a name or suffix, and the format that makes it.
+_NAMES_OF_OTHERS = {
+    "tokenizer.json": ("HuggingFace's format", "huggingface"),
+    "vocab.json": ("a file of GPT-2's", "gpt2"),
+    "merges.txt": ("a file of GPT-2's", "gpt2"),
+    "tekken.json": ("Mistral's format", None),
+    ".pkl": ("a pickle", None),
+    ".pickle": ("a pickle", None),
+}
+
+
 def _format_for(target: Path, format: str | None) -> str:
     if format is None:
+        if other := _NAMES_OF_OTHERS.get(target.name) or _NAMES_OF_OTHERS.get(target.suffix):
+            what, theirs = other
+            for_theirs = f'format="{theirs}" for that{" (a folder)" * (theirs == "gpt2")}, or ' if theirs else ""
+            raise FormatError(
+                f"{target}: this is the name of {what}, not of pairloom's own format; pass"
+                f' {for_theirs}format="pairloom" if that is meant'
+            )
         return "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
     _check_format(format, WRITABLE)
     return format

@@ -48,8 +48,9 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
 
     Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") takes a
     dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
-    else the next id past the largest) or a dict str -> id. A vocabulary that lacks some of the 256 bytes gives a
-    warning unless allow_missing_bytes is True. Raises ValueError for merges whose parts or result the vocabulary lacks.
+    else the next id past the largest) or a dict str -> id. Warns of tokens that no merges lead to, and of a vocabulary
+    that lacks some of the 256 bytes unless allow_missing_bytes is True. Raises ValueError for merges whose parts or
+    result the vocabulary lacks.
     """
 
     __slots__ = ()
@@ -71,6 +72,8 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
                 f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
                 " allow_missing_bytes=True if that is meant"
             )
+        if (text := vocabulary.unreachable_text(model)) is not None:
+            warn(text)
         self._hold(model)
 
     @classmethod

@@ -14,13 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
-    from pairloom import patterns
+    from pairloom import patterns, vocabulary
     from pairloom.model import Pattern
     from pairloom.tokenizer.base import PathLike, Specials
 else:
     from pairloom._internal.lazy import LazyModule
 
     patterns = LazyModule("pairloom.patterns")
+    vocabulary = LazyModule("pairloom.vocabulary")
 
 __all__ = ["FileMethods"]
 
@@ -48,6 +49,8 @@ class FileMethods(TokenizerBase):
         vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
         model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
         formats.check_bytes(model, vocab, allow_missing_bytes)
+        if (text := vocabulary.unreachable_text(model)) is not None:
+            warn(f"{merges}: {text}")
         return cls.from_model(model, name=vocab)
 
     @classmethod
@@ -88,10 +91,10 @@ class FileMethods(TokenizerBase):
     def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
-        format: None is "tiktoken" for a path that ends in .tiktoken and "pairloom" for any other. Equal tokenizers give
-        equal bytes. Warns about what the format does not store. Raises FileExistsError unless `overwrite`,
-        NotADirectoryError for a file in the place of the folder, FormatError when the format cannot express this
-        tokenizer exactly.
+        format: None is "tiktoken" for a path that ends in .tiktoken, a FormatError for a name of other programs'
+        formats (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Equal tokenizers give equal bytes.
+        Warns about what the format does not store. Raises FileExistsError unless `overwrite`, NotADirectoryError for a
+        file in the place of the folder, FormatError when the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 

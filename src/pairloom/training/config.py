@@ -6,6 +6,7 @@ Each profile follows a published convention: bpetite's, the Stanford CS336 assig
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -25,6 +26,9 @@ TieBreak = Literal["ids_least", "bytes_greatest", "first_seen"]
 InputErrors = Literal["strict", "replace"]
 
 N_BYTES = 256
+
+# What a call that trains takes beside the fields of a config; it changes no merges.
+_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint")
 
 # The GPT-2 byte alphabet gives printable bytes the first ids, then all the others.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -89,7 +93,12 @@ class TrainingConfig:
             raise ValueError(f"unknown profile {shown(profile)}; choose one of {', '.join(PROFILES)}")
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(fields) - known):
-            raise TypeError(f"unknown training option {unknown[0]!r}; the options are {', '.join(sorted(known))}")
+            close = difflib.get_close_matches(unknown[0], [*known, *_RUN_OPTIONS], n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else "."
+            raise TypeError(
+                f"unknown training option {unknown[0]!r}{meant} The options are {', '.join(sorted(known))}, and of a"
+                f" call that trains also {', '.join(_RUN_OPTIONS)}"
+            )
         return dataclasses.replace(PROFILES[profile], **fields)
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
-from pairloom._internal.arguments import check_max_memory, check_paths, check_texts, resolve_threads
+from pairloom._internal.arguments import LONGEST_PATH, check_max_memory, check_paths, check_texts, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import fingerprint
@@ -43,9 +43,6 @@ __all__ = [
 PathLike = str | os.PathLike[str]
 
 _MOST_UINT16 = 1 << 16
-
-# Texts from this length on are not looked for as a path.
-_LONGEST_PATH = 4096
 
 
 class Run(TypedDict, total=False):
@@ -95,7 +92,7 @@ def train_on_files(
 
 def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> None:
     """Warns if the text to train on is the path of an existing file."""
-    if len(text) >= _LONGEST_PATH or "\n" in text:
+    if len(text) > LONGEST_PATH or "\n" in text:
         return
     try:
         is_file = Path(text).is_file()
