@@ -54,6 +54,25 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == before
 
 
+def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path: Path) -> None:
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    (tmp_path / "a.txt").write_text(SEPARATOR.join(DOCUMENTS))
+    url = f"memory://me:PASSWORD@{tmp_path.name}"
+    command: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output", url]
+    files.pipe_file(f"{url}/.pairloom-job-0123456789abcdef.lock", b"")
+    for more in ((), ("--force",)):
+        done = run(*command, *more)
+        assert done.status == 1 and "pass --takeover if its driver is dead" in done.err
+    done = run(*command, "--takeover")
+    assert done.status == 0, done.err
+    done = run(*command, "--resume")
+    assert done.status == 1 and "resume needs a local folder" in done.err
+    for text in (done.err, run(*command).err, run(*command, "--pack", "8").err):
+        assert text and "PASSWORD" not in text
+    assert run(*command[:-1], tmp_path / "out", "--takeover").status == 2
+    files.rm(url, recursive=True)
+
+
 def test_the_tokens_around_documents_are_named_and_recorded(tmp_path: Path) -> None:
     """The first special token begins documents here, as it does for DeepSeek and Llama 3."""
     tokenizer = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<bos>", "<eos>"], special_ids="first")

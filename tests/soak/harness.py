@@ -33,6 +33,7 @@ HARNESSES: tuple[str, ...] = (
     "memory_limits",
     "misuse",
     "mutations",
+    "receipt_mutations",
     "signals",
     "tiktoken_patterns",
     "tokenize_kills",

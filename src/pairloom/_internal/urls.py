@@ -65,7 +65,7 @@ def errors_of_store(url: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemoryError, ImportError, PairloomError):
+    except (MemoryError, ImportError, AttributeError, TypeError, PairloomError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None and not is_url(os.fsdecode(error.filename)):

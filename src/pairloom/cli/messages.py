@@ -38,6 +38,7 @@ _PHRASES = tuple(
     for phrase, replacement in (
         (r"\bpass overwrite=True\b", "pass --force"),
         (r"\(overwrite=True\)", "(--force)"),
+        (r"\bpass takeover=True\b", "pass --takeover"),
         (r"\(resume=True\)", "(--resume)"),
         (r'\binput_errors="replace"', "--input-errors replace"),
         (r'\bpass input_format="text"', "pass --input-format text"),

@@ -8,6 +8,7 @@ import time
 from functools import partial
 from typing import Any
 
+from pairloom._internal.urls import is_url
 from pairloom._internal.warnings import warn
 from pairloom.cli.console import INPUT_SKIPPED, whole_number
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
@@ -70,6 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     again.add_argument("--force", action="store_true", help="replace the shards in the folder")
     parser.add_argument(
+        "--takeover", action="store_true", help="at a URL: remove the lock that a killed run has left there"
+    )
+    parser.add_argument(
         "--rewrite", action="store_true", help="with --resume: write finished shards again if their inputs changed"
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if records or files were skipped")
@@ -81,9 +85,11 @@ def run(args: argparse.Namespace) -> int:
     """Tokenizes and prints one JSON line; returns the exit status."""
     if args.rewrite and not args.resume:
         args.wrong_usage("--rewrite needs --resume")
+    if args.takeover and not is_url(args.output):
+        args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_of(args)
     started = time.perf_counter()
-    write = tokenize_files if pack is None else partial(tokenize_packed, pack=pack)
+    write = partial(tokenize_files, takeover=args.takeover) if pack is None else partial(tokenize_packed, pack=pack)
     result = write(
         load_model(args),
         corpus_of(args),

@@ -1,9 +1,11 @@
 """ShardJob: many workers write the shards of one folder in two phases, so that a rerun neither loses nor doubles any.
 
 Phase one: a worker encodes its documents into shards under names of its own, in a hidden folder of the job, and returns
-a receipt. Phase two: the driver commits the receipts it wants, once: their shards get their final names, then the
-manifest, which alone makes them count, appears; all other files of the job are removed. So a worker may die, run twice
-or be repeated. A driver that dies before the manifest appears leaves nothing that counts, and the next job removes it.
+a receipt. Phase two: the driver commits the receipts it wants, once: it writes there which file gets which name, then
+the manifest of the shards that are replaced goes, files get their names, and the manifest, which alone makes them
+count, appears; all other files of the job are removed. So a worker may die, run twice or be repeated. A driver that
+dies before its list of names is there leaves nothing that counts, and earlier shards stay; of one that dies later the
+next job finishes the commit.
 
 Folders are local paths or, with the extra [remote], URLs of fsspec. The result is that of docs/shards.md.
 """
@@ -12,13 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import itertools
 import json
 import os
+import re
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,24 +34,28 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
+from pairloom._internal.urls import public_url
+from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, SkippedFile
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
-from pairloom.shards.files import MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
+from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
 from pairloom.shards.manifest import Manifest, ResumePoint, digested
 from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
 from pairloom.shards.shards import Batch, Shard, Shards
-from pairloom.shards.storage import Storage, storage_of
+from pairloom.shards.storage import HIDDEN, Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["Receipt", "ShardJob", "ShardTask"]
 
-_HIDDEN = ".pairloom-job"
-_OWNER = f"{_HIDDEN}.json"
+_MOVES = ".moves"
+"""How the name of a list ends that a job writes when it commits: pairs of a file in its hidden folder and its name."""
+
+_ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,8 @@ class _Attempt:
 class ShardTask:
     """What workers need; it pickles. Made by `ShardJob.task`."""
 
-    folder: str
+    # With secrets, if it is a URL.
+    folder: str = dataclasses.field(repr=False)
     run: str
     tokenizer: Tokenizer
     config: dict[str, Any]
@@ -136,7 +143,7 @@ class ShardTask:
     def _attempt(self) -> Iterator[tuple[_Attempt, str, Shards, Manifest]]:
         """A new attempt, its number, its shards, and their manifest, which stays empty; on error nothing is left."""
         storage, number = storage_of(self.folder), secrets.token_hex(8)
-        run = f"{_HIDDEN}-{self.run}"
+        run = f"{HIDDEN}{self.run}"
         manifest = new_manifest(self.tokenizer, self.config, [])
         with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
             folder = storage.staged(run, number, Path(local))
@@ -155,7 +162,7 @@ class ShardTask:
         n_documents = n_bytes = n_skipped = 0
         for batch in itertools.chain.from_iterable(map(_parts, batches)):
             documents, n_left_out = self._documents(columns, batch, n_documents + n_skipped)
-            ids, ends, literals = encoder.push(documents, name=str(self.folder), first=n_documents)
+            ids, ends, literals = encoder.push(documents, name=public_url(self.folder), first=n_documents)
             shards.add(Batch(ids, ends, documents.ends() + n_bytes, literals, 0, n_documents, 0, 0))
             n_documents += len(ends)
             n_bytes += documents.n_bytes
@@ -174,11 +181,6 @@ class ShardTask:
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from None
         return columns.read_arrow(batch, first)
-
-
-def _shown(names: Iterable[str]) -> list[str]:
-    """The names but those that jobs hide, sorted."""
-    return sorted(name for name in names if not name.startswith(_HIDDEN))
 
 
 def _parts(batch: Any) -> Iterator[Any]:
@@ -203,10 +205,10 @@ class ShardJob:
 
     ShardJob(folder, tokenizer, *, format="npy", eot=None, bos=None, specials="ordinary", shard_tokens=100_000_000,
     text_field=None, skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new or empty, threads are
-    those of one worker, the other arguments those of `tokenize_files`. overwrite: remove the shards in it at once.
-    takeover: remove what a dead job left in a remote folder, which has no lock that ends with its process.
+    those of one worker, the other arguments those of `tokenize_files`. overwrite: replace the shards in it, which stay
+    until the job is committed. takeover: remove the lock of a dead job at a URL; others end with their process.
     Raises ValueError and TypeError for arguments; `with` raises FileExistsError for a folder in use or not empty,
-    `commit` ResumeError for receipts of another job and for lost files.
+    `commit` ResumeError for receipts of another job, for lost files and for receipts that no task wrote.
 
     >>> with ShardJob("shards", tokenizer) as job:  # doctest: +SKIP
     ...     manifest = job.commit([job.task.write(part, number) for number, part in enumerate(parts)])
@@ -242,7 +244,7 @@ class ShardJob:
         self._was_missing = False
         self._stack = contextlib.ExitStack()
         self.task = ShardTask(
-            str(self._storage.url),
+            self._storage.address,
             secrets.token_hex(8),
             tokenizer,
             config,
@@ -256,28 +258,18 @@ class ShardJob:
         """Claims the folder; FileExistsError where another job has it, or where it is not empty."""
         storage = self._storage
         with contextlib.ExitStack() as stack:
-            stack.enter_context(storage.claimed())
-            names = storage.names()
-            if _OWNER in names and storage.local is None and not self._takeover:
-                raise FileExistsError(
-                    errno.EEXIST,
-                    "another job writes here; wait until it ends, or pass takeover=True if its driver is dead",
-                    storage.url,
-                )
-            own = f"{_HIDDEN}-{self.task.run}"
-            in_the_way = self._in_the_way(names)
-            if not in_the_way and self._overwrite:
-                # The manifest first, so that no shard counts that is removed.
-                for name in sorted(_shown(names), key=lambda name: name not in MANIFESTS):
-                    storage.remove(name)
-            elif _OWNER in names and set(MANIFESTS).intersection(names):
-                # Killed after its manifest appeared: the shards count, what it left hidden does not.
-                self._clean(names, kept=own)
-            if in_the_way:
+            stack.enter_context(storage.claimed(self.task.run, self._takeover))
+            hidden = [name for name in storage.names() if name.startswith(HIDDEN)]
+            for name in hidden:
+                if name.endswith(_MOVES):
+                    self._finish(name.removesuffix(_MOVES), _checked_moves(storage.url, storage.read(name)))
+                    warn(f"{storage.url}: the commit of an earlier job, which was cut off, is finished now")
+            if in_the_way := self._in_the_way():
                 raise not_empty(storage.url, in_the_way[0])
-            # Engines that have no driver of ours claim the folder after the tasks have written.
-            self._clean(storage.names(), kept=own)
-            storage.create(_OWNER, json.dumps({"run": self.task.run}).encode())
+            for name in hidden:
+                # Engines that have no driver of ours claim the folder after the tasks have written.
+                if not name.startswith(self._own):
+                    storage.remove_folder(name)
             self._is_open = True
             self._stack = stack.pop_all()
         return self
@@ -288,95 +280,185 @@ class ShardJob:
         if storage.local is not None:
             check_is_folder(storage.local)
             self._was_missing = not storage.local.exists()
-            if self._was_missing:
-                return
-        in_the_way = self._in_the_way(storage.names())
-        if in_the_way:
+        if in_the_way := self._in_the_way():
             raise not_empty(storage.url, in_the_way[0])
 
-    def _in_the_way(self, names: list[str]) -> list[str]:
-        """The files for which the folder cannot be claimed: what no job wrote, and shards that count or may."""
-        others = _shown(names)
-        was_killed = _OWNER in names and not set(MANIFESTS).intersection(names)
-        # A job that was killed while it gave shards their names leaves some that do not count.
-        return [name for name in others if not is_run_file(name)] if self._overwrite or was_killed else others
+    def _in_the_way(self) -> list[str]:
+        """The files for which the folder cannot be claimed: what no run wrote, and shards that are not replaced."""
+        others = sorted(name for name in self._storage.names() if not name.startswith(HIDDEN))
+        return [name for name in others if not is_run_file(name)] if self._overwrite else others
 
     def commit(self, receipts: Iterable[Receipt]) -> Manifest:
         """Gives the shards of `receipts` their names, in the order of the receipts, and writes the manifest.
 
-        Files of other attempts are removed. Raises ResumeError for receipts of another job or lost files, RuntimeError
-        the second time.
+        Files of other attempts, and shards that are replaced, are removed. Raises ResumeError for receipts of another
+        job, lost files and receipts that no task wrote, FileExistsError where another job took over, RuntimeError the
+        second time.
         """
         if not self._is_open:
             raise RuntimeError("the job has ended; a job is committed once, within its with block")
-        task, storage = self.task, self._storage
-        chosen: dict[str, Receipt] = {}
+        storage, manifest = self._storage, self._manifest()
+        moves: list[tuple[str, str]] = []
+        for receipt, part in self._chosen(receipts):
+            place, first = f"{self._own}/{receipt.attempt}", len(manifest.shards)
+            names = {
+                old: new
+                for number in range(len(part.shards))
+                for old, new in zip(
+                    file_names(part.format, number), file_names(part.format, first + number), strict=True
+                )
+            }
+            sizes = storage.sizes(place)
+            for file in part.files:
+                name = file["file"]
+                if sizes.get(name) != file["size"]:
+                    what = "not whole" if name in sizes else "lost"
+                    raise ResumeError(f"{storage.url}/{place}/{name} is {what}; run task {receipt.task!r} again")
+                moves.append((f"{receipt.attempt}/{name}", names[name]))
+            manifest.shards += [entry | {"file": names[entry["file"]]} for entry in part.shards]
+            manifest.indexes += [entry | {"file": names[entry["file"]]} for entry in part.indexes]
+            manifest.skipped += part.skipped
+            manifest.skipped_files += [
+                file._replace(input=file.input + len(manifest.inputs)) for file in part.skipped_files
+            ]
+            manifest.inputs += part.inputs
+        manifest.complete = True
+        name, data = manifest.file()
+        storage.check_claim(self.task.run)
+        storage.write(f"{self._own}/{name}", data)
+        moves.append((name, name))
+        storage.write(f"{self._own}{_MOVES}", json.dumps(moves).encode())
+        # From here on the commit is finished, by the next job if not by this one.
+        self._is_open = False
+        try:
+            self._finish(self._own, moves)
+        finally:
+            self._leave()
+        return manifest
+
+    def _manifest(self) -> Manifest:
+        return new_manifest(self.task.tokenizer, self.task.config, [])
+
+    def _chosen(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
+        """The first receipt of each task, and the manifest of its shards."""
         check_several("receipts", "receipts", receipts)
+        empty = self._manifest()
+        chosen: dict[str, tuple[Receipt, Manifest]] = {}
         for number, receipt in enumerate(receipts):
             if not isinstance(receipt, Receipt):
                 raise TypeError(f"a receipt is what ShardTask.write returns, not {shown(receipt)}")
-            if receipt.run != task.run:
-                raise ResumeError(f"receipt {number} is of another job ({receipt.run}); run its task again in this one")
-            chosen.setdefault(receipt.task or f"\0{number}", receipt)
-        manifest = new_manifest(task.tokenizer, task.config, [])
-        for receipt in chosen.values():
-            for shard in map(PublishedShard._make, receipt.shards):
-                names = file_names(manifest.format, len(manifest.shards))
-                for file, name in zip(shard.files, names, strict=True):
-                    place = f"{_HIDDEN}-{task.run}/{receipt.attempt}/{file['file']}"
-                    try:
-                        storage.move(place, name)
-                    except FileNotFoundError as error:
-                        raise ResumeError(f"{storage.url}/{place} is lost; run task {receipt.task!r} again") from error
-                files = [file | {"file": name} for file, name in zip(shard.files, names, strict=True)]
-                # No job can be resumed.
-                entry = shard.entry | {"next": dataclasses.asdict(ResumePoint())}
-                manifest = dataclasses.replace(manifest, **PublishedShard(entry, files).added_to(manifest))
-            manifest.skipped += receipt.n_skipped
-            manifest.skipped_files += [
-                file._replace(input=file.input + len(manifest.inputs))
-                for file in map(SkippedFile._make, receipt.skipped_files)
-            ]
-            manifest.inputs += receipt.inputs
-        manifest.complete = True
-        storage.write_manifest(manifest)
-        self._close()
-        return manifest
+            if receipt.run != self.task.run:
+                raise ResumeError(
+                    f"receipt {number} is of another job ({shown(receipt.run)}); run its task again in this one"
+                )
+            try:
+                part = _checked(receipt, empty, self.task.tokenizer.special_tokens.keys())
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ResumeError(
+                    f"receipt {number} was not written by a task: {error}; pass on what ShardTask.write returns"
+                ) from error
+            chosen.setdefault(receipt.task or f"\0{number}", (receipt, part))
+        if len({receipt.attempt for receipt, _ in chosen.values()}) < len(chosen):
+            raise ResumeError("two tasks have one attempt; pass on what ShardTask.write returns")
+        return list(chosen.values())
+
+    def _finish(self, hidden: str, moves: Sequence[tuple[str, str]]) -> None:
+        """Moves files out of a hidden folder to their names; moves that were made already are passed over."""
+        storage, manifest, names = self._storage, moves[-1][0], {name for _, name in moves}
+        # The manifest is moved last: where it is gone all is done.
+        if manifest in storage.sizes(hidden):
+            # That of the shards that are replaced goes first, so that no shard counts that is not what it says.
+            for name in sorted(filter(is_run_file, storage.names()), key=lambda name: name not in MANIFESTS):
+                if HIDDEN_FOLDER.fullmatch(name):
+                    storage.remove_folder(name)
+                elif name in MANIFESTS or name not in names:
+                    storage.remove(name)
+            storage.move([(f"{hidden}/{place}", name) for place, name in moves])
+        storage.remove_folder(hidden)
+        storage.remove(hidden + _MOVES)
 
     def abort(self) -> None:
         """Removes all that the job wrote, and the folder if it made it and it is empty; nothing if it has ended."""
         if self._is_open:
-            self._close()
+            self._is_open = False
+            try:
+                self._storage.remove_folder(self._own)
+            finally:
+                self._leave()
 
     def discard(self) -> None:
         """Removes what tasks wrote for a job that was never entered; a folder that `check_folder` missed, if empty."""
-        self._storage.remove_folder(f"{_HIDDEN}-{self.task.run}")
+        self._storage.remove_folder(self._own)
         self._remove_own_folder()
+
+    @property
+    def _own(self) -> str:
+        """Its hidden folder."""
+        return f"{HIDDEN}{self.task.run}"
 
     def _remove_own_folder(self) -> None:
         # Made by a task, before the driver claimed it.
         if self._was_missing:
             self._storage.remove_if_empty()
 
-    def _close(self) -> None:
-        self._is_open = False
-        try:
-            self._clean(self._storage.names())
-        finally:
-            self._stack.close()
-            self._remove_own_folder()
-
-    def _clean(self, names: Iterable[str], kept: str = "") -> None:
-        """Removes what jobs left: hidden folders but `kept`, and shards that no manifest names; the claim last."""
-        names = list(names)
-        has_manifest = bool(set(MANIFESTS).intersection(names))
-        for name in names:
-            if name.startswith(f"{_HIDDEN}-") and name != kept:
-                self._storage.remove_folder(name)
-            elif is_run_file(name) and not has_manifest:
-                self._storage.remove(name)
-        if _OWNER in names:
-            self._storage.remove(_OWNER)
+    def _leave(self) -> None:
+        self._stack.close()
+        self._remove_own_folder()
 
     def __exit__(self, *_: object) -> None:
         self.abort()
+
+
+def _checked(receipt: Receipt, empty: Manifest, special_tokens: Set[str]) -> Manifest:
+    """The manifest of the shards of a receipt alone, which may have come through JSON, or from hostile hands.
+
+    Raises ValueError, TypeError or AttributeError where no task wrote it so.
+    """
+    if not isinstance(receipt.task, str) or not isinstance(receipt.attempt, str):
+        raise TypeError("task or attempt is no text")
+    if not _ATTEMPT.fullmatch(receipt.attempt):
+        raise ValueError(f"attempt is {shown(receipt.attempt)}")
+    shards = [PublishedShard(dict(entry), list(map(dict, files))) for entry, files in receipt.shards]
+    inputs = list(map(dict, receipt.inputs))
+    _check_keys([entry for entry, _ in shards], {"tokens", "documents", "bytes"}, {"special_literals"})
+    _check_keys([file for _, files in shards for file in files], {"file", "size", "sha256"})
+    _check_keys(inputs, {"path", "bytes", "mtime_ns"}, {"xxh3_128"})
+    for number, (_, files) in enumerate(shards):
+        if [file["file"] for file in files] != file_names(empty.format, number):
+            raise ValueError(f"the files of shard {number} are {shown(files)}")
+    # No job can be resumed.
+    point = {"next": dataclasses.asdict(ResumePoint())}
+    part = dataclasses.replace(
+        empty,
+        shards=[files[0] | entry | point for entry, files in shards],
+        indexes=[file for _, files in shards for file in files[1:]],
+        skipped=receipt.n_skipped,
+        skipped_files=[SkippedFile(*file) for file in receipt.skipped_files],
+        inputs=inputs,
+    )
+    part.check_values()
+    _check_keys([part.special_literals], set(), special_tokens)
+    return part
+
+
+def _check_keys(entries: Iterable[dict[str, Any]], keys: Set[str], optional: Set[str] = frozenset()) -> None:
+    for entry in entries:
+        if not keys <= entry.keys() <= keys | optional:
+            raise ValueError(f"{shown(entry)} has other keys than a task writes")
+
+
+def _checked_moves(folder: str, data: bytes) -> list[tuple[str, str]]:
+    """(place in the hidden folder, name) of each file that a commit renames, the manifest last."""
+    try:
+        moves = [(place, name) for place, name in json.loads(data)]
+        for place, name in moves:
+            attempt, _, file = place.rpartition("/")
+            if not (is_run_file(name) and is_run_file(file) and (not attempt or _ATTEMPT.fullmatch(attempt))):
+                raise ValueError(f"{place!r} to {name!r}")
+        if moves[-1][1] not in MANIFESTS:
+            raise ValueError("no manifest")
+    except (ValueError, TypeError, AttributeError, IndexError) as error:
+        raise ResumeError(
+            f"{folder}: the list of a commit that was cut off is damaged: {error}; remove the folder"
+        ) from error
+    return moves

@@ -229,13 +229,13 @@ class Manifest:
             skipped_files=[SkippedFile(**file) for file in content["skipped_files"]],
             place=place,
         )
-        found._check_values()
+        found.check_values()
         _check(content["totals"] == found.totals, "its totals are not the sums of its shards")
         _check(content["config_sha256"] == found.config_sha256, "its config has another digest")
         _check(found.complete or ResumePoint(**content["next"]) == found.next, "next is not the end of the last shard")
         return found
 
-    def _check_values(self) -> None:
+    def check_values(self) -> None:
         """Raises an error for values that no run writes: they would be met later, one by one."""
         _check(type(self.model) is type(self.version) is str and self.format in FORMATS, f"format is {self.format!r}")
         _check(type(self.complete) is bool, "complete is neither true nor false")

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
+from pairloom._internal.urls import is_url, public_url
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
@@ -41,8 +42,9 @@ def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> 
     `incomplete`.
     """
     name = check_path("folder", folder)
-    if "://" in name:
-        raise ValueError(f"folder must be on this machine, not {name}: shards are mapped into memory; copy it first")
+    if is_url(name):
+        url = public_url(name)
+        raise ValueError(f"folder must be on this machine, not {url}: shards are mapped into memory; copy it first")
     path = Path(name)
     check_bool("incomplete", incomplete)
     if not path.is_dir() or not exists(path):

@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from pairloom._internal.arguments import check_path
-from pairloom._internal.atomic import sync_directory
+from pairloom._internal.atomic import sync_directory, write_file
 from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom.shards.files import check_is_folder
-from pairloom.shards.manifest import Manifest
 
-__all__ = ["Storage", "is_url", "local_folder", "storage_of"]
+__all__ = ["HIDDEN", "Storage", "local_folder", "storage_of"]
+
+HIDDEN = ".pairloom-job-"
+"""How the names of all that belongs to a job begin before it is committed: its folder, and the lock at a URL."""
+
+_LOCK = ".lock"
+_TAKEN = "another job writes here; wait until it ends, or pass takeover=True if its driver is dead"
+_AT_ONCE = "another job began at the same moment; run one of them again"
+_LOST = "another job has taken the folder over; what this one wrote does not count"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Storage(Protocol):
     """What a job does with its folder; names are relative to it."""
 
     url: str
+    """The folder as messages show it."""
+    address: str
+    """The folder as it is opened."""
 
     @property
     def local(self) -> Path | None:
         """The folder, where it is a local one."""
 
-    def claimed(self) -> AbstractContextManager[None]:
-        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty."""
+    def claimed(self, run: str, takeover: bool) -> AbstractContextManager[None]:
+        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty.
+
+        Raises FileExistsError where another job holds it; at a URL a lock remains when its job is killed, and is
+        removed by `takeover`.
+        """
+
+    def check_claim(self, run: str) -> None:
+        """Raises FileExistsError if another job has taken over."""
 
     def remove_if_empty(self) -> None:
         """Removes a local folder that is empty, unless another job has its lock."""
@@ -39,8 +61,14 @@ class Storage(Protocol):
     def names(self) -> list[str]:
         """What is directly in it."""
 
-    def create(self, name: str, data: bytes) -> None:
-        """Writes a new file; FileExistsError if it is there."""
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The names and bytes of the files in a folder of a job; none where it is not there, or is a link."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file, whole."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         """The local folder where an attempt writes its files."""
@@ -48,8 +76,11 @@ class Storage(Protocol):
     def upload(self, path: Path, name: str) -> None:
         """Brings a staged file to its place."""
 
-    def move(self, name: str, to: str) -> None:
-        """Renames a file; ResumeError's cause is FileNotFoundError."""
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Renames files, replacing what has those names; the last one once the others are safe.
+
+        Renames that an earlier call has done are passed over.
+        """
 
     def remove(self, name: str) -> None:
         """Removes a file."""
@@ -57,20 +88,13 @@ class Storage(Protocol):
     def remove_folder(self, name: str) -> None:
         """Removes a folder and what is in it."""
 
-    def write_manifest(self, manifest: Manifest) -> None:
-        """Makes the manifest appear, whole."""
-
-
-def is_url(folder: str | os.PathLike[str]) -> bool:
-    """Whether it is a URL of fsspec."""
-    return "://" in os.fspath(folder)
-
 
 def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
     """The path of a folder that may not be a URL, nor a file."""
     path = Path(check_path(name, folder))
     if is_url(folder):
-        raise ValueError(f"{name} must be a local folder, not the URL {folder}; copy the folder there when it is whole")
+        url = public_url(os.fspath(folder))
+        raise ValueError(f"{name} must be a local folder, not the URL {url}; copy the folder there when it is whole")
     check_is_folder(path)
     return path
 
@@ -84,25 +108,38 @@ class _Local:
     def __init__(self, folder: str) -> None:
         self.local: Path | None = Path(folder).absolute()
         self._folder = self.local
-        self.url = str(self._folder)
+        self.url = self.address = str(self._folder)
 
     @contextlib.contextmanager
-    def claimed(self) -> Iterator[None]:
+    def claimed(self, run: str, takeover: bool) -> Iterator[None]:
         check_is_folder(self._folder)
         # The lock ends with the process, so that a job whose driver died is known to be dead.
         with locked_new_folder(self._folder, parents=True):
             yield
+
+    def check_claim(self, run: str) -> None:
+        """The lock is never taken away."""
 
     def remove_if_empty(self) -> None:
         with contextlib.suppress(OSError), locked_folder(self._folder):
             self._folder.rmdir()
 
     def names(self) -> list[str]:
-        return [path.name for path in self._folder.iterdir()]
+        return [path.name for path in self._folder.iterdir()] if self._folder.exists() else []
 
-    def create(self, name: str, data: bytes) -> None:
-        with (self._folder / name).open("xb") as file:
-            file.write(data)
+    def sizes(self, folder: str) -> dict[str, int]:
+        place = self._folder / folder
+        # A link could lead to files of others.
+        if not place.exists() or os.path.realpath(place) != str(Path(os.path.realpath(self._folder), folder)):
+            return {}
+        with os.scandir(place) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file(follow_symlinks=False)}
+
+    def write(self, name: str, data: bytes) -> None:
+        write_file(self._folder / name, data, False)
+
+    def read(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         place = self._folder / run / attempt
@@ -112,8 +149,15 @@ class _Local:
     def upload(self, path: Path, name: str) -> None:
         """It is there."""
 
-    def move(self, name: str, to: str) -> None:
-        (self._folder / name).rename(self._folder / to)
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        for group in (moves[:-1], moves[-1:]):
+            for name, to in group:
+                try:
+                    (self._folder / name).replace(self._folder / to)
+                except FileNotFoundError:
+                    if not (self._folder / to).exists():
+                        raise
+            sync_directory(self._folder)
 
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
@@ -121,9 +165,16 @@ class _Local:
     def remove_folder(self, name: str) -> None:
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def write_manifest(self, manifest: Manifest) -> None:
-        sync_directory(self._folder)
-        manifest.save(self._folder)
+
+def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
+    """The method, of which errors of the store are OSError that names the folder."""
+
+    @functools.wraps(method)
+    def naming(self: _Remote, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with errors_of_store(self.url):
+            return method(self, *args, **kwargs)
+
+    return naming
 
 
 class _Remote:
@@ -131,53 +182,101 @@ class _Remote:
 
     def __init__(self, url: str) -> None:
         fsspec = import_optional("fsspec", "writing to URLs")
-        self._fs, self._root = fsspec.core.url_to_fs(url)
-        self.url = url
+        self.url, self.address = public_url(url), url
+        with errors_of_store(self.url):
+            self._fs, self._root = fsspec.core.url_to_fs(url)
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
     @contextlib.contextmanager
-    def claimed(self) -> Iterator[None]:
+    def claimed(self, run: str, takeover: bool) -> Iterator[None]:
+        # A lock has a name of its own, and is looked for after it was written: of two jobs that begin at once, one at
+        # least sees the other, whether or not the store can create a file only where there is none.
+        own = f"{HIDDEN}{run}{_LOCK}"
+        found = self._locks()
+        if found and not takeover:
+            raise FileExistsError(errno.EEXIST, _TAKEN, self.url)
+        self._make()
+        try:
+            self.write(own, b"")
+            for name in found:
+                self.remove(name)
+            if self._locks() != [own]:
+                raise FileExistsError(errno.EEXIST, _AT_ONCE, self.url)
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                self.remove(own)
+
+    @_naming_the_url
+    def _make(self) -> None:
         self._fs.makedirs(self._root, exist_ok=True)
-        yield
+
+    def _locks(self) -> list[str]:
+        return [name for name in self.names() if name.startswith(HIDDEN) and name.endswith(_LOCK)]
+
+    def check_claim(self, run: str) -> None:
+        if f"{HIDDEN}{run}{_LOCK}" not in self._locks():
+            raise FileExistsError(errno.EEXIST, _LOST, self.url)
 
     def remove_if_empty(self) -> None:
         """It stays: some file systems of fsspec remove a folder with what is in it."""
 
     def names(self) -> list[str]:
+        return [name for name, _ in self._listed("")]
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        return dict(self._listed(folder))
+
+    @_naming_the_url
+    def _listed(self, folder: str) -> list[tuple[str, int]]:
         self._fs.invalidate_cache()
+        path = self._path(folder).rstrip("/")
         try:
-            found = self._fs.ls(self._root, detail=False)
+            found = self._fs.ls(path, detail=True)
         except FileNotFoundError:
             # Stores of objects have no empty folders.
             return []
-        return [name for path in found if (name := path.rstrip("/").rpartition("/")[2])]
+        # Some list an object that stands for the folder itself.
+        paths = ((info["name"].rstrip("/"), info.get("size") or 0) for info in found)
+        return [(name.rpartition("/")[2], size) for name, size in paths if name.strip("/") != path.strip("/")]
 
-    def create(self, name: str, data: bytes) -> None:
-        if self._fs.exists(self._path(name)):
-            raise FileExistsError(errno.EEXIST, "another job writes here", self.url)
+    @_naming_the_url
+    def write(self, name: str, data: bytes) -> None:
+        self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
         self._fs.pipe_file(self._path(name), data)
+
+    @_naming_the_url
+    def read(self, name: str) -> bytes:
+        data: bytes = self._fs.cat_file(self._path(name))
+        return data
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         return local
 
+    @_naming_the_url
     def upload(self, path: Path, name: str) -> None:
         self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
         self._fs.put_file(str(path), self._path(name))
         path.unlink()
 
-    def move(self, name: str, to: str) -> None:
-        self._fs.mv(self._path(name), self._path(to))
+    @_naming_the_url
+    def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        for name, to in moves:
+            try:
+                self._fs.mv(self._path(name), self._path(to))
+            except FileNotFoundError:
+                self._fs.invalidate_cache()
+                if not self._fs.exists(self._path(to)):
+                    raise
 
+    @_naming_the_url
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
+    @_naming_the_url
     def remove_folder(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)
-
-    def write_manifest(self, manifest: Manifest) -> None:
-        name, data = manifest.file()
-        self._fs.pipe_file(self._path(name), data)

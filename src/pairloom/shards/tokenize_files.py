@@ -18,6 +18,7 @@ from typing import Any
 from pairloom._internal.arguments import resolve_threads, shown
 from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.urls import is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.fingerprint import of_first_texts
@@ -31,7 +32,6 @@ from pairloom.shards.memory import MemoryPlan, memory_plan
 from pairloom.shards.publishing import Publisher, publishing, replacement, settle
 from pairloom.shards.resume import check_same_documents, plan_resume
 from pairloom.shards.shards import check_files
-from pairloom.shards.storage import is_url
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["TokenizedFiles", "tokenize_files", "without_run_files"]
@@ -63,7 +63,7 @@ class TokenizedFiles:
 
     def __repr__(self) -> str:
         return (
-            f"TokenizedFiles({str(self.folder)!r}, {len(self.files)} shards, {self.n_documents} documents, "
+            f"TokenizedFiles({public_url(str(self.folder))!r}, {len(self.files)} shards, {self.n_documents} documents, "
             f"{self.n_tokens} tokens)"
         )
 
@@ -82,6 +82,7 @@ def tokenize_files(
     resume: bool = False,
     rewrite: bool = False,
     overwrite: bool = False,
+    takeover: bool = False,
     progress: Progress = None,
     max_memory: int | None = None,
     **options: Any,
@@ -91,9 +92,10 @@ def tokenize_files(
     model: a tokenizer or its file. inputs: paths, or a `Corpus`; `options` are those of `Corpus`.
     output: a folder, new or empty, or a URL of fsspec. At a URL the run is one task of a `ShardJob`: its shards count
     once all are written, and it cannot be resumed.
-    overwrite: replace the shards in the folder, at a URL also what a dead run left. resume: continue an interrupted
-    run, or start one; inputs after the point where it stopped may have changed, and new ones may follow; a finished run
-    without new inputs is left unchanged. rewrite: also write finished shards again if their inputs changed.
+    overwrite: replace the shards in the folder. takeover: remove the lock of a dead run at a URL.
+    resume: continue an interrupted run, or start one; inputs after the point where it stopped may have changed, and new
+    ones may follow; a finished run without new inputs is left unchanged. rewrite: also write finished shards again if
+    their inputs changed.
     format: "npy", "bin", "parquet" or "megatron"; see docs/shards.md. shard_tokens: a shard holds whole documents and
     ends once it has this many tokens.
     eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
@@ -120,8 +122,11 @@ def tokenize_files(
         corpus = Corpus(inputs, **options)
     if is_url(output):
         if resume:
-            raise ValueError(f"resume needs a local folder; at {output} pass overwrite=True to begin again")
-        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, overwrite, threads, progress, max_memory)
+            raise ValueError(
+                f"resume needs a local folder; at {public_url(os.fspath(output))} pass overwrite=True to begin again"
+            )
+        claim = {"overwrite": overwrite, "takeover": takeover}
+        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, claim, threads, progress, max_memory)
     folder = Path(output)
     check_is_folder(folder)
     corpus = without_run_files(corpus, folder)
@@ -194,14 +199,14 @@ def _tokenize_to_url(
     corpus: Corpus,
     url: str,
     config: dict[str, Any],
-    overwrite: bool,
+    claim: dict[str, bool],
     threads: int,
     progress: Progress,
     max_memory: int | None,
 ) -> TokenizedFiles:
     """The whole corpus as one task of a job."""
-    chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
-    job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=overwrite, takeover=overwrite)
+    chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")} | claim
+    job = ShardJob(url, tokenizer, **chosen, threads=threads)
     with job, reporter(progress) as report:
         manifest = job.commit([job.task.write_corpus(corpus, report=report, max_memory=max_memory)])
     warn_of_literals(manifest.special_literals)

@@ -1,0 +1,271 @@
+"""Commits that replace shards, that are cut off, and jobs that meet at one folder: good shards are never lost."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
+from pairloom.shards import storage
+from pairloom.shards.files import FORMATS
+from tests.shards.reading import documents_of
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+TEXTS = [f"ab the cat {number} " * (number % 7) for number in range(60)]
+OTHER_TEXTS = [f"the hat {number}" for number in range(40)]
+IDS, OTHER_IDS = TOKENIZER.encode_batch(TEXTS), TOKENIZER.encode_batch(OTHER_TEXTS)
+
+
+class _Place:
+    """A folder, local or in fsspec's memory, and what a reader finds there."""
+
+    def __init__(self, tmp_path: Path, is_remote: bool) -> None:
+        self.is_remote = is_remote
+        self._tmp_path = tmp_path
+        self.memory: Any = pytest.importorskip("fsspec").filesystem("memory") if is_remote else None
+        self.url = f"memory://{uuid.uuid4().hex}" if is_remote else str(tmp_path / "shards")
+
+    def names(self) -> list[str]:
+        if not self.is_remote:
+            return sorted(str(path.relative_to(self.url)) for path in Path(self.url).rglob("*") if path.is_file())
+        root = self.url.removeprefix("memory:/")
+        return sorted(path.removeprefix(root + "/") for path in self.memory.find(root))
+
+    def documents(self) -> list[list[int]]:
+        """The documents of the shards that count, of which only hidden names may lie beside."""
+        copy = self._tmp_path / uuid.uuid4().hex
+        if self.is_remote:
+            self.memory.get(self.url.removeprefix("memory:/") + "/", str(copy), recursive=True)
+        else:
+            shutil.copytree(self.url, copy)
+        for path in copy.glob(".pairloom-job-*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return documents_of(copy)
+
+    def remove(self) -> None:
+        if not self.is_remote:
+            shutil.rmtree(self.url, ignore_errors=True)
+        elif self.memory.exists(self.url):
+            self.memory.rm(self.url, recursive=True)
+
+    def job(self, **options: Any) -> ShardJob:
+        return ShardJob(self.url, TOKENIZER, **options)
+
+
+@pytest.fixture(params=["local", "remote"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[_Place]:
+    place = _Place(tmp_path, request.param == "remote")
+    yield place
+    place.remove()
+
+
+def _filled(place: _Place, texts: list[str] = TEXTS, **options: Any) -> None:
+    with place.job(**options) as job:
+        job.commit([job.task.write([texts[:20]], 0), job.task.write([texts[20:]], 1)])
+
+
+class _Killed(BaseException):
+    """The end of the process, for which nothing cleans up."""
+
+
+@pytest.mark.parametrize("ending", ["error", "abort", "receipts", "lost"])
+def test_shards_that_are_replaced_stay_until_the_commit(place: _Place, ending: str) -> None:
+    _filled(place)
+    before = place.names()
+    with pytest.raises((ZeroDivisionError, ValueError)), place.job(overwrite=True) as job:
+        receipts = [job.task.write([OTHER_TEXTS[:20]], 0), job.task.write([OTHER_TEXTS[20:]], 1)]
+        assert set(before) < set(place.names()) and place.documents() == IDS
+        if ending == "lost":
+            lost = f".pairloom-job-{job.task.run}/{receipts[1].attempt}/shard-00000.npy"
+            place.memory.rm(f"{place.url}/{lost}") if place.is_remote else (Path(place.url) / lost).unlink()
+        if ending in ("receipts", "lost"):
+            job.commit(
+                [*receipts, receipts[0].__class__("0" * 16, "", "", (), 0)] if ending == "receipts" else receipts
+            )
+        if ending == "abort":
+            job.abort()
+        raise ZeroDivisionError
+    assert place.names() == before and place.documents() == IDS
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_commit_replaces_all_files_of_what_was_there(place: _Place, format: str) -> None:
+    _filled(place, format="parquet")
+    _filled(place, OTHER_TEXTS, format=format, overwrite=True)
+    assert place.documents() == OTHER_IDS
+    suffixes = {name.partition(".")[2] for name in place.names() if name.startswith("shard-")}
+    assert len(suffixes) == (1 if format == "parquet" else 2)
+
+
+def test_a_run_at_a_url_that_fails_leaves_the_shards_there(place: _Place, tmp_path: Path) -> None:
+    _filled(place)
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"ab \xff")
+    with pytest.raises(CorpusError):
+        tokenize_files(TOKENIZER, bad, f"file://{place.url}" if not place.is_remote else place.url, overwrite=True)
+    assert place.documents() == IDS
+
+
+def _methods(place: _Place) -> type[Any]:
+    return storage._Remote if place.is_remote else storage._Local
+
+
+def _cut_off(
+    place: _Place, monkeypatch: pytest.MonkeyPatch, n_steps: int, error: type[BaseException], **options: Any
+) -> bool:
+    """A job whose commit ends before step `n_steps` of its writing and renaming; whether it got so far."""
+    steps = 0
+    kind = _methods(place)
+
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def step(self: Any, *args: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > n_steps:
+                raise error
+            return method(self, *args)
+
+        return step
+
+    def move_one_by_one(self: Any, moves: list[tuple[str, str]], whole: Any = kind.move) -> None:
+        for move in moves:
+            counted(whole)(self, [move])
+
+    with monkeypatch.context() as patched:
+        job = place.job(**options).__enter__()
+        receipts = [job.task.write([OTHER_TEXTS])]
+        patched.setattr(kind, "move", move_one_by_one)
+        for name in ("write", "remove", "remove_folder"):
+            patched.setattr(kind, name, counted(getattr(kind, name)))
+        try:
+            job.commit(receipts)
+        except _Killed:
+            # The lock of a local folder ends with the process.
+            patched.undo()
+            if not place.is_remote:
+                job._stack.close()
+            return False
+        except OSError:
+            with contextlib.suppress(OSError):
+                job.abort()
+            return False
+        return True
+
+
+@pytest.mark.parametrize(("overwrite", "error"), [(False, _Killed), (True, _Killed), (True, OSError)])
+def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: _Place, overwrite: bool, error: type[BaseException]
+) -> None:
+    seen = set()
+    for n_steps in range(60):
+        if overwrite:
+            _filled(place, overwrite=True, takeover=True)
+        is_whole = _cut_off(place, monkeypatch, n_steps, error, overwrite=overwrite)
+        has_list = any(name.endswith(".moves") for name in place.names())
+        has_manifest = "manifest.json" in place.names()
+        # Shards count only with their manifest.
+        found = place.documents() if has_manifest else None
+        assert found in ((IDS, OTHER_IDS, None) if has_list else (IDS, OTHER_IDS) if overwrite else (None, OTHER_IDS))
+        if has_list:
+            with pytest.warns(UserWarning, match="the commit of an earlier job"), pytest.raises(FileExistsError):
+                place.job(takeover=True).__enter__()
+            assert place.documents() == OTHER_IDS
+            assert sorted(name for name in place.names() if name.startswith(".")) == []
+        seen.add((has_list, found is None, found == OTHER_IDS))
+        if is_whole:
+            break
+        if not overwrite:
+            place.remove()
+    assert is_whole
+    # Undone, in the middle, and finished.
+    assert {has_list for has_list, *_ in seen} == {False, True} and (True, True, False) in seen
+
+
+def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path) -> None:
+    outside = tmp_path / "id_rsa"
+    outside.write_text("secret")
+    for moves in (
+        b"",
+        b"{}",
+        b"[]",
+        b'[["../../id_rsa", "shard-00000.npy"], ["manifest.json", "manifest.json"]]',
+        b'[["0123456789abcdef/shard-00000.npy", "../shard-00000.npy"], ["manifest.json", "manifest.json"]]',
+        b'[["0123456789abcdef/shard-00000.npy", "shard-00000.npy"]]',
+        b'[[1, 2], ["manifest.json", "manifest.json"]]',
+    ):
+        hidden = storage.storage_of(place.url)
+        if place.is_remote:
+            hidden.write(".pairloom-job-0123456789abcdef.moves", moves)
+        else:
+            Path(place.url).mkdir(exist_ok=True)
+            (Path(place.url) / ".pairloom-job-0123456789abcdef.moves").write_bytes(moves)
+        with pytest.raises(ValueError, match="the list of a commit that was cut off is damaged"):
+            place.job().__enter__()
+        assert outside.read_text() == "secret"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[_Place]:
+    place = _Place(tmp_path, True)
+    yield place
+    place.remove()
+
+
+def test_two_jobs_that_replace_one_url_never_both_write(remote: _Place) -> None:
+    _filled(remote)
+    with remote.job(overwrite=True) as job:
+        receipt = job.task.write([OTHER_TEXTS])
+        for options in ({"overwrite": True}, {}):
+            with pytest.raises(FileExistsError, match="another job writes here"), remote.job(**options):
+                pass
+        job.commit([receipt])
+    assert remote.documents() == OTHER_IDS
+
+
+def test_jobs_that_claim_a_url_at_once_see_each_other(remote: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    others: list[ShardJob] = []
+    write = storage._Remote.write
+
+    def late(self: Any, name: str, data: bytes) -> None:
+        # The other job looks, and writes its lock, between this one's look and its writing.
+        if name.endswith(".lock") and not others:
+            others.append(remote.job())
+            others[0].__enter__()
+        write(self, name, data)
+
+    monkeypatch.setattr(storage._Remote, "write", late)
+    with pytest.raises(FileExistsError, match="began at the same moment"), remote.job():
+        pass
+    others[0].commit([others[0].task.write([TEXTS])])
+    assert remote.documents() == IDS and not [name for name in remote.names() if name.startswith(".")]
+
+
+def test_a_job_that_was_taken_over_commits_nothing(remote: _Place) -> None:
+    first = remote.job().__enter__()
+    receipt = first.task.write([TEXTS])
+    with remote.job(takeover=True) as second:
+        second.commit([second.task.write([OTHER_TEXTS])])
+    with pytest.raises(ResumeError, match="is lost"):
+        first.commit([receipt])
+    with remote.job(overwrite=True) as first, remote.job(overwrite=True, takeover=True) as second:
+        # Nothing is lost before the other job commits.
+        with pytest.raises(FileExistsError, match="another job has taken the folder over"):
+            first.commit([first.task.write([TEXTS])])
+        second.commit([second.task.write([OTHER_TEXTS[:20]])])
+    assert remote.documents() == OTHER_IDS[:20]
+
+
+def test_no_message_of_a_job_at_a_url_holds_its_password() -> None:
+    pytest.importorskip("fsspec")
+    url = f"memory://me:PASSWORD@{uuid.uuid4().hex}"
+    with ShardJob(url, TOKENIZER) as job:
+        job.commit([job.task.write([TEXTS])])
+    with pytest.raises(FileExistsError) as caught:
+        ShardJob(url, TOKENIZER).__enter__()
+    assert "PASSWORD" not in f"{caught.value}{caught.value.filename}{job.task!r}{tokenize_files!r}"
