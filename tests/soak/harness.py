@@ -34,6 +34,8 @@ HARNESSES: tuple[str, ...] = (
     "misuse",
     "mutations",
     "receipt_mutations",
+    "shard_damage",
+    "shard_mutations",
     "signals",
     "tiktoken_patterns",
     "tokenize_kills",

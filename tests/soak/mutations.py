@@ -101,10 +101,10 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
     if kind not in _NOT_JSON and rng.random() < 0.6:
         value = json.loads(original)
         for _ in range(rng.choice((1, 1, 2))):
-            value = _changed_value(value, rng)
+            value = changed_value(value, rng)
         data = json.dumps(value, separators=(",", ":"), sort_keys=rng.random() < 0.5).encode()
-        return kind, data if rng.random() < 0.8 else _changed_bytes(data, rng)
-    data = _changed_bytes(original, rng)
+        return kind, data if rng.random() < 0.8 else changed_bytes(data, rng)
+    data = changed_bytes(original, rng)
     if kind == "counts" and rng.random() < 0.7:
         # With a sound checksum, so that what lies behind it is reached.
         data = data[:-32] + hashlib.sha256(data[:-32]).digest()
@@ -271,7 +271,7 @@ def _originals(kind: str) -> list[bytes]:
 # Changes --------------------------------------------------------------------------------------------------------
 
 
-def _changed_bytes(data: bytes, rng: random.Random) -> bytes:
+def changed_bytes(data: bytes, rng: random.Random) -> bytes:
     changed = bytearray(data)
     # Most of a file is its vocabulary: the rest gets as many changes.
     first = rng.choice((0, max(0, len(changed) - 400)))
@@ -317,7 +317,7 @@ _HOSTILE: tuple[Any, ...] = (
 )
 
 
-def _changed_value(value: Any, rng: random.Random) -> Any:
+def changed_value(value: Any, rng: random.Random) -> Any:
     """A copy of the JSON value in which one value, key or entry is another."""
     changed = [copy.deepcopy(value)]
     holder: Any = changed

@@ -82,7 +82,7 @@ def clear(folder: Path, kept: Collection[str] = ()) -> None:
     """Removes what runs wrote to `folder`, but for the manifest and the names in `kept`."""
     for path in folder.iterdir():
         if _RUN_FILE.fullmatch(path.name) and path.name not in kept:
-            if HIDDEN_FOLDER.fullmatch(path.name) and not path.is_symlink():
+            if HIDDEN_FOLDER.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()

@@ -262,11 +262,14 @@ class Manifest:
             all(type(entry["path"]) is str and type(entry["mtime_ns"]) in (int, type(None)) for entry in self.inputs),
             "an input has no path or no time",
         )
-        sources = [point.source for point in points]
-        _check(
-            sources == sorted(sources) and max(sources, default=0) < max(len(self.inputs), 1),
-            "a point is beyond the inputs",
-        )
+        before = ResumePoint()
+        for entry, point in zip(self.shards, points, strict=True):
+            n, first = entry["documents"], before.documents if point.source == before.source else None
+            is_so = point.documents == first + n if first is not None else 0 < point.documents <= n
+            # A job, which cannot be resumed, has no points.
+            is_so = (is_so and before.source <= point.source < len(self.inputs)) or point == before == ResumePoint()
+            _check(is_so, f"{entry['file']} does not end where next says")
+            before = point
         _check(
             all(
                 file.input < len(self.inputs) and type(file.path) is type(file.reason) is str

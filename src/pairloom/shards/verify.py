@@ -108,7 +108,8 @@ def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[Damage]:
     for name in sorted(path.name for path in folder.iterdir()):
         if is_run_file(name) and not name.startswith(".") and name not in named:
             yield Damage(
-                f"{folder / name}: is not in the manifest, which is an older one, or a killed run left the file"
+                f"{folder / name}: is not in the manifest: a killed run left it, or the manifest is an older one; "
+                "resume the run (resume=True)"
             )
     if not manifest.complete:
         yield Damage(f"{folder}: the run that writes it has not ended; resume it (resume=True)")

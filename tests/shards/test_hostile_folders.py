@@ -1,0 +1,243 @@
+"""Folders of strangers: nothing outside is read or written, nothing blocks, and what a manifest says is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
+from pairloom.shards.files import FORMATS
+from pairloom.shards.packed import tokenize_packed
+from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
+PACK: dict[str, Any] = {"seq_len": 64, "seed": 1, "shuffle": "document", "rank": 0, "world_size": 1}
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
+    return tmp_path / "a.jsonl"
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "key").write_text("secret")
+    return tmp_path / "home" / "key"
+
+
+def unfinished(corpus: Path, out: Path, **options: Any) -> None:
+    """A run that stopped after some shards; the input is whole again."""
+    whole = corpus.read_text()
+    corpus.write_text(whole * 3 + "{broken\n")
+    with pytest.raises(CorpusError), pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+        tokenize_files(TOKENIZER, corpus, out, shard_tokens=500, **options)
+    corpus.write_text(whole * 3)
+    os.utime(corpus, ns=(1, 1))
+    assert len(manifest_of(out)["shards"]) > 2
+
+
+@pytest.mark.parametrize("format", ["npy", "parquet"])
+@pytest.mark.parametrize("how", ["fresh", "resume", "overwrite", "pack", "unpacked"])
+def test_no_file_is_written_through_a_planted_link(
+    corpus: Path, victim: Path, tmp_path: Path, format: str, how: str
+) -> None:
+    out = tmp_path / "out"
+    options: dict[str, Any] = {"format": format}
+    if how == "resume":
+        unfinished(corpus, out, format=format)
+        options |= {"resume": True, "shard_tokens": 500}
+    elif how in ("overwrite", "pack"):
+        tokenize_files(TOKENIZER, corpus, out, **options)
+    out.mkdir(exist_ok=True)
+    names = [".manifest.json.partial", "._manifest.parquet.partial"]
+    names += [f".shard-{number:05d}{suffix}.partial" for number in range(20) for suffix in (".npy", ".parquet")]
+    # Names that a run recognises as its own: it removes the link, not what the link leads to.
+    own = [".manifest.json.0123456789abcdef.partial", ".pairloom-new-0123456789abcdef", "shard-00099.npy"]
+    for name in [*names, *own]:
+        (out / name).symlink_to(victim if name != own[1] else victim.parent)
+    if how in ("fresh", "overwrite"):
+        with pytest.raises(FileExistsError, match=r"holds \.(_?manifest|shard).*\.partial"):
+            tokenize_files(TOKENIZER, corpus, out, overwrite=how == "overwrite", resume=how == "fresh", **options)
+        for name in names:
+            (out / name).unlink()
+    if how == "pack":
+        # What is read may lie beside links.
+        pack_shards(open_shards(out), tmp_path / "rows", seq_len=32)
+        for name in own:
+            (tmp_path / "rows" / name).symlink_to(victim if name != own[1] else victim.parent)
+        pack_shards(open_shards(out), tmp_path / "rows", seq_len=64, overwrite=True)
+        assert documents_of(tmp_path / "rows")
+    elif how == "unpacked":
+        (tmp_path / ".rows.unpacked").symlink_to(victim.parent)
+        with pytest.raises(FormatError, match=r"\.rows\.unpacked: is a link"):
+            tokenize_packed(TOKENIZER, Corpus(corpus), tmp_path / "rows", PACK)
+    else:
+        tokenize_files(TOKENIZER, corpus, out, overwrite=how == "overwrite", **{"resume": how == "fresh", **options})
+        assert {path.name for path in out.iterdir() if path.is_symlink()} == (set(names) if how == "resume" else set())
+    assert list(victim.parent.iterdir()) == [victim] and victim.read_text() == "secret"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "folder"])
+@pytest.mark.parametrize("what", ["shard", "index", "manifest"])
+def test_only_regular_files_are_read(corpus: Path, tmp_path: Path, format: str, kind: str, what: str) -> None:
+    out = tmp_path / "out"
+    tokenize_files(TOKENIZER, corpus, out, format=format)
+    manifest = manifest_of(out)
+    entries = {"shard": manifest["shards"], "index": manifest["indexes"] or manifest["shards"]}
+    entries["manifest"] = [{"file": "_manifest.parquet" if format == "parquet" else "manifest.json"}]
+    path = out / entries[what][0]["file"]
+    path.rename(tmp_path / "elsewhere")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else tmp_path / "elsewhere")
+    for use in (
+        lambda: list(open_shards(out)),
+        lambda: tokenize_files(TOKENIZER, corpus, out, format=format, resume=True),
+        lambda: pack_shards(out, tmp_path / "rows", seq_len=8),
+    ):
+        with pytest.raises(FormatError, match=f"{path.name}: is a link, a pipe, a device or a folder"):
+            use()
+
+
+def changed(folder: Path, **changes: Any) -> None:
+    """Changes values of a manifest, and what follows from them."""
+    manifest = {**manifest_of(folder), **changes}
+    manifest["config_sha256"] = hashlib.sha256(json.dumps(manifest["config"], sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"dtype": "|u1"}, r"dtype is '\|u1'"),
+        ({"dtype": "<i2"}, r"dtype is '<i2'"),
+        ({"dtype": "<u4"}, r"dtype is '<u4'"),
+        ({"n_vocab": 70_000, "dtype": "<u4"}, "another model"),
+        ({"n_vocab": 400}, "another model"),
+        ({"model": "0" * 64}, "another model"),
+        ({"format": "bin"}, "another name|size|not there"),
+        ({"config": {"eot": "<|endoftext|>", "eot_id": 493}}, "was made with eot '<.endoftext.>', not None"),
+        ({"config": {"eot_id": 5}}, "was made with eot_id 5, not None"),
+        ({"config": {"specials": "recognise"}}, "specials 'recognise'"),
+        ({"config": {"other": 1}}, "other 1, not None"),
+    ],
+)
+def test_an_unfinished_manifest_is_compared_with_the_run(
+    corpus: Path, tmp_path: Path, changes: dict[str, Any], match: str
+) -> None:
+    out = tmp_path / "out"
+    unfinished(corpus, out)
+    if "config" in changes:
+        changes = {"config": manifest_of(out)["config"] | changes["config"]}
+    changed(out, **changes)
+    with pytest.raises((FormatError, ResumeError), match=match):
+        tokenize_files(TOKENIZER, corpus, out, shard_tokens=500, resume=True)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_shards_that_were_emptied_are_not_kept(corpus: Path, tmp_path: Path, format: str) -> None:
+    out = tmp_path / "out"
+    unfinished(corpus, out, format=format)
+    (out / manifest_of(out)["shards"][0]["file"]).write_bytes(b"")
+    with pytest.raises(FormatError, match=r"shard-00000.* has 0 bytes, not .*pairloom verify --repair"):
+        tokenize_files(TOKENIZER, corpus, out, format=format, shard_tokens=500, resume=True)
+
+
+def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tokenize_files(TOKENIZER, corpus, out)
+    path, batch = out / "shard-00000.offsets.npy", {"seq_len": 16, "batch": 4, "pad_id": 0}
+    offsets = np.load(path).astype(np.uint64)
+    expected = [batches.at(3) for batches in all_batches(out, batch)]
+    np.save(path, offsets)
+    assert all(np.array_equal(a.at(3), b) for a, b in zip(all_batches(out, batch), expected, strict=True))
+    assert documents_of_any(out) == [TOKENIZER.encode(text) for text in DOCUMENTS]
+    for hostile in (
+        [0, 50, 20, *offsets[3:]],
+        [0, 2**63 + 5, *offsets[2:]],
+        [0, 2**64 - 1, *offsets[2:]],
+        # Differences of 64 bits with a sign are all positive here.
+        [0, 2**63 - 1, 2**64 - 2, *offsets[3:]],
+    ):
+        np.save(path, np.array(hostile, np.uint64))
+        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+            documents_of_any(out)
+        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+            all_batches(out, batch)
+
+
+def documents_of_any(folder: Path) -> list[list[int]]:
+    return [ids.tolist() for ids in open_shards(folder)]
+
+
+def all_batches(folder: Path, options: dict[str, Any]) -> list[Any]:
+    shards = open_shards(folder)
+    return [
+        shards.batches(**options),
+        shards.batches(**options, seed=1, shuffle="document"),
+        shards.batches(**options, mode="padded"),
+    ]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("dtype", [None, np.int64])
+def test_ids_that_the_vocabulary_lacks_are_refused(corpus: Path, tmp_path: Path, format: str, dtype: Any) -> None:
+    out = tmp_path / "out"
+    tokenize_files(TOKENIZER, corpus, out, format=format)
+    path = out / manifest_of(out)["shards"][0]["file"]
+    lengths = [len(TOKENIZER.encode(text)) for text in DOCUMENTS]
+    wanted = next(number for number, length in enumerate(lengths) if number > 2 and length > 1)
+    if format == "parquet":
+        pa: Any = pytest.importorskip("pyarrow")
+        parquet: Any = pytest.importorskip("pyarrow.parquet")
+        rows = parquet.read_table(path)["input_ids"].to_pylist()
+        rows[wanted][1] = TOKENIZER.n_vocab
+        parquet.write_table(pa.table({"input_ids": pa.array(rows, pa.list_(pa.uint32()))}), path)
+    else:
+        data = bytearray(path.read_bytes())
+        first = 128 if format == "npy" else 0
+        at = first + 2 * sum(lengths[:wanted]) + 2
+        data[at : at + 2] = TOKENIZER.n_vocab.to_bytes(2, "little")
+        path.write_bytes(data)
+    shards, wrong = open_shards(out), f"holds the id {TOKENIZER.n_vocab}, but the vocabulary has {TOKENIZER.n_vocab}"
+    options: dict[str, Any] = {"seq_len": shards.n_tokens, "batch": 1, "pad_id": -100, "dtype": np.int64, "epochs": 1}
+    options |= {"dtype": np.int32} if dtype is None else {}
+    for use in (
+        lambda: shards[wanted],
+        lambda: list(shards),
+        lambda: shards.tokens(0, shards.n_tokens),
+        lambda: list(shards.batches(**options)),
+        lambda: list(shards.batches(**options, seed=1, shuffle="document")),
+        lambda: list(shards.batches(**options, mode="padded")),
+        lambda: pack_shards(out, tmp_path / "rows", seq_len=8),
+    ):
+        with pytest.raises(FormatError, match=wrong):
+            use()
+    assert shards[0].tolist() == TOKENIZER.encode(DOCUMENTS[0])
+
+
+def test_a_batch_is_padded_with_any_id_where_documents_end(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tokenize_files(TOKENIZER, corpus, out)
+    for pad_id in (-100, 0, 9999):
+        batch = open_shards(out).batches(seq_len=32, batch=3, mode="padded", pad_id=pad_id, dtype=np.int64).at(0)
+        for row, ids in zip(batch, documents_of(out), strict=False):
+            assert row[: len(ids)].tolist() == ids[:32] and set(row[len(ids) :].tolist()) <= {pad_id}
+            if len(ids) > 32:
+                break

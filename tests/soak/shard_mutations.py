@@ -1,0 +1,402 @@
+"""Folders of shards changed at random: what reads, resumes and packs them ends well or with a documented error.
+
+Each case changes a folder: values or bytes of its manifest (some with totals and digests that hold again), bytes of its
+files, types and order of its offsets, and links, pipes and devices in the places of files, or planted beside them. Then
+it is resumed, opened and read in every way, packed, verified or replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import random
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pairloom import Tokenizer, open_shards, pack_shards, tokenize_files, verify_shards
+from pairloom.errors import CorpusError, FormatError, ResumeError
+from pairloom.shards.files import FORMATS
+from pairloom.shards.manifest import METADATA_KEY
+from pairloom.shards.writers import parquet
+from tests.corpus.files import DOCUMENTS, json_lines
+from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
+from tests.soak.mutations import changed_bytes, changed_value
+
+SUMMARY = (
+    "changed folders of shards, resumed, read, packed, verified and replaced; a failure is another error than the"
+    " documented ones, a process that dies or hangs, a change outside of the folder, or a wrong id without an error"
+)
+QUICK = 300
+FULL = 50_000
+
+_TEXTS = [text[:120] for text in DOCUMENTS[:36]]
+_SHARD_TOKENS = 300
+_MANIFESTS = ("manifest.json", "_manifest.parquet")
+
+
+class _Original(NamedTuple):
+    """A sound folder; is_complete: whether its run is finished."""
+
+    folder: Path
+    format: str
+    is_complete: bool
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` cases and tabulates them by what was done with the folder."""
+    table = Table(("use", "cases", "as the original", "other ids of the files", "refused", "failed"))
+    outcomes: dict[str, Counter[str]] = {use: Counter() for use in _USES}
+    with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
+        world = _World(Path(name))
+        for number, outcome in run_cases(lambda number: world.case(seed, number), count):
+            use, what = outcome.result or (list(_USES)[number % len(_USES)], f"FAILED {outcome.death}")
+            if what.startswith("FAILED"):
+                table.failures.append(f"{use}, case {number} of seed {seed}: {what}")
+            outcomes[use][what.split()[0]] += 1
+    for use, counts in [*outcomes.items(), ("all", sum(outcomes.values(), Counter()))]:
+        table.add(use, counts.total(), *(counts[what] for what in ("same", "other", "refused", "FAILED")))
+    return table
+
+
+class _World:
+    """Sound folders, the inputs, and files outside that nothing may touch."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.tokenizer = Tokenizer.train(DOCUMENTS, 400)
+        self.inputs = [root / f"{number}.jsonl" for number in range(3)]
+        for number, path in enumerate(self.inputs):
+            path.write_text(json_lines(_TEXTS[number * 12 : number * 12 + 12]))
+        self.expected = [self.tokenizer.encode(text) for text in _TEXTS]
+        (root / "home").mkdir()
+        (root / "home" / "key").write_text("secret")
+        (root / "home" / "shard-00000.npy").write_bytes(b"another's")
+        self.originals = [
+            _Original(self._made(format, is_complete), format, is_complete)
+            for format in FORMATS
+            for is_complete in (True, False)
+        ]
+        self.folder = root / "case" / "out"
+        self.folder.parent.mkdir()
+        self.before = self._outside()
+
+    def _made(self, format: str, is_complete: bool) -> Path:
+        out = self.root / f"{format}-{is_complete}"
+        tokenize_files(self.tokenizer, self.inputs, out, format=format, shard_tokens=_SHARD_TOKENS)
+        if not is_complete:
+            manifest = _manifest_of(out)
+            for entries in (manifest["shards"], manifest["indexes"]):
+                if entries:
+                    (out / entries.pop()["file"]).unlink()
+            manifest |= {"complete": False, "next": manifest["shards"][-1]["next"]}
+            for entry in manifest["inputs"][manifest["next"]["source"] :]:
+                del entry["xxh3_128"]
+            _write_manifest(out, _consistent(manifest))
+        return out
+
+    def _outside(self) -> dict[str, tuple[int, int, int]]:
+        """(inode, size, time of change) of all that is not of the case."""
+        found = {}
+        for path in self.root.rglob("*"):
+            if "case" not in path.relative_to(self.root).parts:
+                status = path.lstat()
+                found[str(path)] = (status.st_ino, status.st_size, status.st_mtime_ns)
+        return found
+
+    def case(self, seed: int, number: int) -> tuple[str, str]:
+        """(use, what became of it)."""
+        rng = random.Random(f"{seed} {number}")
+        use = list(_USES)[number % len(_USES)]
+        original = rng.choice(self.originals)
+        shutil.rmtree(self.folder.parent)
+        shutil.copytree(original.folder, self.folder)
+        for _ in range(rng.choice((1, 1, 2))):
+            rng.choice(_CHANGES)(self, original, rng)
+        data = _data_of(self.folder)
+        is_data_changed = data != {name: known for name, known in _data_of(original.folder).items() if name in data}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                documents = _USES[use](self, original)
+        except (FormatError, ResumeError, FileExistsError, FileNotFoundError, IsADirectoryError, CorpusError) as error:
+            # An input that the manifest of a stranger names may be any name.
+            is_named = str(self.root) in str(error) or (use == "repair" and isinstance(error, OSError))
+            what = "refused" if is_named else f"FAILED no name: {error}"
+        except ValueError as error:
+            what = "refused" if type(error) is ValueError and "holds no tokens" in str(error) else f"FAILED {error!r}"
+        except BaseException as error:
+            what = f"FAILED {type(error).__name__}: {str(error)[:300]}"
+        else:
+            what = "same" if documents == self.expected else "other"
+            if any(token >= self.tokenizer.n_vocab for ids in documents for token in ids):
+                what = "FAILED an id that the vocabulary lacks"
+            elif not is_data_changed and documents != self.expected[: len(documents)]:
+                what = "FAILED other ids than those of the files"
+            elif not is_data_changed and use in ("resume", "replace", "repair") and what != "same":
+                what = "FAILED not all documents"
+        if self._outside() != self.before:
+            changed = {*self._outside().items()} ^ {*self.before.items()}
+            what = f"FAILED changed outside: {sorted({name for name, _ in changed})[:3]}"
+        return use, what
+
+
+# Uses -----------------------------------------------------------------------------------------------------------
+
+
+def _resume(world: _World, original: _Original, **more: Any) -> list[list[int]]:
+    options: dict[str, Any] = {"format": original.format, "shard_tokens": _SHARD_TOKENS, **(more or {"resume": True})}
+    tokenize_files(world.tokenizer, world.inputs, world.folder, **options)
+    return _read(world.folder)
+
+
+def _replace(world: _World, original: _Original) -> list[list[int]]:
+    return _resume(world, original, overwrite=True)
+
+
+def _read(folder: Path) -> list[list[int]]:
+    return [ids.tolist() for ids in open_shards(folder, incomplete=True)]
+
+
+def _open(world: _World, original: _Original) -> list[list[int]]:
+    shards = open_shards(world.folder, incomplete=True)
+    documents = [ids.tolist() for ids in shards]
+    if [shards[number].tolist() for number in range(len(shards))] != documents:
+        raise AssertionError("documents by index are others")
+    if shards.lengths().tolist() != list(map(len, documents)):
+        raise AssertionError("other lengths")
+    if shards.tokens(0, shards.n_tokens).tolist() != list(itertools.chain.from_iterable(documents)):
+        raise AssertionError("other tokens")
+    return documents
+
+
+def _batches(world: _World, original: _Original) -> list[list[int]]:
+    shards = open_shards(world.folder, incomplete=True)
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "epochs": 1, "pad_id": -1, "dtype": np.int64}
+    ids: list[list[int]] = []
+    for more in ({}, {"seed": 1}, {"seed": 1, "shuffle": "document"}, {"mode": "padded"}):
+        flat = np.concatenate([batch.reshape(-1) for batch in shards.batches(**options, **more)])
+        ids.append(sorted(flat[flat != -1].tolist()))
+    if any(other != ids[0] for other in ids):
+        raise AssertionError("the orders hold other ids")
+    packed = np.concatenate([batch.reshape(-1) for batch in shards.batches(**options)])
+    return _cut_again(packed[packed != -1].tolist(), [len(document) for document in _read(world.folder)])
+
+
+def _pack(world: _World, original: _Original) -> list[list[int]]:
+    rows = world.folder.parent / "rows"
+    pack_shards(open_shards(world.folder, incomplete=True), rows, seq_len=16)
+    return _cut_again(
+        list(itertools.chain.from_iterable(_read(rows))), [len(document) for document in _read(world.folder)]
+    )
+
+
+def _cut_again(ids: list[int], lengths: list[int]) -> list[list[int]]:
+    ends = np.cumsum([0, *lengths]).tolist()
+    return [ids[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _verify(world: _World, original: _Original) -> list[list[int]]:
+    verify_shards(world.folder)
+    verify_shards(world.folder, deep=True)
+    return world.expected
+
+
+def _repair(world: _World, original: _Original) -> list[list[int]]:
+    verify_shards(world.folder, deep=True, repair=True, model=world.tokenizer)
+    return _read(world.folder)
+
+
+_USES: dict[str, Callable[[_World, _Original], list[list[int]]]] = {
+    "resume": _resume,
+    "open": _open,
+    "batches": _batches,
+    "pack": _pack,
+    "verify": _verify,
+    "repair": _repair,
+    "replace": _replace,
+}
+
+
+# Changes --------------------------------------------------------------------------------------------------------
+
+
+def _manifest_path(folder: Path) -> Path:
+    """The path of the manifest; StopIteration where it is no regular file any more."""
+    return next(path for path in (folder / name for name in _MANIFESTS) if path.is_file() and not path.is_symlink())
+
+
+def _manifest_of(folder: Path) -> Any:
+    path = _manifest_path(folder)
+    with path.open("rb") as file:
+        return json.loads(file.read() if path.suffix == ".json" else parquet.read_metadata(file)[METADATA_KEY])
+
+
+def _write_manifest(folder: Path, manifest: Any) -> None:
+    path = _manifest_path(folder)
+    text = json.dumps(manifest, sort_keys=True, indent=1).encode()
+    if path.suffix == ".json":
+        path.write_bytes(text)
+    else:
+        with path.open("wb") as file:
+            parquet.write_empty(file, {METADATA_KEY: text})
+
+
+def _consistent(manifest: Any) -> Any:
+    """The manifest with sums and digests that hold."""
+    shards = manifest["shards"]
+    manifest["totals"] |= {name: sum(shard[name] for shard in shards) for name in ("documents", "tokens", "bytes")}
+    manifest["totals"] |= {"shards": len(shards), "skipped_files": len(manifest["skipped_files"])}
+    manifest["config_sha256"] = hashlib.sha256(json.dumps(manifest["config"], sort_keys=True).encode()).hexdigest()
+    return manifest
+
+
+def _change_manifest(world: _World, original: _Original, rng: random.Random) -> None:
+    # What an earlier change has left may be no manifest any more.
+    with contextlib.suppress(Exception):
+        manifest = _manifest_of(world.folder)
+        for _ in range(rng.choice((1, 1, 3))):
+            with contextlib.suppress(LookupError, TypeError):
+                manifest = _hostile(manifest, rng) if rng.random() < 0.5 else changed_value(manifest, rng)
+        with contextlib.suppress(Exception):
+            manifest = _consistent(manifest) if rng.random() < 0.6 else manifest
+        _write_manifest(world.folder, manifest)
+
+
+def _hostile(manifest: Any, rng: random.Random) -> Any:
+    """A manifest with a value that an attacker would choose."""
+    manifest = json.loads(json.dumps(manifest))
+    entries = [*manifest["shards"], *manifest["indexes"], *manifest["inputs"]]
+    how = rng.randrange(6)
+    if how == 0:
+        manifest["dtype"] = rng.choice(
+            ("|u1", "<u2", "<u4", "<i2", "<i8", ">u2", "<f4", "O", "<u2,<u2", "V9", "<M8[s]")
+        )
+    elif how == 1:
+        manifest["n_vocab"] = rng.choice((0, 1, 100, 493, 65536, 65537, 2**31, 2**40, -1))
+    elif how == 2:
+        manifest["format"] = rng.choice((*FORMATS, "csv", "../npy"))
+    elif how == 3:
+        names = (
+            "/etc/passwd",
+            "../home/key",
+            "..",
+            "",
+            ".pairloom-new-0123456789abcdef/shard-00000.npy",
+            "shard-00001.npy",
+        )
+        rng.choice(entries)["file"] = rng.choice(names)
+    elif how == 4:
+        place = rng.choice(("../../home", ".pairloom-new-0123456789abcdef", "/tmp"))
+        for entry in [*manifest["shards"], *manifest["indexes"]]:
+            entry["file"] = f"{place}/{entry['file']}"
+    else:
+        entry = rng.choice(manifest["shards"])
+        entry[rng.choice(("tokens", "documents", "size", "bytes"))] = rng.choice(
+            (0, 1, -5, 2**63, 2**62, 1.5, "1", None)
+        )
+    return manifest
+
+
+def _change_manifest_bytes(world: _World, original: _Original, rng: random.Random) -> None:
+    with contextlib.suppress(StopIteration):
+        path = _manifest_path(world.folder)
+        path.write_bytes(changed_bytes(path.read_bytes(), rng))
+
+
+def _some(world: _World, rng: random.Random) -> Path | None:
+    found = sorted(path for path in world.folder.glob("shard-*") if path.is_file() and not path.is_symlink())
+    return rng.choice(found) if found else None
+
+
+def _change_file(world: _World, original: _Original, rng: random.Random) -> None:
+    path = _some(world, rng)
+    if path is not None:
+        data = path.read_bytes()
+        if rng.random() < 0.4 and data:
+            changed = bytearray(data)
+            at = rng.randrange(len(changed))
+            changed[at : at + 8] = rng.randbytes(len(changed[at : at + 8]))
+            path.write_bytes(changed)
+        else:
+            path.write_bytes(
+                rng.choice((b"", data[: rng.randrange(len(data) + 1)], data * 2, changed_bytes(data, rng)))
+            )
+
+
+def _change_offsets(world: _World, original: _Original, rng: random.Random) -> None:
+    path = rng.choice([*sorted(world.folder.glob("*.offsets.npy")), None])
+    if path is None or path.is_symlink() or not path.is_file():
+        return
+    with contextlib.suppress(Exception):
+        offsets = np.load(path)
+        dtype = rng.choice(("<u8", "<i8", "<i4", "<u4", "<u2", "<f8", ">i8", "|b1", "<c16"))
+        changed = offsets.astype(dtype)
+        how = rng.randrange(5)
+        if how == 1 and len(changed) > 3:
+            changed[[1, 2]] = changed[[2, 1]]
+        elif how == 2 and len(changed) > 3 and changed.dtype.kind in "iu":
+            changed[rng.randrange(len(changed))] = np.iinfo(changed.dtype).max
+        elif how == 3:
+            changed = changed.reshape(1, -1)
+        elif how == 4:
+            changed = changed[:: rng.choice((1, 2, -1))]
+        np.save(path, changed)
+
+
+def _put_something_else(world: _World, original: _Original, rng: random.Random) -> None:
+    names = [path.name for path in world.folder.iterdir()]
+    names += ["shard-00009.npy", ".pairloom-new-0123456789abcdef", ".manifest.json.0123456789abcdef.partial"]
+    names += [
+        ".manifest.json.partial",
+        ".shard-00003.npy.partial",
+        "_manifest.parquet",
+        "manifest.json",
+        ".pairloom-job.json",
+    ]
+    path = world.folder / rng.choice(names)
+    if path.is_dir() and not path.is_symlink():
+        return
+    path.unlink(missing_ok=True)
+    how = rng.randrange(7)
+    home = world.root / "home"
+    if how == 0:
+        path.symlink_to(home / "key")
+    elif how == 1:
+        path.symlink_to(home)
+    elif how == 2:
+        os.mkfifo(path)
+    elif how == 3:
+        path.symlink_to(rng.choice(("/dev/zero", "/dev/null", "/dev/tty", path.name, "/nothing/here")))
+    elif how == 4:
+        path.mkdir()
+    elif how == 5:
+        path.symlink_to(original.folder / "shard-00000.npy")
+
+
+def _data_of(folder: Path) -> dict[str, bytes | None]:
+    """The content of the files of shards; None for what is no regular file."""
+    return {
+        path.name: path.read_bytes() if path.is_file() and not path.is_symlink() else None
+        for path in folder.glob("shard-*")
+    }
+
+
+_CHANGES: tuple[Callable[[_World, _Original, random.Random], None], ...] = (
+    _change_manifest,
+    _change_manifest,
+    _change_manifest_bytes,
+    _change_file,
+    _change_offsets,
+    _put_something_else,
+)
