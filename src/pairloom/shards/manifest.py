@@ -264,11 +264,14 @@ class Manifest:
         )
         before = ResumePoint()
         for entry, point in zip(self.shards, points, strict=True):
-            n, first = entry["documents"], before.documents if point.source == before.source else None
-            is_so = point.documents == first + n if first is not None else 0 < point.documents <= n
+            n, n_before = entry["documents"], before.documents
+            fits = point.documents == n_before + n if point.source == before.source else 0 < point.documents <= n
+            is_among = before.source <= point.source < max(len(self.inputs), 1)
             # A job, which cannot be resumed, has no points.
-            is_so = (is_so and before.source <= point.source < len(self.inputs)) or point == before == ResumePoint()
-            _check(is_so, f"{entry['file']} does not end where next says")
+            _check(
+                (fits and is_among) or point == before == ResumePoint(),
+                f"{entry['file']} does not end where its next says",
+            )
             before = point
         _check(
             all(
