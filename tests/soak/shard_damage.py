@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 from pairloom import Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
@@ -68,17 +69,15 @@ def _whole(tokenizer: Tokenizer, folder: Path, format: str) -> _Whole:
     for number, path in enumerate(paths):
         if not path.exists():
             path.write_text(json_lines([f"{number} {text}" for text in DOCUMENTS[:30]]))
-    out, older, save = folder / format, [], Manifest.save
+    out, save = folder / format, Manifest.save
+    older: list[bytes] = []
 
     def noted(manifest: Manifest, to: Path) -> None:
         save(manifest, to)
         older.append((to / manifest.file()[0]).read_bytes())
 
-    Manifest.save = noted  # type: ignore[method-assign]
-    try:
+    with mock.patch.object(Manifest, "save", noted):
         tokenize_files(tokenizer, paths, out, format=format, shard_tokens=600, eot=True)
-    finally:
-        Manifest.save = save  # type: ignore[method-assign]
     return _Whole(out, _contents(out), _documents(out) or [], older[:-1])
 
 

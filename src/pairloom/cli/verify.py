@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
         args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
     )
     for damage in found:
-        print(f"mended: {damage.message}" if damage.is_mended else with_option_names(damage.message))
+        # Without the remedy.
+        mended = f"mended: {damage.message.partition(';')[0]}"
+        print(mended if damage.is_mended else with_option_names(damage.message))
     left = sum(not damage.is_mended for damage in found)
     args.console.say("note", f"{args.folder}: {len(found)} damaged, {left} left" if found else f"{args.folder}: sound")
     return 1 if left else 0

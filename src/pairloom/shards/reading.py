@@ -28,7 +28,7 @@ from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
 from pairloom.shards.shards import check_ids, check_order, read_shard
 
-__all__ = ["OpenShards", "open_shards"]
+__all__ = ["OpenShards", "open_shards", "shard_folder"]
 
 Ids = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
@@ -41,22 +41,28 @@ def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> 
     folder without a manifest, ValueError for a URL, FormatError for a folder that is damaged, or unfinished without
     `incomplete`.
     """
+    check_bool("incomplete", incomplete)
+    path = shard_folder(folder)
+    manifest = Manifest.load(path)
+    if not manifest.complete and not incomplete:
+        raise FormatError(f"{path}: the run that writes it has not ended; resume it, or pass incomplete=True")
+    return OpenShards(path, manifest)
+
+
+def shard_folder(folder: str | os.PathLike[str]) -> Path:
+    """The path of a folder with a manifest; FileNotFoundError, ValueError for a URL."""
     name = check_path("folder", folder)
     if is_url(name):
         url = public_url(name)
         raise ValueError(f"folder must be on this machine, not {url}: shards are mapped into memory; copy it first")
     path = Path(name)
-    check_bool("incomplete", incomplete)
     if not path.is_dir() or not exists(path):
         raise FileNotFoundError(
             errno.ENOENT,
             "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote",
             str(path),
         )
-    manifest = Manifest.load(path)
-    if not manifest.complete and not incomplete:
-        raise FormatError(f"{path}: the run that writes it has not ended; resume it, or pass incomplete=True")
-    return OpenShards(path, manifest)
+    return path
 
 
 class OpenShards(Sequence[Ids]):

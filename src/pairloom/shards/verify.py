@@ -7,7 +7,6 @@ have the digests that the manifest records.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 import shutil
@@ -19,15 +18,14 @@ from pairloom._internal.arguments import check_bool, resolve_threads
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError, ResumeError
-from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import model_digest
 from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import is_run_file
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import publishing, sealed, settle
+from pairloom.shards.reading import shard_folder
 from pairloom.shards.resume import first_shards, has_changed
 from pairloom.shards.shards import Shard, check_file, check_ids, check_order, read_shard
-from pairloom.shards.storage import local_folder
 from pairloom.shards.tokenize_files import tokenize_files
 from pairloom.tokenizer import Tokenizer
 
@@ -68,17 +66,17 @@ def verify_shards(
     Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
     be mended: another model, an input that has changed, rows of `pack_shards`, shards of a `ShardJob`.
     """
-    path = local_folder("folder", folder)
+    path = shard_folder(folder)
     check_bool("deep", deep)
+    manifest = Manifest.load(path)
     if not check_bool("repair", repair):
-        manifest = _manifest_of(path)
         return [*_damage(path, manifest, deep), *(_changed_inputs(manifest.inputs) if deep else ())]
     if model is None:
         raise ValueError("model is missing: repair encodes damaged shards again; pass the tokenizer or its file")
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
-    manifest = _manifest_of(path)
     changed = list(_changed_inputs(manifest.inputs)) if deep else []
     with locked_folder(path):
+        manifest = Manifest.load(path)
         found = list(_damage(path, manifest, deep))
         if not found:
             return changed
@@ -90,12 +88,6 @@ def verify_shards(
     if not manifest.complete:
         mender.finish()
     return [damage._replace(is_mended=True) for damage in found] + changed
-
-
-def _manifest_of(folder: Path) -> Manifest:
-    if not manifest_file.exists(folder):
-        raise FileNotFoundError(errno.ENOENT, "is no folder of shards: it has no manifest", str(folder))
-    return Manifest.load(folder)
 
 
 def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[Damage]:
