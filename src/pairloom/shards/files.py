@@ -37,6 +37,7 @@ __all__ = [
     "not_empty",
     "open_regular",
     "partial_path",
+    "remove_any",
     "unlinked",
 ]
 
@@ -82,10 +83,16 @@ def clear(folder: Path, kept: Collection[str] = ()) -> None:
     """Removes what runs wrote to `folder`, but for the manifest and the names in `kept`."""
     for path in folder.iterdir():
         if _RUN_FILE.fullmatch(path.name) and path.name not in kept:
-            if HIDDEN_FOLDER.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            remove_any(path) if HIDDEN_FOLDER.fullmatch(path.name) else path.unlink()
+
+
+def remove_any(path: Path) -> None:
+    """Removes a folder with what is in it, or a file, or a link, but not what that leads to."""
+    # rmtree opens what it is given, and would wait for the writer of a pipe.
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import functools
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,7 +16,7 @@ from pairloom._internal.atomic import sync_directory, write_file
 from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
-from pairloom.shards.files import check_is_folder
+from pairloom.shards.files import check_is_folder, open_regular, remove_any
 
 __all__ = ["HIDDEN", "Storage", "local_folder", "storage_of"]
 
@@ -139,7 +138,8 @@ class _Local:
         write_file(self._folder / name, data, False)
 
     def read(self, name: str) -> bytes:
-        return (self._folder / name).read_bytes()
+        with open_regular(self._folder / name) as file:
+            return file.read()
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         place = self._folder / run / attempt
@@ -163,7 +163,8 @@ class _Local:
         (self._folder / name).unlink(missing_ok=True)
 
     def remove_folder(self, name: str) -> None:
-        shutil.rmtree(self._folder / name, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_any(self._folder / name)
 
 
 def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
