@@ -191,7 +191,6 @@ def test_unpickling_wrong_values_is_a_counts_error(counts: PretokenCounts) -> No
         (b"counts in the format of files",),
         (text, numbers, numbers, totals, metadata),
         (text[:-1], numbers, totals, metadata),
-        (bytes(text), numbers, totals, metadata),
         (text, numbers.astype(np.int64), totals, metadata),
         (text, np.repeat(numbers, 2)[::2], totals, metadata),
         (text, numbers[:-1], totals, metadata),

@@ -1,15 +1,17 @@
 //! NumPy arrays that own the memory of a Rust vector, without a copy.
 
 use std::any::Any;
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ops::DerefMut;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use numpy::npyffi::{self, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, npy_intp};
-use numpy::{Element, PyArray1, PyArray2, PyArrayDescrMethods};
 use pairloom_core::ids::Id;
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyType};
 
 use crate::objects::no_memory;
 
@@ -28,15 +30,18 @@ enum Memory {
     Other(Box<dyn Any + Send + Sync>),
 }
 
-/// The element types of arrays.
-pub trait Item: Element + Copy + Sync {
+/// The element types of arrays that are made.
+pub trait Item: Copy + Send + Sync {
+    /// The dtype, as NumPy numbers types.
+    const TYPE: c_int;
     #[allow(private_interfaces)]
     fn memory(items: Vec<Self>) -> Memory;
 }
 
 macro_rules! items {
-    ($($variant:ident $item:ty),*) => {$(
+    ($($variant:ident $item:ty = $type:expr),*) => {$(
         impl Item for $item {
+            const TYPE: c_int = $type;
             #[allow(private_interfaces)]
             fn memory(items: Vec<Self>) -> Memory {
                 Memory::$variant(items)
@@ -45,29 +50,24 @@ macro_rules! items {
     )*};
 }
 
-items!(U16 u16, U32 u32, U64 u64, I64 i64);
+// `long` and `long long` have numbers of their own also where they are the same.
+const LONG_IS_64: bool = size_of::<c_ulong>() == 8;
+items!(U16 u16 = 4, U32 u32 = 6, U64 u64 = if LONG_IS_64 { 8 } else { 10 }, I64 i64 = if LONG_IS_64 { 7 } else { 9 });
 
 /// An array [n].
-pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyArray1<T>>> {
+pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
     // SAFETY: The owner takes the vector, whose heap memory has `n` initialised items and does not move with it.
-    unsafe {
-        Ok(array_of::<T>(py, data, &mut [n as npy_intp], T::memory(items), NPY_ARRAY_WRITEABLE)?
-            .cast_into_unchecked())
-    }
+    unsafe { array_of::<T>(py, data, &mut [n as isize], T::memory(items), WRITEABLE) }
 }
 
 /// An array [n, n_columns] of consecutive rows.
-pub fn rows<T: Item>(
-    py: Python<'_>,
-    mut items: Vec<T>,
-    n_columns: usize,
-) -> PyResult<Bound<'_, PyArray2<T>>> {
+pub fn rows<T: Item>(py: Python<'_>, mut items: Vec<T>, n_columns: usize) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (items.as_mut_ptr(), items.len() / n_columns);
     // SAFETY: As in `array`; n * n_columns is at most the number of items.
     unsafe {
-        let shape = &mut [n as npy_intp, n_columns as npy_intp];
-        Ok(array_of::<T>(py, data, shape, T::memory(items), NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
+        let shape = &mut [n as isize, n_columns as isize];
+        array_of::<T>(py, data, shape, T::memory(items), WRITEABLE)
     }
 }
 
@@ -75,13 +75,11 @@ pub fn rows<T: Item>(
 pub fn lent<I: Id + Item>(
     py: Python<'_>,
     mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
-) -> PyResult<Bound<'_, PyArray1<I>>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (ids.as_mut_ptr(), ids.len());
     let memory = Memory::Other(Box::new(ids));
     // SAFETY: As in `array`; the owner of the vector does not touch it until it is dropped.
-    unsafe {
-        Ok(array_of::<I>(py, data, &mut [n as npy_intp], memory, NPY_ARRAY_WRITEABLE)?.cast_into_unchecked())
-    }
+    unsafe { array_of::<I>(py, data, &mut [n as isize], memory, WRITEABLE) }
 }
 
 /// A read-only array of the items of a shared owner, of shape [n], or [n, `n_columns`] of consecutive rows.
@@ -92,8 +90,8 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     n_columns: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let items = items(owner);
-    let (data, n) = (items.as_ptr(), items.len() as npy_intp);
-    let columns = n_columns.unwrap_or(1).max(1) as npy_intp;
+    let (data, n) = (items.as_ptr(), items.len() as isize);
+    let columns = n_columns.unwrap_or(1).max(1) as isize;
     let mut shape = [n / columns, columns];
     let n_dims = if n_columns.is_some() { 2 } else { 1 };
     let memory = Memory::Other(Box::new(Arc::clone(owner)));
@@ -102,15 +100,60 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], memory, 0) }
 }
 
-/// Imports NumPy, and raises what its import raises, for example an interruption. The crate `numpy` panics if its own
-/// import fails, so call this before using anything of that crate.
-pub fn import_numpy(py: Python<'_>) -> PyResult<()> {
-    static IS_IMPORTED: AtomicBool = AtomicBool::new(false);
-    if !IS_IMPORTED.load(Ordering::Relaxed) {
-        py.import("numpy.lib")?;
-        IS_IMPORTED.store(true, Ordering::Relaxed);
-    }
-    Ok(())
+/// The parts of NumPy that the seam uses.
+struct NumPy {
+    ndarray: Py<PyType>,
+    /// `PyArray_New(subtype, n_dims, shape, type, strides, data, item_size, flags, object)`
+    new: NewArray,
+    /// `PyArray_SetBaseObject(array, base)`
+    set_base: SetBase,
+}
+
+type NewArray = unsafe extern "C" fn(
+    *mut ffi::PyTypeObject,
+    c_int,
+    *mut isize,
+    c_int,
+    *mut isize,
+    *mut c_void,
+    c_int,
+    c_int,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type SetBase = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
+
+/// NumPy's flag for an array that may be changed.
+const WRITEABLE: c_int = 0x0400;
+
+/// Imports NumPy at the first call, and raises what its import raises, for example an interruption.
+fn numpy(py: Python<'_>) -> PyResult<&NumPy> {
+    static NUMPY: PyOnceLock<NumPy> = PyOnceLock::new();
+    NUMPY.get_or_try_init(py, || {
+        let module = match py.import("numpy._core._multiarray_umath") {
+            Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => {
+                py.import("numpy.core._multiarray_umath")? // NumPy 1
+            }
+            module => module?,
+        };
+        let table = module.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?.pointer_checked(None)?;
+        let table = table.as_ptr().cast::<*const c_void>();
+        // SAFETY: The capsule is the table of NumPy's C API. Its ABI fixes these indices and signatures. The function at
+        // index 0, which every ABI has, returns the number of the ABI.
+        unsafe {
+            let version = table.cast::<unsafe extern "C" fn() -> c_uint>().read()();
+            if !matches!(version >> 24, 1 | 2) {
+                return Err(PyImportError::new_err(format!(
+                    "pairloom knows NumPy 1 and 2, and this NumPy has another binary interface ({version:#x}): \
+                     install an earlier NumPy"
+                )));
+            }
+            Ok(NumPy {
+                ndarray: module.getattr("ndarray")?.cast_into::<PyType>()?.unbind(),
+                new: table.add(93).cast::<NewArray>().read(),
+                set_base: table.add(282).cast::<SetBase>().read(),
+            })
+        }
+    })
 }
 
 /// An array of the given shape with the memory `data`; `flags` are NumPy's and decide whether it is writeable.
@@ -121,31 +164,35 @@ pub fn import_numpy(py: Python<'_>) -> PyResult<()> {
 unsafe fn array_of<'py, T: Item>(
     py: Python<'py>,
     data: *mut T,
-    shape: &mut [npy_intp],
+    shape: &mut [isize],
     memory: Memory,
-    flags: i32,
+    flags: c_int,
 ) -> PyResult<Bound<'py, PyAny>> {
-    import_numpy(py)?;
+    let numpy = numpy(py)?;
     let owner = Bound::new(py, Owner(memory))?;
-    // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_NewFromDescr` takes over
-    // the reference to the dtype and returns a new array, or null with an exception set. `PyArray_SetBaseObject` takes
-    // over the reference to the owner, even if it fails.
+    // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_New` returns a new array, or
+    // null with an exception set. `PyArray_SetBaseObject` takes over the reference to the owner, even if it fails.
     unsafe {
-        let new = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            npyffi::get_type_object(py, NpyTypes::PyArray_Type),
-            T::get_dtype(py).into_dtype_ptr(),
-            shape.len() as i32,
+        let new = (numpy.new)(
+            numpy.ndarray.as_ptr().cast(),
+            shape.len() as c_int,
             shape.as_mut_ptr(),
+            T::TYPE,
             ptr::null_mut(),
             data.cast(),
+            0,
             flags,
             ptr::null_mut(),
         );
         let new = Bound::from_owned_ptr_or_err(py, new)?;
-        match PY_ARRAY_API.PyArray_SetBaseObject(py, new.as_ptr().cast(), owner.into_ptr()) {
+        match (numpy.set_base)(new.as_ptr(), owner.into_ptr()) {
             0 => Ok(new),
             _ => Err(PyErr::take(py).unwrap_or_else(no_memory)),
         }
     }
+}
+
+/// Whether an object is a NumPy array.
+pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.is_instance(numpy(object.py())?.ndarray.bind(object.py()))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArray2};
 use pairloom_core::corpus;
 use pairloom_core::encoder::{self, BlockOptions, BlockSource};
 use pairloom_core::ids::Id;
@@ -109,7 +108,7 @@ fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
 }
 
 /// The ids of a block, the ends of the documents in them, and the special literals that were encoded as text.
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
+type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 fn encoded<'py, I: Id + Item>(
     py: Python<'py>,
@@ -119,5 +118,5 @@ fn encoded<'py, I: Id + Item>(
 ) -> PyResult<Encoded<'py>> {
     let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, source, monitor))?;
     let literals = rows(py, encoded.literals.into_flattened(), 3)?;
-    Ok((lent(py, encoded.ids)?.into_any(), array(py, encoded.ends)?, literals))
+    Ok((lent(py, encoded.ids)?, array(py, encoded.ends)?, literals))
 }

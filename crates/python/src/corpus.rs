@@ -2,13 +2,13 @@
 
 use std::slice;
 
-use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::corpus::{self, RecordErrors};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
+use crate::array_items::Items;
 use crate::arrays::array;
 use crate::arrow::chunked;
 use crate::errors::exception;
@@ -59,7 +59,7 @@ impl Documents {
         self.inner.is_empty()
     }
 
-    fn ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut ends = vec_for(self.inner.len())?;
         ends.extend(self.inner.ends().iter().map(|&end| end as i64));
         array(py, ends)
@@ -124,13 +124,13 @@ impl TextColumns {
         &self,
         py: Python<'_>,
         data: PyBuffer<u8>,
-        offsets: PyReadonlyArray1<'_, i64>,
+        offsets: Items<i64>,
         first_row: u64,
     ) -> PyResult<(Documents, u64)> {
         if !data.is_c_contiguous() {
             return Err(PyValueError::new_err("data must be contiguous"));
         }
-        let offsets = offsets.as_slice()?;
+        let offsets = offsets.as_slice();
         let n_bytes = data.len_bytes();
         // The pointer of an empty buffer may be null.
         let bytes: &[u8] = if n_bytes == 0 {

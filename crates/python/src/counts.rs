@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyReadonlyArray1};
 use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::BlockCounter;
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
@@ -14,6 +13,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::array_items::Items;
 use crate::arrays::array;
 use crate::arrow::{ArrowColumn, chunked};
 use crate::corpus::Documents;
@@ -39,7 +39,7 @@ impl From<counts::PretokenCounts> for PretokenCounts {
 /// The key-value pairs of a table's schema.
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 #[pymethods]
 impl PretokenCounts {
@@ -115,13 +115,13 @@ impl PretokenCounts {
     fn from_columns(
         py: Python<'_>,
         bytes: &[u8],
-        ends: PyReadonlyArray1<'_, u64>,
-        counts: PyReadonlyArray1<'_, u64>,
+        ends: Items<u64>,
+        counts: Items<u64>,
         n_bytes: u64,
         n_documents: u64,
         n_special_literals: u64,
     ) -> PyResult<Self> {
-        let (ends, counts) = (ends.as_slice()?, counts.as_slice()?);
+        let (ends, counts) = (ends.as_slice(), counts.as_slice());
         let inner = py.detach(|| {
             counts::PretokenCounts::from_columns(
                 copied(bytes, COLUMNS)?,
@@ -136,13 +136,8 @@ impl PretokenCounts {
     }
 
     #[staticmethod]
-    fn from_packed(
-        py: Python<'_>,
-        bytes: PyReadonlyArray1<'_, u8>,
-        numbers: PyReadonlyArray1<'_, u8>,
-        totals: [u64; 3],
-    ) -> PyResult<Self> {
-        let (bytes, numbers) = (bytes.as_slice()?, numbers.as_slice()?);
+    fn from_packed(py: Python<'_>, bytes: Items<u8>, numbers: Items<u8>, totals: [u64; 3]) -> PyResult<Self> {
+        let (bytes, numbers) = (bytes.as_slice(), numbers.as_slice());
         let inner =
             py.detach(|| counts::PretokenCounts::from_packed(copied(bytes, COLUMNS)?, numbers, totals));
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
@@ -287,7 +282,7 @@ impl Counter {
 
 /// Checks that the pretokens of a counts file ascend.
 #[pyfunction]
-pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: PyReadonlyArray1<'_, u64>) -> PyResult<()> {
-    let ends = ends.as_slice()?;
+pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: Items<u64>) -> PyResult<()> {
+    let ends = ends.as_slice();
     py.detach(|| counts::check_ascending(bytes, ends)).map_err(|error| exception(py, error))
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::PyArray1;
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
@@ -98,12 +97,12 @@ impl Encoder {
                 copy.extend_from_slice(ids);
                 PyResult::Ok(copy)
             })?;
-            return Ok(array(py, ids)?.into_any());
+            return array(py, ids);
         }
         // Hardly any text has more than one id for two bytes.
         let mut ids = ResultIds::<I>::with_room(text.len() / 2);
         self.append(py, text, policy, &mut ids)?;
-        Ok(lent(py, ResultIds::from(ids))?.into_any())
+        lent(py, ResultIds::from(ids))
     }
 
     /// A list of ids for each text.
@@ -267,7 +266,7 @@ impl Encoder {
         texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
         let locate = |error| texts.locate(error);
@@ -276,13 +275,13 @@ impl Encoder {
                 self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
             })
             .map_err(locate)?;
-            Ok((lent(py, ids)?.into_any(), array(py, offsets)?))
+            Ok((lent(py, ids)?, array(py, offsets)?))
         } else {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
                 self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
             })
             .map_err(locate)?;
-            Ok((lent(py, ids)?.into_any(), array(py, offsets)?))
+            Ok((lent(py, ids)?, array(py, offsets)?))
         }
     }
 
@@ -298,11 +297,11 @@ impl Encoder {
         if self.is_narrow() {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, specials, threads, monitor);
-            Ok(lent(py, PyMonitor::run(py, report, work)?)?.into_any())
+            lent(py, PyMonitor::run(py, report, work)?)
         } else {
             let work =
                 |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, specials, threads, monitor);
-            Ok(lent(py, PyMonitor::run(py, report, work)?)?.into_any())
+            lent(py, PyMonitor::run(py, report, work)?)
         }
     }
 
@@ -328,7 +327,7 @@ impl Encoder {
         texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
         let counts = PyMonitor::run(py, None, |monitor| {
@@ -401,7 +400,7 @@ impl Encoder {
         list_of(py, merges.iter(), |&[left, right, _]| objects::pair(bytes_of(left)?, bytes_of(right)?))
     }
 
-    fn token_byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn token_byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let n_ids = self.encoder.n_ids() as u32;
         let mut lengths = objects::vec_for(n_ids as usize)?;
         lengths.extend((0..n_ids).map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)));

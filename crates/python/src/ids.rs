@@ -2,20 +2,18 @@
 
 use std::fmt;
 
-use numpy::{
-    PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
-    PyUntypedArrayMethods,
-};
 use pairloom_core::Error;
 use pairloom_core::decoder::Decoder;
 use pairloom_core::memory::TryReserve;
 use pairloom_core::pages;
-use pyo3::exceptions::PyTypeError;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 
-use crate::arrays::import_numpy;
+use crate::array_items::Items;
+use crate::arrays::is_array;
 use crate::errors::{exception, type_name, unknown_id};
 use crate::objects::no_memory;
 
@@ -46,35 +44,34 @@ impl fmt::Display for Location {
 }
 
 /// Ids in a form that the core can read.
-pub enum Ids<'py> {
+pub enum Ids {
     /// Collected from Python ints.
     Collected(Vec<u32>),
     /// Borrowed from a NumPy array.
-    Borrowed(Array<'py>),
+    Borrowed(Array),
 }
 
 /// A borrowed NumPy array of any integer type.
-pub enum Array<'py> {
-    U8(PyReadonlyArrayDyn<'py, u8>),
-    U16(PyReadonlyArrayDyn<'py, u16>),
-    U32(PyReadonlyArrayDyn<'py, u32>),
-    U64(PyReadonlyArrayDyn<'py, u64>),
-    I8(PyReadonlyArrayDyn<'py, i8>),
-    I16(PyReadonlyArrayDyn<'py, i16>),
-    I32(PyReadonlyArrayDyn<'py, i32>),
-    I64(PyReadonlyArrayDyn<'py, i64>),
+pub enum Array {
+    U8(Items<u8>),
+    U16(Items<u16>),
+    U32(Items<u32>),
+    U64(Items<u64>),
+    I8(Items<i8>),
+    I16(Items<i16>),
+    I32(Items<i32>),
+    I64(Items<i64>),
 }
 
-impl<'py> Ids<'py> {
+impl Ids {
     /// Reads a list, tuple, integer array or iterable of int. TypeError for bool, float and str; UnknownTokenIdError
     /// for a negative int or one of more than 32 bits. Ctrl-C stops it.
-    pub fn from_argument(ids: &Bound<'py, PyAny>, location: Location) -> PyResult<Self> {
+    pub fn from_argument(ids: &Bound<'_, PyAny>, location: Location) -> PyResult<Self> {
         if let Ok(list) = ids.cast::<PyList>() {
             return from_list(list, location).map(Ids::Collected);
         }
-        import_numpy(ids.py())?;
-        if let Ok(array) = ids.cast::<PyUntypedArray>() {
-            return Ok(Ids::Borrowed(borrowed(ids, array, location)?));
+        if is_array(ids)? {
+            return borrowed(ids, location).map(Ids::Borrowed);
         }
         if let Ok(tuple) = ids.cast::<PyTuple>() {
             return collected(ids.py(), tuple.iter().map(Ok), location).map(Ids::Collected);
@@ -88,8 +85,8 @@ impl<'py> Ids<'py> {
 
     /// Appends the bytes of the ids to `out`.
     ///
-    /// Another thread may change a borrowed array at the same time: `PyReadonlyArray` prevents only writers in Rust.
-    /// That is harmless only because the decoder reads each id once and checks the value that it read; keep it so.
+    /// Another thread may change a borrowed array at the same time. That is harmless only because the decoder reads each id
+    /// once and checks the value that it read; keep it so.
     pub fn decode(
         &self,
         py: Python<'_>,
@@ -116,14 +113,14 @@ impl<'py> Ids<'py> {
         }
         match self {
             Ids::Collected(ids) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::U8(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::U16(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::U32(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::U64(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::I8(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::I16(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::I32(ids)) => each!(ids.as_slice()?),
-            Ids::Borrowed(Array::I64(ids)) => each!(ids.as_slice()?),
+            Ids::Borrowed(Array::U8(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::U16(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::U32(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::U64(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::I8(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::I16(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::I32(ids)) => each!(ids.as_slice()),
+            Ids::Borrowed(Array::I64(ids)) => each!(ids.as_slice()),
         }
         Ok(())
     }
@@ -227,36 +224,48 @@ pub fn id(item: &Bound<'_, PyAny>, location: Location) -> PyResult<i64> {
     if overflow == 0 { Ok(value) } else { Err(no_such_id(item, location)) }
 }
 
-fn borrowed<'py>(
-    ids: &Bound<'py, PyAny>,
-    untyped: &Bound<'py, PyUntypedArray>,
-    location: Location,
-) -> PyResult<Array<'py>> {
-    if untyped.ndim() != 1 {
-        let n = untyped.ndim();
-        return Err(PyTypeError::new_err(format!("{location}ids must have one dimension, not {n}")));
+/// The items of a NumPy array, or of a copy if they are not consecutive and aligned.
+fn borrowed(ids: &Bound<'_, PyAny>, location: Location) -> PyResult<Array> {
+    if let Some(array) = in_place(ids)? {
+        return Ok(array);
     }
-    let array = if untyped.len() == 0 && untyped.dtype().kind() == b'f' {
+    let dtype = ids.getattr("dtype")?;
+    let n_dims: usize = ids.getattr("ndim")?.extract()?;
+    let is_integer = matches!(dtype.getattr("kind")?.extract()?, 'i' | 'u');
+    let copy = if n_dims != 1 {
+        return Err(PyTypeError::new_err(format!("{location}ids must have one dimension, not {n_dims}")));
+    } else if is_integer && dtype.getattr("isnative")?.extract()? {
+        ids.call_method0("copy")?
+    } else if is_integer {
+        return Err(PyTypeError::new_err(format!(
+            "{location}ids must have the byte order of this machine, not that of {dtype}; convert them with \
+             ids.astype(ids.dtype.newbyteorder(\"=\"))"
+        )));
+    } else if ids.len()? == 0 && dtype.getattr("kind")?.extract::<char>()? == 'f' {
         ids.call_method1("astype", ("uint32",))? // `np.array([])`
-    } else if untyped.is_contiguous() && untyped.is_aligned() {
-        ids.clone()
     } else {
-        ids.py().import("numpy")?.call_method1("require", (ids, ids.py().None(), ["C", "A"]))?
+        ids.clone()
+    };
+    in_place(&copy)?
+        .ok_or_else(|| PyTypeError::new_err(format!("{location}ids must be integers, not {dtype}")))
+}
+
+/// The items of a NumPy array, if they are consecutive, aligned integers in one dimension.
+fn in_place(ids: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let mut buffer = match PyUntypedBuffer::get(ids) {
+        Ok(buffer) if buffer.dimensions() == 1 => buffer,
+        Err(error) if error.is_instance_of::<PyMemoryError>(ids.py()) => return Err(error),
+        _ => return Ok(None), // dates, for example, have no buffer
     };
     macro_rules! first_of {
         ($($variant:ident $integer:ty),*) => {$(
-            if let Ok(typed) = array.cast::<PyArrayDyn<$integer>>() {
-                return Ok(Array::$variant(typed.try_readonly()?));
+            match Items::<$integer>::of(buffer) {
+                Ok(items) => return Ok(Some(Array::$variant(items))),
+                Err(other) => buffer = other,
             }
         )*};
     }
     first_of!(U16 u16, U32 u32, I64 i64, I32 i32, U64 u64, U8 u8, I8 i8, I16 i16);
-    let dtype = untyped.dtype();
-    Err(PyTypeError::new_err(match (dtype.kind(), dtype.is_native_byteorder()) {
-        (b'i' | b'u', Some(false)) => format!(
-            "{location}ids must have the byte order of this machine, not that of {dtype}; convert them with \
-             ids.astype(ids.dtype.newbyteorder(\"=\"))"
-        ),
-        _ => format!("{location}ids must be integers, not {dtype}"),
-    }))
+    drop(buffer);
+    Ok(None)
 }

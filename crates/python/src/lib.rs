@@ -2,6 +2,7 @@
 //! decision belongs here. `_core.pyi` documents the module.
 #![allow(missing_docs)]
 
+mod array_items;
 mod arrays;
 mod arrow;
 mod block_encoder;

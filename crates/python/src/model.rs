@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pairloom_core::memory::copied;
 use pairloom_core::model::CheckedColumns;
 use pairloom_core::model_file;
@@ -10,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::array_items::Items;
 use crate::arrays::shared;
 use crate::errors::exception;
 use crate::objects;
@@ -41,14 +41,14 @@ impl ModelColumns {
     #[pyo3(signature = (*, token_ids, token_bytes, token_ends, merges, ranks))]
     fn new(
         py: Python<'_>,
-        token_ids: PyReadonlyArray1<'_, u32>,
+        token_ids: Items<u32>,
         token_bytes: &[u8],
-        token_ends: PyReadonlyArray1<'_, u64>,
-        merges: PyReadonlyArray2<'_, u32>,
+        token_ends: Items<u64>,
+        merges: Items<u32>,
         ranks: bool,
     ) -> PyResult<Self> {
-        let (ids, ends) = (token_ids.as_slice()?, token_ends.as_slice()?);
-        let (merges, _) = merges.as_slice()?.as_chunks::<3>();
+        let (ids, ends) = (token_ids.as_slice(), token_ends.as_slice());
+        let (merges, _) = merges.as_slice().as_chunks::<3>();
         const WHAT: &str = "the columns of a model";
         let checked = py.detach(|| {
             let bytes = copied(token_bytes, WHAT)?;
@@ -61,12 +61,12 @@ impl ModelColumns {
     #[pyo3(signature = (pairs, *, byte_order, first_byte, first_merge))]
     fn from_pairs(
         py: Python<'_>,
-        pairs: PyReadonlyArray2<'_, u32>,
+        pairs: Items<u32>,
         byte_order: [u8; 256],
         first_byte: u32,
         first_merge: u32,
     ) -> PyResult<Self> {
-        let (pairs, _) = pairs.as_slice()?.as_chunks::<2>();
+        let (pairs, _) = pairs.as_slice().as_chunks::<2>();
         let laid_out = py.detach(|| CheckedColumns::from_pairs(pairs, &byte_order, first_byte, first_merge));
         Ok(Self::from_checked(laid_out.map_err(|error| exception(py, error))?))
     }

@@ -1,12 +1,12 @@
 //! Bindings of `pairloom_core::model_file`, `special::first_overlap` and `vocabulary::rank_merges`.
 
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pairloom_core::model_file::{self, DecodeErrors, PatternText, tokenizer_json};
 use pairloom_core::special::first_overlap;
 use pairloom_core::vocabulary::rank_merges;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
 
+use crate::array_items::Items;
 use crate::arrays::{array, rows};
 use crate::errors::exception;
 use crate::model::ModelColumns;
@@ -103,9 +103,9 @@ pub fn find_overlap(py: Python<'_>, first: Vec<String>, second: Vec<String>) -> 
 pub fn pairs_of_ranks<'py>(
     py: Python<'py>,
     token_bytes: &[u8],
-    token_ends: PyReadonlyArray1<'py, u64>,
-) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>)> {
-    let ends = token_ends.as_slice()?;
+    token_ends: Items<u64>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let ends = token_ends.as_slice();
     let found = py.detach(|| rank_merges::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
     Ok((rows(py, found.rows.into_flattened(), 3)?, array(py, found.unreachable)?, array(py, found.nameless)?))
 }

@@ -1,6 +1,5 @@
 //! Bindings of `pairloom_core::train`.
 
-use numpy::PyArray2;
 use pairloom_core::memory::TryReserve;
 use pairloom_core::train::{
     Base, MergeOptions, TieBreak, Trained as TrainedMerges, WeightedPretokens, extend as extend_merges,
@@ -18,7 +17,7 @@ use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
 /// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
-type Trained<'py> = (Bound<'py, PyArray2<u32>>, Option<(bool, bool)>);
+type Trained<'py> = (Bound<'py, PyAny>, Option<(bool, bool)>);
 
 /// Learns merges: (uint32 [m, 2] of symbols, and the reason if m < n_merges).
 #[pyfunction]
