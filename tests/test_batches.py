@@ -159,6 +159,7 @@ def test_an_empty_array_of_any_kind_holds_no_ids() -> None:
         (None, TypeError, "ids must be a list, an integer array or an iterable of int, not NoneType"),
         (97, TypeError, "ids must be a list, an integer array or an iterable of int, not int"),
         (np.array([0.5]), TypeError, "ids must be integers, not float64"),
+        (np.array([97], "M8[s]"), TypeError, "ids must be integers, not datetime64[s]"),
         (np.zeros((2, 2), int), TypeError, "ids must have one dimension, not 2"),
     ],
 )
