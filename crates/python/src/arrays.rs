@@ -50,7 +50,7 @@ macro_rules! items {
     )*};
 }
 
-// `long` and `long long` have numbers of their own also where they are the same.
+// NumPy numbers `long` and `long long` differently, even if both have 64 bits.
 const LONG_IS_64: bool = size_of::<c_ulong>() == 8;
 items!(U16 u16 = 4, U32 u32 = 6, U64 u64 = if LONG_IS_64 { 8 } else { 10 }, I64 i64 = if LONG_IS_64 { 7 } else { 9 });
 
