@@ -19,9 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom estimate`."""
     add_model_arguments(parser)
     parser.add_argument(
-        "--sample-bytes", type=whole_number, default=1 << 25, metavar="N", help="bytes to read in all (%(default)s)"
+        "--sample-bytes",
+        type=whole_number,
+        default=1 << 25,
+        metavar="N",
+        help="bytes to read in all, about (%(default)s); a corpus of less than twice as many may be counted",
     )
-    parser.add_argument("--pieces", type=whole_number, default=32, metavar="N", help="places to read at (%(default)s)")
+    parser.add_argument(
+        "--pieces", type=whole_number, default=256, metavar="N", help="most places to read at (%(default)s)"
+    )
     parser.add_argument(
         "--shard-tokens", type=whole_number, default=SHARD_TOKENS, metavar="N", help="tokens of a shard (%(default)s)"
     )
@@ -39,4 +45,10 @@ def run(args: argparse.Namespace) -> None:
         shard_tokens=args.shard_tokens,
         threads=args.threads,
     )
+    if found.tokens_error is None:
+        args.console.say(
+            "note",
+            "how wrong tokens may be is unknown: that takes at least three pieces; pass a larger --sample-bytes, or "
+            "more files if these can only be read from their beginning",
+        )
     print(json.dumps(dataclasses.asdict(found)))

@@ -105,18 +105,25 @@ class RowsReader:
         # Rows of the file, and texts in them.
         self._n_read = self._n_rows = 0
 
-    def parquet(self, file: BinaryIO) -> Iterator[Rows]:
-        """The rows of a Parquet file."""
+    def group_bytes(self, file: BinaryIO) -> list[int]:
+        """How many bytes each row group of a Parquet file has, uncompressed."""
+        with self._damage_named("Parquet"):
+            metadata = open_parquet(file, buffer_size=0).metadata
+            return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
+
+    def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
+        """The rows of a Parquet file, or of one of its row groups."""
         with self._damage_named("Parquet"):
             # A buffer grows to what a damaged page says that it holds.
             is_small = file.seek(0, os.SEEK_END) <= (_SMALL_FILE if self._memory is None else self._memory // 16)
             reader = open_parquet(file, buffer_size=0 if is_small else 1 << 20)
             self._check(reader.schema_arrow)
-            n_rows = reader.metadata.num_rows
+            metadata, groups = reader.metadata, None if row_group is None else [row_group]
+            n_rows = (metadata if row_group is None else metadata.row_group(row_group)).num_rows
             # Below a list Parquet has names of its own.
             is_list = any(step.n_lists for step in self._field)
             path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
-            for batch in reader.iter_batches(self._rows_at_a_time(reader.metadata), columns=[path]):
+            for batch in reader.iter_batches(self._rows_at_a_time(metadata), groups, columns=[path]):
                 column = batch.column(0)
                 # The memory of this batch is wanted for the next.
                 del batch
@@ -142,7 +149,7 @@ class RowsReader:
             for batch in batches:
                 column = batch.column(index)
                 del batch
-                yield from self._rows(column, None)
+                yield from self._rows(column, done=source.share_read)
                 del column
             if begin != b"ARROW1" and file.read(1):
                 raise CorpusError(
@@ -211,12 +218,12 @@ class RowsReader:
         at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
         return max(_FEWEST_ROWS if self._memory is None else 1, at_once)
 
-    def _rows(self, column: Any, n_rows: int | None) -> Iterator[Rows]:
+    def _rows(self, column: Any, n_rows: int | None = None, done: float = 0.0) -> Iterator[Rows]:
         compute = _pyarrow("pyarrow.compute")
         # Arrow trusts what a file says of its lengths and offsets.
         column.validate()
         self._n_read += len(column)
-        done = self._n_read / n_rows if n_rows else 0.0
+        done = self._n_read / n_rows if n_rows else done
         n_nulls = 0
         for number, step in enumerate(self._field):
             if number:
@@ -337,6 +344,11 @@ class _WholeReads:
         while n_read < wanted and (n_more := self._file.readinto(view[n_read:])):  # type: ignore[attr-defined]
             n_read += n_more
         return view[:n_read]
+
+    @property
+    def share_read(self) -> float:
+        """How much of the file is read, from 0 to 1, if it is read from its beginning."""
+        return self.furthest / max(self._n_bytes, 1)
 
     def n_bytes_before_footer(self) -> int:
         """How much of an Arrow file stands between what was read furthest and the footer."""

@@ -523,7 +523,7 @@ class Reading:
                     whole.write(piece)
                 whole.seek(0)
                 file = whole
-            rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
+            rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
             # What the process holds by pyarrow otherwise is not of reading.
             n_before = 0 if self._memory is None else n_bytes_of_arrow()
             for documents, done in self._noted(source.shown, rows):

@@ -110,7 +110,13 @@ impl JsonLines {
                 self.read_line(&whole, documents)?;
             }
         }
-        self.held.try_extend(&bytes[start..], LINE)
+        self.held.try_extend(&bytes[start..], LINE)?;
+        if self.n_lines == 0 && !self.record_errors.skips && begins_list(&self.held) {
+            // A list of records is often one line, whose end is that of the file.
+            let begun = std::mem::take(&mut self.held);
+            return self.read_line(&begun, documents);
+        }
+        Ok(())
     }
 
     /// Ends the file; returns a last line without a newline.
@@ -133,10 +139,7 @@ impl JsonLines {
 
     fn read_line(&mut self, line: &[u8], documents: &mut Documents) -> Result<()> {
         self.n_lines += 1;
-        let line = match line {
-            [0xef, 0xbb, 0xbf, rest @ ..] if self.n_lines == 1 => rest,
-            line => line,
-        };
+        let line = if self.n_lines == 1 { without_mark(line) } else { line };
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
@@ -186,6 +189,16 @@ impl JsonLines {
 fn truncate(documents: &mut Documents, start: (usize, usize)) {
     documents.text.truncate(start.0);
     documents.ends.truncate(start.1);
+}
+
+/// Whether a file that begins with these bytes is a list of records.
+fn begins_list(bytes: &[u8]) -> bool {
+    without_mark(bytes).trim_ascii_start().first() == Some(&b'[')
+}
+
+/// The bytes without a byte order mark.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// A key on the way to the field, and how many lists are in one another below it.

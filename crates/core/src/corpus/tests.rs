@@ -157,6 +157,26 @@ fn json_lines_with_invalid_record_fails_or_skips() {
 }
 
 #[test]
+fn json_lines_that_are_a_list_fail_before_the_line_ends() {
+    for begin in ["[", " \r[{\"text\": ", "\u{feff}[{\"text\": \"a\"}, "] {
+        for skips in [false, true] {
+            let errors = RecordErrors { replaces: false, skips };
+            let mut reader = JsonLines::new("a.json".into(), vec!["text".into()], errors).unwrap();
+            let pushed = reader.push(begin.as_bytes());
+            assert_eq!(pushed.is_ok(), skips);
+            if let Err(error) = pushed {
+                assert!(
+                    error.to_string().contains("write one record a line, not a list of records"),
+                    "{error}"
+                );
+            }
+            // A line that is left out must end first.
+            assert!(!skips || (reader.finish().is_ok() && reader.n_skipped() == 1));
+        }
+    }
+}
+
+#[test]
 fn json_lines_with_lone_surrogates_replaces_on_request() {
     let replace = RecordErrors { replaces: true, skips: false };
     for (line, expected) in [
