@@ -1,8 +1,8 @@
 """estimate: how many tokens, shards, bytes and seconds a corpus will take, from a sample spread over it.
 
 The tokens of the corpus are its bytes on disk times the tokens for each byte of the sample (a ratio estimate). The
-error is that of independent places, by Student's t, and a token for each cut that the sample makes through a text.
-Source: W. G. Cochran, Sampling Techniques, 3rd edition, sections 6.3 and 9A.3.
+error comes from how much neighbouring places differ, by Student's t, with a token for each cut through a text.
+Source: W. G. Cochran, Sampling Techniques, 3rd edition, sections 5A.12 (one place in each stratum) and 6.3.
 """
 
 from __future__ import annotations
@@ -152,9 +152,10 @@ def _extrapolated(rows: Amounts, sample: Sample) -> tuple[Amounts, int | None]:
     n = 1 / float((shares**2).sum())
     error = None
     if n > 2.99:
-        residuals = rows[:, 1] - means[1] / means[0] * rows[:, 0]
-        deviation = math.sqrt(float(((shares * residuals) ** 2).sum()) * n / (n - 1)) / float(means[0])
-        error = math.ceil(_students_t(n - 1) * deviation * sample.total + sample.total / sample.piece_bytes)
+        # Neighbours differ by chance alone, and what lies far apart is in the sample as often as in the corpus.
+        residuals = shares * (rows[:, 1] - means[1] / means[0] * rows[:, 0])
+        deviation = math.sqrt(float((np.diff(residuals) ** 2).sum()) / 2 * n / (n - 1)) / float(means[0])
+        error = math.ceil(_students_t((n - 1) / 1.5) * deviation * sample.total + sample.total / sample.piece_bytes)
     return means * (sample.total / float(means[0])), error
 
 

@@ -53,10 +53,13 @@ class Span(NamedTuple):
 
 
 class Piece:
-    """What was read at `n_places` places: (weight, span), so that the weighted sums are those of a byte of the file."""
+    """What was read at `n_places` places, the first of which is `place`.
 
-    def __init__(self) -> None:
-        self.n_places = 1
+    spans: (weight, span), so that the weighted sums are those of a byte of the file.
+    """
+
+    def __init__(self, place: float) -> None:
+        self.place, self.n_places = place, 1
         self.spans: list[tuple[float, Span]] = []
 
 
@@ -87,7 +90,7 @@ class Sample:
         return 2 * self.n_read >= self.total
 
     def read(self) -> None:
-        """Reads the places in random order, until there are enough bytes."""
+        """Reads the places in random order, until there are enough bytes; the pieces are in the order of the corpus."""
         random, n = np.random.default_rng(0), self._n_places
         places = random.permutation((np.arange(n) + random.random(n)) * (self.total / n))
         ends = np.cumsum(self.sizes)
@@ -95,10 +98,10 @@ class Sample:
         shares = 1 - (ends[numbers] - places) / np.array(self.sizes)[numbers]
         n_places = Counter(numbers.tolist())
         groups: dict[tuple[int, int], Piece] = {}
-        for number, share in zip(numbers.tolist(), shares.tolist(), strict=True):
+        for number, share, place in zip(numbers.tolist(), shares.tolist(), places.tolist(), strict=True):
             if self.n_read >= self._sample_bytes and (len(self.pieces) >= _LEAST_PIECES or self.is_half):
-                return
-            piece = Piece()
+                break
+            piece = Piece(place)
             if self._has_windows(number):
                 self.pieces.append(piece)
                 try:
@@ -118,6 +121,7 @@ class Sample:
             span = self._beginning(number, source, max(n_bytes, _LEAST_BEGINNING))
             piece.spans.append((1 / max(span.n_bytes, 1), span))
             self.n_read += span.n_bytes
+        self.pieces.sort(key=lambda piece: piece.place)
 
     def _has_windows(self, number: int) -> bool:
         source = self._corpus.sources[number]
