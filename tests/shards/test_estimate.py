@@ -233,7 +233,7 @@ def _n_covered(folder: Path, shapes: list[str], seeds: range, n_bytes: int, samp
 
 @pytest.mark.parametrize("shape", estimate_corpora.SHAPES)
 def test_the_interval_covers_the_truth(tmp_path: Path, shape: str) -> None:
-    n_bytes = 6_000_000 if shape == "heavy tails" else 2_000_000
+    n_bytes = 6_000_000 if shape in ("heavy tails", "compressed files") else 2_000_000
     assert _n_covered(tmp_path, [shape], range(1), n_bytes, 1 << 17) == 1
 
 

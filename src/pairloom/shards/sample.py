@@ -34,7 +34,7 @@ from pairloom.errors import CorpusError
 __all__ = ["Piece", "Sample", "Span"]
 
 # A piece has at least so many bytes, and so many are read even where records make them longer.
-_LEAST_BYTES, _LEAST_PIECES = 1 << 12, 16
+_LEAST_BYTES, _LEAST_PIECES = 1 << 12, 24
 # The longest record that is read, unless the sample is larger.
 _LONGEST_RECORD = 1 << 26
 # Of files that are read from their beginning: the least bytes, how many share the sample, and the most bytes of text
@@ -120,7 +120,6 @@ class Sample:
             n_bytes = max(self.piece_bytes * n_places[number] // n_groups, self._sample_bytes // _MOST_FILES)
             span = self._beginning(number, source, max(n_bytes, _LEAST_BEGINNING))
             piece.spans.append((1 / max(span.n_bytes, 1), span))
-            self.n_read += span.n_bytes
         self.pieces.sort(key=lambda piece: piece.place)
 
     def _has_windows(self, number: int) -> bool:
@@ -147,22 +146,25 @@ class Sample:
         return group, len(ends), replace(source, row_group=group, n_bytes=n_bytes)
 
     def _beginning(self, number: int, source: Source, n_bytes: int) -> Span:
-        """What about the first `n_bytes` of a file hold; all of a small file."""
+        """What about `n_bytes` near the beginning of a file hold; all of a small file."""
         corpus = copy.copy(self._corpus)
         corpus.sources, corpus.max_bytes = [source], None
         size = source.n_bytes or 0
         is_whole = 2 * n_bytes >= size or (corpus.doc_cap is not None and corpus.is_one_document(0))
         reading = corpus.read() if is_whole else corpus.read(piece_bytes=max(n_bytes >> 7, 1 << 10))
         blocks: list[_core.Documents] = []
-        done = n_text = 0
+        # Compression has little to refer to at first, so what the first bytes hold does not count.
+        done = n_text = skipped = 0
         is_damaged = False
         try:
             for block in reading:
-                # Once reading goes on, the blocks before are what `done` bytes hold, but for a line that has begun.
-                has_rest = source.format == "jsonl" and not (blocks and len(blocks[-1]))
-                is_enough = done >= n_bytes or n_text >= _MOST_RATIO * n_bytes
-                if not is_whole and block.done > done and is_enough and not has_rest:
-                    break
+                if not is_whole and block.done > done:
+                    # The blocks before are all that `done` bytes hold, but for a record that has begun, there and here.
+                    if not skipped and done >= n_bytes // 2:
+                        skipped, n_text = done, 0
+                        blocks.clear()
+                    elif skipped and (done - skipped >= n_bytes or n_text >= _MOST_RATIO * n_bytes):
+                        break
                 done, is_damaged = block.done, block.withdraws
                 if not is_damaged:
                     blocks.append(block.documents)
@@ -171,7 +173,8 @@ class Sample:
                 done = size
         finally:
             reading.close()
-        span = self._span(number, done, blocks)
+        self.n_read += done
+        span = self._span(number, done - skipped, blocks)
         return span._replace(texts=span.texts[: span.n_documents]) if is_damaged else span
 
     def _span(self, number: int, n_bytes: int, blocks: Iterable[_core.Documents]) -> Span:
