@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, formats
+from pairloom import PretokenCounts, Tokenizer, formats
 
 
 def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -188,7 +188,9 @@ def test_train_refuses_the_name_tokenizer_json_before_training(tmp_path: Path) -
     done = run(*command)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"pass --format huggingface for that, or --format pairloom" in done.stderr
-    assert run(*command, "--format", "pairloom").stderr == b""
+    assert (
+        run(*command, "--format", "pairloom").stderr == f"pairloom: wrote {output}: a tokenizer of 259 ids\n".encode()
+    )
 
 
 def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
@@ -251,6 +253,36 @@ def test_links_in_a_circle_at_the_output_are_an_error(model: Path, tmp_path: Pat
         run("convert", "--model", model, "--output", tmp_path / "one", "--format", "huggingface", "--force"),
         "symbolic links",
     )
+
+
+WRITES: dict[str, tuple[str, list[str]]] = {
+    "train --input a.txt --vocab-size 258 --output new.json": ("new.json: a tokenizer of 259 ids", ["new.json"]),
+    "count --input a.txt --output new.counts": ("new.counts: 2 pretokens and their counts", ["new.counts"]),
+    "merge-counts old.counts --output new.counts": ("new.counts: 2 pretokens and their counts", ["new.counts"]),
+    "tokenize --model old.json --input a.txt --output new": ("new: shards of 3 tokens", ["new"]),
+    "convert --model old.json --output new.json --format huggingface": (
+        "new.json: huggingface, 259 tokens",
+        ["new.json"],
+    ),
+    "view --model old.json --input a.txt --output new.html": ("new.html: a page; open it in a browser", ["new.html"]),
+    "stats --model old.json --input a.txt --plot new.svg": ("new.svg: a plot", ["new.svg"]),
+    "compare --model old.json --model old.json --input a.txt --plot new.svg": ("new.svg: a plot", ["new.svg"]),
+}
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_command_says_on_stderr_what_it_wrote(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("ab ab ab")
+    Tokenizer.train("ab ab ab", 258).save("old.json")
+    PretokenCounts.from_texts(["ab ab ab"]).save("old.counts")
+    message, written = WRITES[command]
+    there = set(Path().iterdir())
+    done = run(*command.split())
+    assert done.returncode == 0, done.stderr
+    assert f"pairloom: wrote {message}" in done.stderr.decode()
+    assert set(Path().iterdir()) - there == set(map(Path, written))
+    assert b"wrote" not in done.stdout
 
 
 def test_a_closed_pipe_ends_quietly(model: Path) -> None:

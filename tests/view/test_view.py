@@ -6,6 +6,8 @@ import base64
 import hashlib
 import html
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -180,7 +182,7 @@ def test_the_command_writes_a_page(model: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     inputs = (tmp_path / "a.txt", tmp_path / "b.jsonl")
     done = run("view", "--model", model, "--text", "one", "--input", *inputs, "--output", page)
-    assert done == (0, "", "")
+    assert done == (0, "", f"pairloom: wrote {page}: a page; open it in a browser (--open)\n")
     texts = payload_of(page.read_text(encoding="utf-8"))["texts"]
     assert [Path(text["name"]).name for text in texts] == [
         "text 1", "a.txt", "b.jsonl, document 1", "b.jsonl, document 2",
@@ -198,6 +200,18 @@ def test_the_command_prints_the_page_without_an_output(model: Path) -> None:
         check=True,
     )
     assert done.stdout.startswith(b"<!DOCTYPE html>") and not done.stderr
+
+
+def test_the_command_does_not_print_the_page_on_a_terminal(model: Path) -> None:
+    terminal, its_end = pty.openpty()
+    command = [sys.executable, "-m", "pairloom", "view", "--model", str(model), "--text", "the cat"]
+    done = subprocess.run(command, stdout=its_end, stderr=subprocess.PIPE, check=False)
+    os.set_blocking(terminal, False)
+    with pytest.raises(BlockingIOError):
+        os.read(terminal, 1)
+    os.close(its_end)
+    os.close(terminal)
+    assert done.returncode == 2 and b"give --output FILE, and --open to see it" in done.stderr
 
 
 def test_the_command_refuses_wrong_usage(model: Path, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> None:
         from pairloom.analysis.plots import plot_comparison
 
         plot_comparison(comparison, plot, overwrite=args.force)
+        args.console.wrote(args.plot, "a plot")
     # File names that are not UTF-8 hold lone surrogates, which JSON escapes and UTF-8 cannot encode.
     report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)

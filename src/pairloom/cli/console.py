@@ -59,9 +59,9 @@ class Console:
         else:
             _write_line(f"pairloom: {'warning: ' if event == 'warning' else ''}{message}")
 
-    def tell(self, line: str) -> None:
-        """Writes a line that the user asked for, also with --quiet and --log-json."""
-        _write_line(line)
+    def wrote(self, path: str, what: str) -> None:
+        """Says what the command has written, unless --quiet is given."""
+        self.say("note", f"wrote {path}: {what}")
 
     @property
     def progress(self) -> Progress:

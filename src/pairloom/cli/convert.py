@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> None:
     if args.drop_post_processor:
         tokenizer = tokenizer.without_post_processor()
     tokenizer.save(args.output, overwrite=args.force, format=args.format)
-    args.console.tell(f"{args.output}: {args.format}, {len(tokenizer.vocab)} tokens")
+    args.console.wrote(args.output, f"{args.format}, {len(tokenizer.vocab)} tokens")

@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> None:
     started = time.perf_counter()
     counts = load_merged(args.counts)
     counts.save(args.output, overwrite=args.force)
+    args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
     print(json.dumps(report(counts, started)))
 
 

@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> None:
         except ValueError as error:
             args.console.say("note", f"no training curve: {error}")
         plot_stats(stats, sizes, plot, curve=curve, overwrite=args.force)
+        args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
 
 

@@ -108,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
+    else:
+        args.console.wrote(args.output, f"shards of {result.n_tokens} tokens")
     if result.n_documents == 0:
         # Of packed rows a rank may have none though there are documents.
         nothing = "the input holds no document" if pack is None else "the input holds no token for a row of this rank"

@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> None:
             check_counts(counts, config)
         tokenizer = start.extend_from_counts(counts, args.vocab_size, profile, **run, **fields)
     tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
+    args.console.wrote(args.output, f"a tokenizer of {tokenizer.n_vocab} ids")
     report = {
         "corpus_bytes": counts.n_bytes,
         "requested_vocab_size": args.vocab_size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import webbrowser
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         metavar="FILE",
-        help="the page, an HTML file that needs neither network nor server; stdout if not given",
+        help="the page, an HTML file that needs neither network nor server; stdout if not given and no terminal",
     )
     parser.add_argument("--force", action="store_true", help="replace the page if it exists")
     parser.add_argument("--open", action="store_true", help="show the page in the browser; needs --output")
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("there is no text: give --text or --input")
     if args.open and args.output is None:
         args.wrong_usage("--open needs a page to open: give --output FILE")
+    if args.output is None and sys.stdout is not None and sys.stdout.isatty():
+        args.wrong_usage("a page is HTML, which a terminal does not show: give --output FILE, and --open to see it")
     output = None if args.output is None else Path(args.output)
     if output is not None:
         check_file(output, args.force)
@@ -69,5 +72,6 @@ def run(args: argparse.Namespace) -> None:
         write_stdout(view.html())
         return
     view.save(output, args.force)
+    args.console.wrote(args.output, "a page" if args.open else "a page; open it in a browser (--open)")
     if args.open:
         webbrowser.open(output.resolve().as_uri())
