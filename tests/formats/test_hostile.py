@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pairloom import formats
+from pairloom import PretokenCounts, Tokenizer, formats
+from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
 from pairloom.errors import FormatError
 
 HOSTILE = Path(__file__).parents[2] / "testdata/hostile"
@@ -63,7 +65,8 @@ def test_huge_files_are_refused_within_bounds(kind: str, tmp_path: Path) -> None
         path = {str(tmp_path / "huge")!r}
         with open(path, "wb") as file:
             file.write({HUGE[kind]})
-        from pairloom import formats
+        from pairloom import PretokenCounts, Tokenizer, formats
+from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
         for format in (None, *formats.READABLE):
             if format == "gpt2":
                 continue
@@ -84,3 +87,48 @@ def test_huge_files_are_refused_within_bounds(kind: str, tmp_path: Path) -> None
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
     )
     assert done.returncode == 0, done.stderr[-1500:]
+
+
+def _with_added_tokens(n: int, **flags: bool) -> str:
+    file = json.loads(Tokenizer.train("ab", 256, special_tokens=[]).as_huggingface().to_str())
+    entry = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True, **flags}
+    file["added_tokens"] = [{"id": 256 + index, "content": f"<{index}>", **entry} for index in range(n)]
+    return json.dumps(file)
+
+
+def test_many_added_tokens_with_rules_are_read_in_linear_time(tmp_path: Path) -> None:
+    path, n = tmp_path / "tokenizer.json", 10_000
+    path.write_text(_with_added_tokens(n, single_word=True, lstrip=True, rstrip=True))
+    # Looking each rule up in the list of all took half a minute of processor time.
+    program = f"""
+        from pairloom import Tokenizer
+        tokenizer = Tokenizer.load({str(path)!r})
+        assert len(tokenizer.special_tokens) == {n}
+        tokenizer.save({str(tmp_path / "again.json")!r}, format="huggingface")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (8, 8)),
+    )
+    assert done.returncode == 0, done.stderr[-1500:]
+
+
+def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) -> None:
+    n = MOST_SPECIAL_TOKENS + 1
+    path = tmp_path / "tokenizer.json"
+    path.write_text(_with_added_tokens(n))
+    with pytest.raises(FormatError, match=rf"tokenizer\.json: holds {n} added tokens; at most {n - 1} are read"):
+        Tokenizer.load(path)
+    literals = [f"<{index}>" for index in range(n)]
+    for call in (
+        lambda: Tokenizer.train("ab", 260, special_tokens=literals),
+        lambda: Tokenizer.train("ab", 260).add_special_tokens(literals),
+        lambda: Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, "gpt2", literals),
+        lambda: Tokenizer({b: bytes([b]) for b in range(256)}, [], {t: 256 + i for i, t in enumerate(literals)}),
+        lambda: PretokenCounts.from_texts(["ab"], special_tokens=literals),
+    ):
+        with pytest.raises(ValueError, match=f"there are {n} special tokens; at most {n - 1} are taken"):
+            call()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_INT",
     "LONGEST_PATH",
+    "MOST_SPECIAL_TOKENS",
     "as_text",
     "check_bool",
     "check_choice",
@@ -37,6 +38,9 @@ LONGEST_PATH = 4096
 
 LARGEST_INT = 2**63 - 1
 """The largest integer that an argument may be: what 64 bits hold with a sign."""
+
+MOST_SPECIAL_TOKENS = 1 << 17
+"""How many special tokens there may be: twice as many as any published tokenizer has (speech codes in 16 bits)."""
 
 # Threads that an argument may ask for: four for each processor, and no fewer than so many.
 _THREADS_AT_LEAST = 16
@@ -132,6 +136,11 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
         )
     # Not tuple(tokens): that trusts the __len__ of a caller's object.
     checked = tuple([token for token in tokens])  # noqa: C416
+    if len(checked) > MOST_SPECIAL_TOKENS:
+        raise ValueError(
+            f"there are {len(checked)} special tokens; at most {MOST_SPECIAL_TOKENS} are taken: put others into the"
+            " vocabulary"
+        )
     for token in checked:
         if not isinstance(token, str):
             raise ValueError(f"a special token must be a str, not {type(token).__name__} ({shown(token)})")

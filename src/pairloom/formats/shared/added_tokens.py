@@ -47,7 +47,7 @@ def read_added_tokens(
     text_of: dict[int, str] = {}
     normalized: dict[bool, list[str]] = {True: [], False: []}
     plain: list[str] = []
-    rules: list[tuple[str, str]] = []
+    rules: set[tuple[str, str]] = set()
     for index, entry in enumerate(entries):
         where = f"{name}: added_tokens[{index}]"
         if type(entry) is not dict:
@@ -61,7 +61,7 @@ def read_added_tokens(
         text_of[token_id] = literal
         special = take(entry, "special", bool, where)
         flags = [flag for flag in FLAGS if flag in entry and take(entry, flag, bool, where)]
-        rules += [(literal, flag) for flag in flags]
+        rules.update((literal, flag) for flag in flags)
         is_normalized = take(entry, "normalized", bool, where) if "normalized" in entry else not special
         if is_normalized and forms and (flags or not is_unchanged(literal, forms)):
             raise FormatError(
@@ -72,16 +72,16 @@ def read_added_tokens(
         if not special:
             plain.append(literal)
         elif are_ordinary:
-            rules.append((literal, "ordinary"))
+            rules.add((literal, "ordinary"))
     for literals in normalized.values():
         _check_meeting([literal for literal in literals if (literal, "ordinary") not in rules], rules, name)
     # Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
     if normalized[False] and (rules or _core.find_overlap(normalized[False], normalized[True]) is not None):
-        rules += [(literal, "normalized") for literal in normalized[True]]
+        rules.update((literal, "normalized") for literal in normalized[True])
     return AddedTokens(ids, frozenset(plain), tuple(sorted(rules)))
 
 
-def _check_meeting(literals: list[str], rules: list[tuple[str, str]], name: str) -> None:
+def _check_meeting(literals: list[str], rules: set[tuple[str, str]], name: str) -> None:
     """Refuses tokens, all found in one pass, of which one can take along what another one begins with."""
     if not any((literal, "rstrip") in rules for literal in literals):
         return
@@ -123,6 +123,7 @@ def write_added_tokens(
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids."""
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
+    rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
     entries: dict[str, int] = {}
     if any(assigned != ordered[literal] for literal, assigned in _assigned(ordered, vocab, len(vocab))):
