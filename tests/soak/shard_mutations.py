@@ -129,7 +129,7 @@ class _World:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 documents = _USES[use](self, original)
-        except (FormatError, ResumeError, FileExistsError, FileNotFoundError, IsADirectoryError, CorpusError) as error:
+        except (FormatError, ResumeError, CorpusError, OSError) as error:
             # An input that the manifest of a stranger names may be any name.
             is_named = str(self.root) in str(error) or (use == "repair" and isinstance(error, OSError))
             what = "refused" if is_named else f"FAILED no name: {error}"

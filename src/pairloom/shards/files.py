@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pairloom.errors import FormatError
+from pairloom.errors import FormatError, PairloomError
 from pairloom.shards.writers import bin, megatron, npy, parquet
 
 __all__ = [
@@ -122,7 +122,7 @@ def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
     """Raises anything that libraries raise for a damaged file as a FormatError, and what the system says as it is."""
     try:
         yield
-    except (MemoryError, ImportError, FormatError):
+    except (MemoryError, ImportError, PairloomError):
         raise
     except Exception as error:
         # pyarrow has errors of files without a number.

@@ -24,7 +24,15 @@ from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import check_order, read_shard
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["ResumePlan", "check_same_documents", "first_shards", "has_changed", "plan_resume"]
+__all__ = [
+    "ResumePlan",
+    "check_not_of_job",
+    "check_options",
+    "check_same_documents",
+    "first_shards",
+    "has_changed",
+    "plan_resume",
+]
 
 _AGAIN = "write such shards again (resume=True, rewrite=True)"
 _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
@@ -47,9 +55,8 @@ def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool
 
     rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
     """
-    if found.shards and not found.next.documents:
-        raise ResumeError(f"{folder}: was written by a ShardJob, which cannot be resumed; run the job again")
-    _check_options(folder, found, fresh)
+    check_not_of_job(folder, found)
+    check_options(folder, found, fresh)
     if _are_other_texts(found, fresh):
         if not rewrite:
             raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
@@ -57,7 +64,13 @@ def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool
     return _InputComparison(folder, found, fresh, rewrite).result()
 
 
-def _check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
+def check_not_of_job(folder: Path, found: Manifest) -> None:
+    """Raises ResumeError for a folder without resume points."""
+    if found.shards and not found.next.documents:
+        raise ResumeError(f"{folder}: was written by a ShardJob, which is not resumed or mended; run the job again")
+
+
+def check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
     """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
     if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")

@@ -73,7 +73,7 @@ class _Writer(Protocol):
 def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
     """Opens a file that the manifest names; FormatError where it is not there, or not a regular file."""
     for place in [unlinked(folder / manifest.place), folder] if manifest.place else [folder]:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return open_regular(place / name)
     raise FormatError(f"{folder / name}: is in the manifest, but not there; {REMEDY}")
 

@@ -18,13 +18,13 @@ from pairloom._internal.arguments import check_bool, resolve_threads
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError, ResumeError
-from pairloom.shards.config import model_digest
+from pairloom.shards.config import new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
-from pairloom.shards.files import is_run_file
+from pairloom.shards.files import damage_reported, is_run_file
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import publishing, sealed, settle
 from pairloom.shards.reading import shard_folder
-from pairloom.shards.resume import first_shards, has_changed
+from pairloom.shards.resume import check_not_of_job, check_options, first_shards, has_changed
 from pairloom.shards.shards import Shard, check_file, check_ids, check_order, read_shard
 from pairloom.shards.tokenize_files import tokenize_files
 from pairloom.tokenizer import Tokenizer
@@ -137,29 +137,38 @@ class _Mender:
 
     def __init__(self, folder: Path, manifest: Manifest, tokenizer: Tokenizer, inputs: Any, threads: int) -> None:
         config = manifest.config
-        if manifest.model != model_digest(tokenizer):
-            raise ResumeError(f"{folder}: was made with another model; pass that one")
         if "pack" in config:
             raise ResumeError(f"{folder}: holds packed rows, which are not mended; pack the shards again")
-        if not config.keys() >= set(_READING) or any(not shard["next"]["documents"] for shard in manifest.shards):
-            raise ResumeError(f"{folder}: was written by a ShardJob, which cannot be mended; run the job again")
-        recorded = [entry["path"] for entry in manifest.inputs]
         if any(entry["bytes"] is None for entry in manifest.inputs):
-            raise ResumeError(f"{folder}: was made of {recorded[0]}, which cannot be read again; tokenize again")
-        self._options: dict[str, Any] = {name: config[name] for name in _READING}
-        # What was left out then is left out again.
-        self._options |= {"skip_bad": bool(manifest.skipped), "skip_bad_files": bool(manifest.skipped_files)}
-        self._paths = recorded if inputs is None else Corpus(inputs, **self._options).names
-        if len(self._paths) != len(recorded):
-            raise ResumeError(f"{folder}: was made of {len(recorded)} inputs; {len(self._paths)} are named")
+            raise ResumeError(f"{folder}: was made of what cannot be read again, a pipe or texts; tokenize again")
         self._folder, self._manifest, self._tokenizer, self._threads = folder, manifest, tokenizer, threads
+        check_not_of_job(folder, manifest)
+        with self._options_checked():
+            self._chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+            self._reading: dict[str, Any] = {name: config[name] for name in _READING}
+            fresh = new_manifest(tokenizer, run_config(tokenizer, **self._chosen) | self._reading, [])
+        check_options(folder, manifest, fresh)
+        # What was left out then is left out again.
+        self._reading |= {"skip_bad": bool(manifest.skipped), "skip_bad_files": bool(manifest.skipped_files)}
+        self._paths = [entry["path"] for entry in manifest.inputs]
+        if inputs is not None:
+            self._paths = [source.name for source in self._corpus(inputs).sources]
+        if len(self._paths) != len(manifest.inputs):
+            raise ResumeError(f"{folder}: was made of {len(manifest.inputs)} inputs; {len(self._paths)} are named")
+
+    def _options_checked(self) -> contextlib.AbstractContextManager[None]:
+        return damage_reported(self._folder, "its options are not those of a run", "tokenize again (overwrite=True)")
+
+    def _corpus(self, paths: Any) -> Corpus:
+        with self._options_checked():
+            return Corpus(paths, **self._reading)
 
     def mend(self, number: int) -> None:
         """Encodes a shard again and puts it in its place."""
         entry = self._manifest.shards[number]
         before = first_shards(self._manifest, number)
         first, last = before.next.source, entry["next"]["source"]
-        corpus = Corpus(self._paths[first : last + 1], **self._options)
+        corpus = self._corpus(self._paths[first : last + 1])
         for old, new in zip(self._manifest.inputs[first : last + 1], corpus.listing, strict=True):
             if has_changed(old, new):
                 raise ResumeError(
@@ -199,7 +208,5 @@ class _Mender:
 
     def finish(self) -> None:
         """Resumes an unfinished run."""
-        config = self._manifest.config
-        chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
-        corpus = Corpus(self._paths, **self._options)
-        tokenize_files(self._tokenizer, corpus, self._folder, resume=True, threads=self._threads, **chosen)
+        corpus = self._corpus(self._paths)
+        tokenize_files(self._tokenizer, corpus, self._folder, resume=True, threads=self._threads, **self._chosen)
