@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import warnings
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files, verify_shards
+from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files
 from pairloom.analysis.stats import corpus_stats
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, json_lines, write_parquet
 from tests.shards.reading import documents_of, manifest_of
@@ -314,12 +315,9 @@ def test_rewriting_finds_a_change_that_hides_behind_its_time(tokenizer: Tokenize
     redact(path)
     os.utime(path, ns=(time, time))
     assert tokenize_files(tokenizer, path, tmp_path / "out", resume=True).was_complete
-    assert [damage.message for damage in verify_shards(tmp_path / "out", deep=True)] == [
-        f"{path}: has other content than when it was read; encode it again (resume=True, rewrite=True)"
-    ]
     with pytest.warns(UserWarning, match="has changed; 1 finished shards are written again"):
         tokenize_files(tokenizer, path, tmp_path / "out", resume=True, rewrite=True)
-    assert not verify_shards(tmp_path / "out", deep=True)
+    assert documents_of(tmp_path / "out")[0] == tokenizer.encode(json.loads(path.read_text().splitlines()[0])["text"])
 
 
 def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ HELP = "find damage in a folder of shards, and mend it from the inputs"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom verify`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
-    parser.add_argument(
-        "--deep", action="store_true", help="compare the SHA-256 of every file, and inputs with what was read"
-    )
+    parser.add_argument("--deep", action="store_true", help="compare the SHA-256 of every file, too")
     parser.add_argument("--repair", action="store_true", help="encode damaged shards again; needs --model")
     parser.add_argument(
         "--input", nargs="+", metavar="PATH", help="with --repair: the inputs, if they are not where they were"
@@ -28,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each damage; the exit status is 1 if any is left."""
+    """Prints a line for each damage; the exit status is 1 if there is any that was not mended."""
     if args.repair and args.model is None:
         args.wrong_usage("--repair needs --model, the tokenizer that made the shards")
     if args.input is not None and not args.repair:
@@ -37,10 +35,8 @@ def run(args: argparse.Namespace) -> int:
     found = verify_shards(
         args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
     )
-    for damage in found:
-        # Without the remedy.
-        mended = f"mended: {damage.message.partition(';')[0]}"
-        print(mended if damage.is_mended else with_option_names(damage.message))
-    left = sum(not damage.is_mended for damage in found)
-    args.console.say("note", f"{args.folder}: {len(found)} damaged, {left} left" if found else f"{args.folder}: sound")
-    return 1 if left else 0
+    for message in found:
+        # What is mended needs no remedy.
+        print(f"mended: {message.partition(';')[0]}" if args.repair else with_option_names(message))
+    args.console.say("note", f"{args.folder}: {len(found) or 'no'} damage{' mended' if args.repair and found else ''}")
+    return 1 if found and not args.repair else 0

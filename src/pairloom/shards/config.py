@@ -10,7 +10,7 @@ from pairloom.shards.files import FORMATS, dtype_of
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "model_digest", "new_manifest", "run_config", "special_named"]
+__all__ = ["SHARD_TOKENS", "new_manifest", "run_config"]
 
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
@@ -31,12 +31,12 @@ def run_config(
     check_choice("format", format, FORMATS)
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
     check_int("shard_tokens", shard_tokens, least=1)
-    chosen = {"eot": special_named("eot", eot, tokenizer), "bos": special_named("bos", bos, tokenizer)}
+    chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": special_named("bos", bos, tokenizer)}
     ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
     return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens}
 
 
-def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
+def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     """The special token that `eot` or `bos` names."""
     specials = list(tokenizer.special_tokens)
     shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
@@ -57,16 +57,11 @@ def special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     return token
 
 
-def model_digest(tokenizer: Tokenizer) -> str:
-    """By which a manifest names its tokenizer: the SHA-256 of its native file."""
-    return hashlib.sha256(tokenizer.native_file()).hexdigest()
-
-
 def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
     """The manifest of a folder without shards."""
     format = config["format"]
     return Manifest(
-        model=model_digest(tokenizer),
+        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
         config=config,
         inputs=inputs,
         format=format,

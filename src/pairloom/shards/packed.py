@@ -23,12 +23,12 @@ from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.batches import Batches
-from pairloom.shards.config import SHARD_TOKENS, model_digest, special_named
+from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, unlinked
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import Publisher, publishing, replacement
 from pairloom.shards.reading import OpenShards, open_shards
-from pairloom.shards.resume import has_changed
+from pairloom.shards.resume import check_options, has_changed
 from pairloom.shards.shards import Batch
 from pairloom.shards.storage import local_folder
 from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, without_run_files
@@ -166,9 +166,12 @@ def tokenize_packed(
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
         if not resume:
             raise FileExistsError(errno.EEXIST, "holds a run already; replace it (overwrite=True)", str(folder))
-        chosen = {name: special_named(name, options.get(name), tokenizer) for name in ("eot", "bos")}
-        wanted = {**corpus.options, **options, **chosen, "format": format, "shard_tokens": shard_tokens, "pack": pack}
-        _check_same(folder, found, wanted, tokenizer, corpus)
+        config = run_config(tokenizer, format=format, shard_tokens=shard_tokens, **options)
+        check_options(folder, found, new_manifest(tokenizer, {**config, **corpus.options, "pack": pack}, []))
+        inputs = corpus.listing
+        is_same = [entry["path"] for entry in inputs] == [entry["path"] for entry in found.inputs]
+        if not is_same or any(map(has_changed, found.inputs, inputs)):
+            raise ResumeError(f"{folder}: the inputs have changed since it was packed; replace it (overwrite=True)")
         return TokenizedFiles(folder, found, was_complete=True)
     done = tokenize_files(
         tokenizer,
@@ -185,17 +188,3 @@ def tokenize_packed(
     packed = pack_shards(done.folder, folder, **pack, format=format, shard_tokens=shard_tokens, overwrite=overwrite)
     shutil.rmtree(between)
     return packed
-
-
-def _check_same(folder: Path, found: Manifest, wanted: dict[str, Any], tokenizer: Tokenizer, corpus: Corpus) -> None:
-    """Raises ResumeError unless the finished run had these options, this model and these inputs."""
-    remedy = "replace it (overwrite=True), or name a new folder"
-    if found.model != model_digest(tokenizer):
-        raise ResumeError(f"{folder}: was made with another model; {remedy}")
-    for key, value in wanted.items():
-        if found.config.get(key) != value:
-            raise ResumeError(f"{folder}: was made with {key} {found.config.get(key)!r}, not {value!r}; {remedy}")
-    inputs = corpus.listing
-    is_same = [entry["path"] for entry in inputs] == [entry["path"] for entry in found.inputs]
-    if not is_same or any(map(has_changed, found.inputs, inputs)):
-        raise ResumeError(f"{folder}: the inputs have changed since it was packed; {remedy}")

@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pairloom._internal.arguments import check_bool, resolve_threads
 from pairloom._internal.folder_lock import locked_folder
@@ -29,21 +29,9 @@ from pairloom.shards.shards import Shard, check_file, check_ids, check_order, re
 from pairloom.shards.tokenize_files import tokenize_files
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Damage", "verify_shards"]
+__all__ = ["verify_shards"]
 
 _READING = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
-
-
-class Damage(NamedTuple):
-    """What is wrong in a folder of shards.
-
-    message: a sentence that names the file. shard: its number; None where it is not in one shard. is_mended: whether
-    it was mended.
-    """
-
-    message: str
-    shard: int | None = None
-    is_mended: bool = False
 
 
 def verify_shards(
@@ -54,57 +42,53 @@ def verify_shards(
     model: Tokenizer | str | os.PathLike[str] | None = None,
     inputs: Any = None,
     threads: int = 0,
-) -> list[Damage]:
-    """Checks a folder of shards; the damage that it finds, one entry a shard, in the order of the shards.
+) -> list[str]:
+    """Checks a folder of shards; a sentence that names the file for each damage, in the order of the shards.
 
     Checked are that each file is there, a regular one, of the recorded size, with a header and lengths as in the
-    manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file, and the digest of each input
-    that is still in its place.
-    repair: encode damaged shards again, and finish an unfinished run; that takes `model`, the tokenizer or its file,
-    and the inputs: those that the manifest names, or `inputs`, the same files at other paths.
+    manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file.
+    repair: mend what is found: encode damaged shards again, and finish an unfinished run; that takes `model`, the
+    tokenizer or its file, and the inputs: those that the manifest names, or `inputs`, the same files at other paths.
 
     Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
     be mended: another model, an input that has changed, rows of `pack_shards`, shards of a `ShardJob`.
     """
     path = shard_folder(folder)
     check_bool("deep", deep)
-    manifest = Manifest.load(path)
     if not check_bool("repair", repair):
-        return [*_damage(path, manifest, deep), *(_changed_inputs(manifest.inputs) if deep else ())]
+        return [message for _, message in _damage(path, Manifest.load(path), deep)]
     if model is None:
         raise ValueError("model is missing: repair encodes damaged shards again; pass the tokenizer or its file")
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
-    changed = list(_changed_inputs(manifest.inputs)) if deep else []
     with locked_folder(path):
         manifest = Manifest.load(path)
         found = list(_damage(path, manifest, deep))
         if not found:
-            return changed
+            return []
         mender = _Mender(path, manifest, tokenizer, inputs, resolve_threads(threads))
         settle(path)
-        for damage in found:
-            if damage.shard is not None:
-                mender.mend(damage.shard)
+        for number, _ in found:
+            if number is not None:
+                mender.mend(number)
     if not manifest.complete:
         mender.finish()
-    return [damage._replace(is_mended=True) for damage in found] + changed
+    return [message for _, message in found]
 
 
-def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[Damage]:
+def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[tuple[int | None, str]]:
+    """(number of the shard if it is of one, message) of each damage."""
     for number in range(len(manifest.shards)):
         try:
             _check_shard(folder, manifest, number, deep)
         except FormatError as error:
-            yield Damage(str(error), number)
+            yield number, str(error)
     named = {*manifest.file_names, manifest.file()[0]}
     for name in sorted(path.name for path in folder.iterdir()):
         if is_run_file(name) and not name.startswith(".") and name not in named:
-            yield Damage(
-                f"{folder / name}: is not in the manifest: a killed run left it, or the manifest is an older one; "
-                "resume the run (resume=True)"
-            )
+            why = "a killed run left it, or the manifest is an older one"
+            yield None, f"{folder / name}: is not in the manifest: {why}; resume the run (resume=True)"
     if not manifest.complete:
-        yield Damage(f"{folder}: the run that writes it has not ended; resume it (resume=True)")
+        yield None, f"{folder}: the run that writes it has not ended; resume it (resume=True)"
 
 
 def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> None:
@@ -115,17 +99,6 @@ def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> N
     path = folder / manifest.shards[number]["file"]
     check_order(path, offsets)
     check_ids(path, ids, manifest.n_vocab)
-
-
-def _changed_inputs(inputs: list[dict[str, Any]]) -> Iterator[Damage]:
-    for entry in inputs:
-        path = Path(entry["path"])
-        if entry["mtime_ns"] is not None and path.is_file():
-            now = {"path": entry["path"], "bytes": path.stat().st_size, "mtime_ns": entry["mtime_ns"]}
-            if has_changed(entry, now, deep=True):
-                yield Damage(
-                    f"{path}: has other content than when it was read; encode it again (resume=True, rewrite=True)"
-                )
 
 
 class _Mended(Exception):
