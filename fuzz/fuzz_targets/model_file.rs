@@ -4,5 +4,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let _ = pairloom_core::model_file::read(data, "fuzz", false);
+    let _ = pairloom_core::model_file::read(data, "fuzz");
 });

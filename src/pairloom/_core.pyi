@@ -32,11 +32,8 @@ _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
 _Ids = Iterable[int] | npt.NDArray[Any]
 
-def read_model(data: bytes, name: str, legacy: bool) -> dict[str, Any]:
-    """The fields of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError.
-
-    legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it.
-    """
+def read_model(data: bytes, name: str) -> dict[str, Any]:
+    """The fields of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError."""
 
 @final
 class ModelColumns:

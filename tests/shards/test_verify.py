@@ -117,6 +117,24 @@ def test_an_input_that_changed_or_moved_is_told_or_found(tmp_path: Path) -> None
     assert contents(out) == whole
 
 
+@pytest.mark.parametrize("text", ["", json_lines(["other"])])
+def test_a_change_behind_an_old_time_does_not_mend(tmp_path: Path, text: str) -> None:
+    out, path = made(tmp_path), tmp_path / "2.jsonl"
+    last = out / manifest_of(out)["shards"][-1]["file"]
+    last.write_bytes(b"")
+    before, status = contents(out), path.stat()
+    path.write_text(text.ljust(status.st_size - 1) + "\n")
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    with pytest.raises(ResumeError, match=rf"{last.name}: its inputs make another one than the manifest records"):
+        verify_shards(out, repair=True, model=TOKENIZER)
+    assert contents(out) == before
+    path.unlink()
+    path.mkdir()
+    (path / "a.jsonl").write_text("x")
+    with pytest.raises(ResumeError, match=r"2\.jsonl: has changed since"):
+        verify_shards(out, repair=True, model=TOKENIZER)
+
+
 def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     out = made(tmp_path)
     pack_shards(out, tmp_path / "packed", seq_len=64)

@@ -12,15 +12,10 @@ use crate::errors::exception;
 use crate::model::ModelColumns;
 use crate::objects;
 
-/// The fields of `pairloom.model.Model`, by name, tokens and merges as "columns"; `legacy` accepts schema 1 as earlier builds wrote it.
+/// The fields of `pairloom.model.Model`, by name, tokens and merges as "columns".
 #[pyfunction]
-pub fn read_model<'py>(
-    py: Python<'py>,
-    data: &[u8],
-    name: &str,
-    legacy: bool,
-) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| model_file::read(data, name, legacy)).map_err(|error| exception(py, error))?;
+pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bound<'py, PyDict>> {
+    let read = py.detach(|| model_file::read(data, name)).map_err(|error| exception(py, error))?;
     let specials = PyDict::new(py);
     for (text, id) in read.special_tokens {
         specials.set_item(text, id)?;

@@ -56,7 +56,7 @@ impl Tokenizer {
     }
 
     fn from_native(data: &[u8]) -> Result<Tokenizer> {
-        let model = model_file::read(data, "the file", false)?;
+        let model = model_file::read(data, "the file")?;
         let pretokenizer = match &model.pattern {
             PatternText::One(text) => Pretokenizer::new(text)?,
             PatternText::Several(texts) => Pretokenizer::sequence(texts)?,

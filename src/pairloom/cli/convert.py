@@ -24,11 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Loads and saves; stderr says what was written, and warns about what the format does not store.
-
-    Also reads files of earlier builds, so this command can upgrade them.
-    """
-    tokenizer = load_model(args, legacy=True)
+    """Loads and saves; stderr says what was written, and warns about what the format does not store."""
+    tokenizer = load_model(args)
     if args.drop_post_processor:
         tokenizer = tokenizer.without_post_processor()
     tokenizer.save(args.output, overwrite=args.force, format=args.format)

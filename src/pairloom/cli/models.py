@@ -47,9 +47,9 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def load_model(args: argparse.Namespace, *, legacy: bool = False) -> Tokenizer:
-    """The tokenizer that the options name; `legacy` accepts files of earlier builds (see `pairloom.formats.load`)."""
-    return load_at(args.model, args, args.model_format, legacy=legacy, cache=args.model_cache)
+def load_model(args: argparse.Namespace) -> Tokenizer:
+    """The tokenizer that the options name."""
+    return load_at(args.model, args, args.model_format, cache=args.model_cache)
 
 
 def load_at(
@@ -57,7 +57,6 @@ def load_at(
     args: argparse.Namespace,
     format: str | None = None,
     *,
-    legacy: bool = False,
     cache: str | None = None,
 ) -> Tokenizer:
     """The tokenizer at `path`, loaded with the pattern and special tokens of the options."""
@@ -68,7 +67,6 @@ def load_at(
         pattern=args.pattern,
         special_tokens=with_id or without_id or None,
         allow_missing_bytes=args.allow_missing_bytes,
-        legacy=legacy,
         cache=cache,
     )
     tokenizer = Tokenizer.from_model(model, name=path)

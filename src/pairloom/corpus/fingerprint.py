@@ -97,11 +97,7 @@ def difference(theirs: Any, mine: dict[str, Any]) -> str | None:
         return "texts in memory here, files there" if "files" not in mine else "files here, texts in memory there"
     if "files" not in mine:
         return "the texts are not the same"
-    # What an earlier version did not store was the default.
-    options = theirs.get("options")
-    if isinstance(options, dict) and isinstance(mine.get("options"), dict):
-        options = {"input_format": None, **options}
-    if options != mine.get("options"):
+    if theirs.get("options") != mine.get("options"):
         return f"it is read with {mine.get('options')} here, with {theirs.get('options')} there"
     before, now = theirs["files"], mine["files"]
     if not isinstance(before, list) or len(before) != len(now):

@@ -85,7 +85,6 @@ def load(
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
     allow_missing_bytes: bool = False,
-    legacy: bool = False,
     cache: PathLike | None = None,
 ) -> Model:
     """Reads the file or folder at `path`; the format is detected if None.
@@ -93,8 +92,7 @@ def load(
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
     file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
     do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes.
-    legacy: see `native.read`. cache: a folder for `ModelCache`. Raises OSError, and FormatError naming the file, the
-    location and the remedy.
+    cache: a folder for `ModelCache`. Raises OSError, and FormatError naming the file, the location and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
     kept = None if cache is None else model_cache.ModelCache(check_path("cache", cache))
@@ -124,7 +122,7 @@ def load(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
         if format == "pairloom":
-            model = native.read(data, str(file), legacy=legacy)
+            model = native.read(data, str(file))
         else:
             name, foreign = str(file), format
 

@@ -27,13 +27,12 @@ def is_as_saved(head: bytes) -> bool:
     return head.startswith((b'{"decode_errors":"', b'{"mergeable_vocab_size":'))
 
 
-def read(data: bytes, name: str = "model file", *, legacy: bool = False) -> Model:
+def read(data: bytes, name: str = "model file") -> Model:
     """The Model that the file holds; `name` is what messages call the file.
 
-    legacy: accept a schema 1 without the special token's entry in `vocab`, as earlier builds wrote it. Raises
-    MissingKeyError for a missing key, FormatError for every other defect.
+    Raises MissingKeyError for a missing key, FormatError for every other defect.
     """
-    fields = _core.read_model(data, as_text(name), legacy)
+    fields = _core.read_model(data, as_text(name))
     with model_of(name):
         return Model.from_columns(**fields)
 

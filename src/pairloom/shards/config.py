@@ -31,7 +31,7 @@ def run_config(
     check_choice("format", format, FORMATS)
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
     check_int("shard_tokens", shard_tokens, least=1)
-    chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": special_named("bos", bos, tokenizer)}
+    chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": _special_named("bos", bos, tokenizer)}
     ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
     return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens}
 

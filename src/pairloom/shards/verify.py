@@ -142,11 +142,12 @@ class _Mender:
         before = first_shards(self._manifest, number)
         first, last = before.next.source, entry["next"]["source"]
         corpus = self._corpus(self._paths[first : last + 1])
-        for old, new in zip(self._manifest.inputs[first : last + 1], corpus.listing, strict=True):
-            if has_changed(old, new):
+        for path, old, new in zip(self._paths[first:], self._manifest.inputs[first : last + 1], corpus.listing):
+            # What was a file may be a folder now.
+            if new["path"] != path or has_changed(old, new):
                 raise ResumeError(
-                    f"{new['path']}: has changed since {entry['file']} was made of it; put it back as it was, or "
-                    "write such shards again (resume=True, rewrite=True)"
+                    f"{path}: has changed since {entry['file']} was made of it; put it back as it was, or write such "
+                    "shards again (resume=True, rewrite=True)"
                 )
         # The corpus begins with the input in which the shard begins.
         before.skipped_files = []
@@ -155,26 +156,29 @@ class _Mender:
         hidden = self._folder / f".pairloom-new-{secrets.token_hex(8)}"
         hidden.mkdir()
         try:
-            with (
-                contextlib.suppress(_Mended),
-                publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards,
-            ):
+            with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
                 encode_corpus(self._tokenizer, corpus, before, shards, self._threads)
+        except _Mended:
+            return
         finally:
             shutil.rmtree(hidden, ignore_errors=True)
+        raise self._other_shard(entry["file"])
 
     def publish(self, shard: Shard) -> None:
         """Puts the first shard in its place, if it is the one that the manifest describes."""
         recorded = {entry["file"]: entry["sha256"] for entry in self._manifest.files}
         for file in sealed(shard).files:
             if file["sha256"] != recorded[file["file"]]:
-                raise ResumeError(
-                    f"{self._folder / file['file']}: its inputs give another shard than the manifest records; "
-                    "tokenize again (overwrite=True)"
-                )
+                raise self._other_shard(file["file"])
         for partial, name in reversed(shard.files):
             partial.replace(self._folder / name)
         raise _Mended
+
+    def _other_shard(self, name: str) -> ResumeError:
+        path = self._folder / name
+        return ResumeError(
+            f"{path}: its inputs make another one than the manifest records; tokenize again (overwrite=True)"
+        )
 
     def close(self) -> None:
         """Nothing is under way."""

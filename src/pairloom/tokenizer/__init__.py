@@ -178,4 +178,4 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 # The tasks of an engine's worker bring the same tokenizer again and again.
 @lru_cache(maxsize=1)
 def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
-    return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer", legacy=True), config)
+    return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer"), config)

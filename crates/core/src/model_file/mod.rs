@@ -77,20 +77,19 @@ enum Keys<'a> {
 
 /// Reads a model file that errors call `name`.
 ///
-/// With `legacy`, schema 1 may lack the entry of the special token in `vocab`, as earlier builds wrote it.
 /// [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
-pub fn read(data: &[u8], name: &str, legacy: bool) -> Result<Model> {
-    read_text(data, legacy).within(|| name.to_string())
+pub fn read(data: &[u8], name: &str) -> Result<Model> {
+    read_text(data).within(|| name.to_string())
 }
 
-fn read_text(data: &[u8], legacy: bool) -> Result<Model> {
+fn read_text(data: &[u8]) -> Result<Model> {
     let text = std::str::from_utf8(data).map_err(|error| {
         let at = error.valid_up_to();
         Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
     })?;
     // Fast path: a file as pairloom saves it. Any other is read again, which finds the defect, if there is one.
     let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
-    if let Ok(model) = schema1::read(&mut sorted, legacy) {
+    if let Ok(model) = schema1::read(&mut sorted) {
         return Ok(model);
     }
     sorted.keys = Keys::Sorted(Json::new(text, 0));
@@ -105,7 +104,7 @@ fn read_text(data: &[u8], legacy: bool) -> Result<Model> {
         other => other,
     })?;
     match file.version {
-        1 => schema1::read(&mut file, legacy),
+        1 => schema1::read(&mut file),
         2 => schema2::read(&mut file),
         version => Err(Error::Model(format!(
             "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"

@@ -1,7 +1,6 @@
 //! Schema 1: tokens as lists of bytes; the merge of rank r makes id 256 + r; one special token with the last id.
 //!
-//! `vocab` has an entry for the special token too. Earlier builds left it out; such a file is read only with `legacy`, so
-//! that it can be converted.
+//! `vocab` has an entry for the special token too.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -14,9 +13,8 @@ const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
 const SPECIAL: &str = "<|endoftext|>";
 
-/// Reads a file of schema 1. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]). With `legacy`
-/// the special token may be missing from `vocab`.
-pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<Model> {
+/// Reads a file of schema 1. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
+pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     file.check_keys(&KEYS, &[])?;
     let size = file.value("mergeable_vocab_size", |json| json.integer())?;
     let merges = file.value("merges", read_merges)?;
@@ -35,7 +33,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<Model> {
     }
     let version = file.value("schema_version", |json| json.integer())?;
     let special_tokens = file.value("special_tokens", read_specials)?;
-    let mut tokens = file.value("vocab", |json| read_vocab(json, n, legacy))?;
+    let mut tokens = file.value("vocab", |json| read_vocab(json, n))?;
     file.end()?;
     if version != 1 {
         return Err(Error::Model(format!("schema_version is {version}, not 1")));
@@ -55,8 +53,7 @@ pub(super) fn read(file: &mut File<'_>, legacy: bool) -> Result<Model> {
             )));
         }
     }
-    // Only a legacy file has no bytes for the special token.
-    if !tokens.bytes(n).is_empty() && tokens.bytes(n) != SPECIAL.as_bytes() {
+    if tokens.bytes(n) != SPECIAL.as_bytes() {
         return Err(Error::Model(format!(
             "vocab['{n}'] is not the bytes of the special token {SPECIAL:?}; save the tokenizer again"
         )));
@@ -112,8 +109,8 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
 }
 
 /// Reads `{"id": [byte, ...], ...}` into tokens whose index is their id. The ids must be exactly 0..=n, where n is the
-/// special token's; with `legacy` n may be missing, and the last token then has no bytes.
-fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
+/// special token's.
+fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
     const ABSENT: (usize, usize) = (0, 0);
     let n_entries = n + 1;
     let mut tokens = Tokens::default();
@@ -141,19 +138,8 @@ fn read_vocab(json: &mut Json<'_>, n: usize, legacy: bool) -> Result<Tokens> {
         *span = (start, tokens.blob.len());
         Ok(())
     })?;
-    let missing = tokens.spans.iter().position(|span| *span == ABSENT);
-    match missing {
-        Some(id) if id == n && legacy => {}
-        Some(id) if id == n => {
-            return Err(Error::Model(format!(
-                "['{n}'] is missing, the entry of the special token, as in files of earlier builds; rewrite the file \
-                 with `pairloom convert --model FILE --output NEW --format pairloom`"
-            )));
-        }
-        Some(id) => {
-            return Err(Error::Model(format!("['{id}'] is missing; ids run from 0 to {n} without a gap")));
-        }
-        None => {}
+    if let Some(id) = tokens.spans.iter().position(|span| *span == ABSENT) {
+        return Err(Error::Model(format!("['{id}'] is missing; ids run from 0 to {n} without a gap")));
     }
     tokens.ids = Vec::with_room(n_entries, "vocabulary")?;
     tokens.ids.extend((0..n_entries).map(|id| id as u32));

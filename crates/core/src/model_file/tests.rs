@@ -1,7 +1,7 @@
 use super::*;
 
 fn read(data: &[u8]) -> Result<Model> {
-    super::read(data, "model.json", false)
+    super::read(data, "model.json")
 }
 
 fn schema1(merges: &[(u32, u32)]) -> String {
@@ -39,22 +39,6 @@ fn read_of_schema_1_returns_columns() {
     assert_eq!(&columns.bytes[256..], b"ab ab");
     assert_eq!(columns.ends[255..], [256, 258, 261]);
     assert_eq!(model.special_tokens, [("<|endoftext|>".to_string(), 258)]);
-}
-
-#[test]
-fn read_of_schema_1_without_special_entry_needs_legacy() {
-    let legacy = schema1(&[(97, 98)])
-        .replace(",\"257\":[60, 124, 101, 110, 100, 111, 102, 116, 101, 120, 116, 124, 62]", "");
-    assert!(message(&legacy).contains("pairloom convert"), "{}", message(&legacy));
-    let columns = super::read(legacy.as_bytes(), "model.json", true).unwrap();
-    assert_eq!(columns, read(schema1(&[(97, 98)]).as_bytes()).unwrap());
-    let gap = legacy.replace(",\"256\":[97, 98]", "");
-    assert!(
-        super::read(gap.as_bytes(), "model.json", true)
-            .unwrap_err()
-            .to_string()
-            .contains("['256'] is missing")
-    );
 }
 
 #[test]
