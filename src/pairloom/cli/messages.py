@@ -74,7 +74,7 @@ _PHRASES = tuple(
         (r'\bspecials="(ordinary|recognise)"', r"--specials \1"),
         (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
         (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
-        (r": was made with ([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
+        (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
         # Messages of argument checks begin with the argument's name.
         (
             r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
