@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pairloom import formats
+from pairloom import PretokenCounts, Tokenizer, formats
 from pairloom._internal import atomic
 from pairloom.errors import FormatError
 from tests.formats.models import trained
@@ -99,6 +103,67 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     atomic.write_file(link, b"new", overwrite=True)
     assert link.is_symlink()
     assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_link_in_a_folder_is_replaced_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("of another")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(target)
+    atomic.write_file(folder / "link", b"new", True, follows_link=False)
+    assert not (folder / "link").is_symlink() and (folder / "link").read_text() == "new"
+    (folder / "link").unlink()
+    (folder / "link").symlink_to(target)
+    atomic.write_folder(folder, {"link": b"new"}, overwrite=True)
+    assert not (folder / "link").is_symlink() and target.read_text() == "of another"
+    assert {path.name for path in tmp_path.rglob("*")} == {"target", "folder", "link"}
+
+
+def test_a_checkpoint_writes_through_no_link_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("low lower lowest " * 20)
+    checkpoint = tmp_path / "checkpoint"
+    expected = Tokenizer.train_files(tmp_path / "a.txt", 260, checkpoint=checkpoint)
+    training = json.loads((checkpoint / "training.json").read_text()) | {"counts_sha256": None}
+    others = {"training.json": json.dumps(training), "counts": "of another"}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text)
+        (checkpoint / name).unlink()
+        (checkpoint / name).symlink_to(tmp_path / name)
+    assert Tokenizer.train_files(tmp_path / "a.txt", 260, checkpoint=checkpoint) == expected
+    assert {name: (tmp_path / name).read_text() for name in others} == others
+
+
+def test_an_error_without_a_path_gets_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    saves: list[Callable[[], None]] = [
+        lambda: formats.save(MODEL, tmp_path / "a.json"),
+        lambda: formats.save(MODEL, tmp_path / "a", format="gpt2"),
+        lambda: PretokenCounts.from_texts(["ab"]).save(tmp_path / "a.counts"),
+    ]
+    for save in saves:
+        with pytest.raises(OSError, match="No space left") as caught:
+            save()
+        assert str(caught.value.filename).startswith(str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+_WRITES = re.compile(r"""open\((?:[^()]*, ?)?["'][rab+]*w|write_(?:bytes|text)\(|O_CREAT(?!.*O_EXCL)""")
+
+
+def test_no_module_opens_a_file_for_writing_that_may_be_there() -> None:
+    root = Path(atomic.__file__).parents[1]
+    # A folder of datatrove's, a folder of the process's own.
+    allowed = {"engines/datatrove.py", "engines/datatrove_counts.py", "shards/estimate.py"}
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if _WRITES.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= allowed
 
 
 def test_nothing_is_written_where_the_format_cannot_express_the_model(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ PUBLIC_URLS = [
 def test_a_public_url_holds_no_user_password_or_query(url: str, public: str) -> None:
     assert public_url(url) == public
     assert without_secrets(f"cannot open '{url}' now") == f"cannot open '{public}' now"
+    assert (
+        without_secrets(f"{url}: gone; copy {url}; see ({url}).") == f"{public}: gone; copy {public}; see ({public})."
+    )
 
 
 @pytest.mark.parametrize("url", PUBLIC_URLS)

@@ -17,10 +17,12 @@ class Done(NamedTuple):
 
 
 def run(*arguments: str | Path | int) -> Done:
-    out, err = io.StringIO(), io.StringIO()
+    # Some commands write bytes.
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline=""), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = main([str(argument) for argument in arguments])
         except SystemExit as exit:
             status = int(exit.code or 0)
-    return Done(status, out.getvalue(), err.getvalue())
+    out.seek(0)
+    return Done(status, out.read(), err.getvalue())

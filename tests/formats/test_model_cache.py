@@ -139,7 +139,7 @@ def test_another_build_has_its_own_entries(
 def test_a_folder_that_cannot_be_written_is_no_error(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Reads
 ) -> None:
-    def refused(*_: Any) -> None:
+    def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patched:
@@ -219,3 +219,29 @@ def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: py
     with pytest.raises(ValueError, match=r"cache is empty; name a file or a folder, '\.' if the current one is meant"):
         Tokenizer.load("tokenizer.json", cache="")
     assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("planted", ["link", "broken link", "link to a pipe", "pipe", "folder"])
+def test_what_is_planted_under_the_name_of_an_entry_is_not_followed(
+    files: Path, tmp_path: Path, reads: Reads, planted: str
+) -> None:
+    cache, target = tmp_path / "cache", tmp_path / "target"
+    expected = Tokenizer.load(files / "tokenizer.json", cache=cache)
+    (entry,) = entries(cache)
+    data = entry.read_bytes()
+    entry.unlink()
+    if planted == "link":
+        target.write_bytes(data)
+    elif planted in ("pipe", "link to a pipe"):
+        os.mkfifo(entry if planted == "pipe" else target)
+    if planted == "folder":
+        entry.mkdir()
+    elif planted != "pipe":
+        entry.symlink_to(target)
+    reads.n = 0
+    assert Tokenizer.load(files / "tokenizer.json", cache=cache) == expected
+    assert reads.n == 1
+    assert not target.exists() or planted == "link to a pipe" or target.read_bytes() == data
+    if "link" in planted and "pipe" not in planted:
+        assert entry.is_file() and not entry.is_symlink()

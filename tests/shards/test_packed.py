@@ -105,7 +105,7 @@ def test_the_shards_of_a_job_are_packed(tmp_path: Path) -> None:
 
 def test_rows_are_written_to_local_folders_only(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
-    with pytest.raises(ValueError, match="output must be a local folder, not the URL memory://bucket/rows"):
+    with pytest.raises(ValueError, match="output must be on this machine, not at the URL memory://bucket/rows"):
         pack_shards(tmp_path / "shards", "memory://bucket/rows", seq_len=8)
     with pytest.raises(FileExistsError, match="is not a folder"):
         pack_shards(tmp_path / "shards", next((tmp_path / "shards").glob("*.npy")), seq_len=8)

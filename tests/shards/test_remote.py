@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from pairloom import Corpus, PretokenCounts, ShardJob, Tokenizer
 from pairloom.corpus import remote
+from tests.cli.commands import run
 from tests.corpus.files import write_parquet
 from tests.shards.reading import documents_of
 
@@ -66,6 +68,27 @@ def test_shards_are_written_to_a_store_and_corpora_read_from_it(store: Any, tmp_
     assert documents_of(tmp_path / "copy") == TOKENIZER.encode_batch(TEXTS)
     with pytest.raises(FileExistsError, match="is not empty"), ShardJob("s3://corpus/shards", TOKENIZER):
         pass
+
+
+def test_a_store_that_nothing_answers_for_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    s3fs: Any = pytest.importorskip("s3fs", reason="s3fs is not installed")
+    for name, value in {"ENDPOINT_URL": "http://127.0.0.1:9", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    s3fs.S3FileSystem.clear_instance_cache()
+    TOKENIZER.save(tmp_path / "model.json")
+    tokenize: list[Any] = ["tokenize", "--model", tmp_path / "model.json"]
+    commands: list[list[Any]] = [
+        ["count", "--input", "s3://corpus/a.txt", "--output", tmp_path / "out"],
+        [*tokenize, "--input", "s3://corpus/*.txt", "--output", tmp_path / "out"],
+        [*tokenize, "--input", tmp_path / "model.json", "--output", "s3://corpus/out"],
+    ]
+    for command in commands:
+        done = run(*command, "--log-json")
+        assert done.status == 1
+        assert re.match("s3://corpus/.*Could not connect", json.loads(done.err)["message"])
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def test_connections_that_break_lose_and_double_nothing(

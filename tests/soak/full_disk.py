@@ -132,6 +132,8 @@ def _problem(done: subprocess.CompletedProcess[str], disk: Path, older: dict[str
         return None
     if "space" not in done.stderr and "File too large" not in done.stderr:
         return f"not the reason: {done.stderr[-300:]}"
+    if str(disk) not in done.stderr:
+        return f"no path: {done.stderr[-300:]}"
     left = [path.name for path in disk.rglob("*") if path.name.startswith(".") or "partial" in path.name]
     if left:
         return f"left {left}"

@@ -204,7 +204,7 @@ def _remedy_for_table(name: str, value: Any) -> str | None:
     return f"pass one column, as {name}[{shown(column)}]" + (f"; it has {columns}" if names else "")
 
 
-def check_path(name: str, path: Any) -> str:
+def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
     """The path as a str; TypeError unless it is a str or os.PathLike, ValueError where it cannot name a file."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} must be a str or os.PathLike, not {type(path).__name__}")
@@ -222,6 +222,10 @@ def check_path(name: str, path: Any) -> str:
         os.fsencode(plain)
     except UnicodeEncodeError as error:
         raise ValueError(f"{name} {shown(plain)} holds characters that no file name can have") from error
+    if "://" in plain and not may_be_url:
+        from pairloom._internal.urls import public_url
+
+        raise ValueError(f"{name} must be on this machine, not at the URL {public_url(plain)}; copy it first")
     return plain
 
 
@@ -236,7 +240,7 @@ def check_paths(paths: Any) -> list[str]:
     if remedy is not None or not _is_several(paths):
         more = f"; {remedy}" if remedy else ""
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}{more}")
-    checked = [check_path("a path", path) for path in paths]
+    checked = [check_path("a path", path, may_be_url=True) for path in paths]
     return sorted(checked) if isinstance(paths, Set) and not isinstance(paths, KeysView) else checked
 
 

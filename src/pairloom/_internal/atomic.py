@@ -1,4 +1,4 @@
-"""Atomic writes: a file or folder appears under its name whole, or not at all.
+"""Atomic writes: a file or folder appears under its name whole, or not at all. And reading of what may be hostile.
 
 Method: write a temporary file in the same directory, fsync it, then hard-link it to its name (which fails if the name
 exists by now) or, to overwrite, rename it; then fsync the directory.
@@ -11,12 +11,24 @@ import errno
 import os
 import stat
 
+from pairloom.errors import FormatError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from io import BufferedReader
     from pathlib import Path
 
-__all__ = ["check_file", "check_folder", "check_free", "sync_directory", "write_file", "write_folder"]
+__all__ = [
+    "check_file",
+    "check_folder",
+    "check_free",
+    "naming",
+    "open_regular",
+    "sync_directory",
+    "write_file",
+    "write_folder",
+]
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -55,16 +67,22 @@ def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder; name a new one", str(path))
 
 
-def write_file(path: Path, data: bytes, overwrite: bool) -> None:
-    """Writes `data` to `path` atomically."""
+def write_file(path: Path, data: bytes, overwrite: bool, *, follows_link: bool = True) -> None:
+    """Writes `data` to `path` atomically.
+
+    follows_link: to overwrite a link is to replace its target, as is meant where a user has named it. In a folder that
+    others can write to, it must be False: they could lead to any file.
+    """
     check_file(path, overwrite)
-    path = _resolved(path)  # overwriting a link replaces its target, not the link
+    if follows_link:
+        path = _resolved(path)
     temporary = _temporary_name(path)
     try:
         # "x" and not tempfile.mkstemp, whose files only their owner can read.
-        with temporary.open("xb") as file:
+        with naming(path), temporary.open("xb") as file:
             if overwrite:
-                _copy_access(path, temporary)
+                # By the open file where the system can: its name may be another file's by now.
+                _copy_access(path, file.fileno() if os.chmod in os.supports_fd else temporary)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -87,7 +105,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
     check_folder(path, files, overwrite)
     if path.is_dir():
         for name, data in files.items():
-            write_file(path / name, data, overwrite)
+            write_file(path / name, data, overwrite, follows_link=False)
         return
     path = _resolved(path)
     temporary = _temporary_name(path)
@@ -106,6 +124,32 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
     sync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Adds the path to an OSError of the block that names none, as those of reading, writing and syncing are."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a file for reading; FormatError for a link, a pipe, a device or a folder, OSError."""
+    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | flags)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+    except OSError as error:
+        # A link, also in a circle; a socket.
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise
+    raise FormatError(f"{path}: is a link, a pipe, a device or a folder; put the file itself there")
+
+
 def _resolved(path: Path) -> Path:
     """What a path leads to by way of links; OSError for links in a circle."""
     try:
@@ -115,16 +159,18 @@ def _resolved(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
-def _copy_access(path: Path, temporary: Path) -> None:
+def _copy_access(path: Path, new: int | Path) -> None:
     """Gives the new file, while it is empty, the owner and the permissions of the one that it will replace, if any."""
     try:
-        old, new = path.stat(), temporary.stat()
+        old = path.lstat()
     except FileNotFoundError:
         return
-    if hasattr(os, "chown") and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+    if stat.S_ISLNK(old.st_mode):
+        return
+    if hasattr(os, "chown"):
         with contextlib.suppress(OSError):
-            os.chown(temporary, old.st_uid, old.st_gid)
-    temporary.chmod(stat.S_IMODE(old.st_mode))
+            os.chown(new, old.st_uid, old.st_gid)
+    os.chmod(new, stat.S_IMODE(old.st_mode))  # noqa: PTH101
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import http.client
 import os
 import re
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ __all__ = ["errors_of_store", "is_url", "public_url", "without_secrets"]
 
 # What comes before "@" is a user and a password, which people write with any sign in it; after a host comes a port.
 _URL = re.compile(r"([A-Za-z][\w+.-]*)(://)([^/?#]*@|[^/?#:]*:\d*[^\d/?#][^@]*@)?(.*)", re.DOTALL)
-_IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
+_IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*[^\s'\";:,.)]")
 _NEXT_OF_CHAIN = re.compile(r"::(?=[A-Za-z][\w+.-]*://)")
 # There the name before "@" is that of a container or of a repository.
 _NAMES_BEFORE_AT = {"abfs", "abfss", "github", "hf", "wasb", "wasbs"}
@@ -80,7 +79,10 @@ def _system_error(error: Exception, url: str) -> OSError:
         error = error.__cause__
     status = getattr(error, "status", None)
     if isinstance(status, int) and status >= 400:
-        reason = http.client.responses.get(status, "")
+        # Here, because it takes long to import.
+        from http.client import responses
+
+        reason = responses.get(status, "")
         return OSError(_CODES.get(status, errno.EIO), f"the server answered {status} {reason}".rstrip(), url)
     code = next((code for kind, code in _CODES_OF_TYPES if isinstance(error, kind)), errno.EIO)
     if code == errno.ENOENT:

@@ -9,10 +9,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from pairloom import PairloomError, __version__, cpu_tier
-from pairloom.cli.console import Console, Say, UsageError, add_output_options
+from pairloom._internal.urls import is_url
+from pairloom.cli.console import Console, Say, UsageError, add_output_options, shown_message
 from pairloom.cli.messages import error_message, warnings_as_lines
 from pairloom.cli.signals import Interruptions
 
@@ -76,9 +77,17 @@ class _CommandParser(argparse.ArgumentParser):
         for action in self._actions:
             given = getattr(namespace, action.dest, None)
             # An unset variable of a shell; as a path it would mean the current folder.
-            if action.metavar in _FILES and "" in (given if isinstance(given, list) else [given]):
-                self.error(f"{'/'.join(action.option_strings) or action.dest} is empty; name a file or a folder")
+            for value in (given if isinstance(given, list) else [given]) if action.metavar in _FILES else ():
+                name = "/".join(action.option_strings) or action.dest
+                if value == "":
+                    self.error(f"{name} is empty; name a file or a folder")
+                if value is not None and is_url(value) and action.dest != "input" and action.metavar != "DIR":
+                    self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")
         return namespace, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """As argparse, with names escaped and without secrets of URLs."""
+        super().error(shown_message(message))
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from pairloom import Tokenizer
+from pairloom._internal.arguments import as_text
 from pairloom.analysis.compare import (
     LIBRARIES,
     Comparison,
@@ -68,9 +69,7 @@ def run(args: argparse.Namespace) -> None:
 
         plot_comparison(comparison, plot, overwrite=args.force)
         args.console.wrote(args.plot, "a plot")
-    # File names that are not UTF-8 hold lone surrogates, which JSON escapes and UTF-8 cannot encode.
-    report = _report(comparison).encode(errors="surrogateescape").decode(errors="replace")
-    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else report)
+    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
 
 
 def _side(name: str, args: argparse.Namespace) -> Side:
@@ -88,7 +87,7 @@ def _is_incomplete(name: str) -> bool:
 
 
 def _report(comparison: Comparison) -> str:
-    name_a, name_b = comparison.names
+    name_a, name_b = map(as_text, comparison.names)
     tokens_a, tokens_b = comparison.n_tokens
     ratio_a, ratio_b = (f"{ratio:.4f}" if ratio == ratio else "-" for ratio in comparison.bytes_per_token)
     more = f"{(tokens_b - tokens_a) / tokens_a:+.2%}" if tokens_a else "no tokens"

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pairloom._internal.arguments import LARGEST_INT
+from pairloom._internal.arguments import LARGEST_INT, as_text
 from pairloom._internal.arguments import shown as shown_value
 from pairloom._internal.progress import Pace, Progress, ProgressEvent
+from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "UsageError",
     "add_output_options",
     "read_stdin",
+    "shown_message",
     "text_argument",
     "whole_number",
     "write_stdout",
@@ -54,6 +56,7 @@ class Console:
         """Writes a message, as text or as JSON."""
         if self.quiet and event == "note":
             return
+        message = shown_message(message)
         if self.log_json:
             _write_line(json.dumps({"event": event, "time": time.time(), "message": message}))
         else:
@@ -62,6 +65,10 @@ class Console:
     def wrote(self, path: str, what: str) -> None:
         """Says what the command has written, unless --quiet is given."""
         self.say("note", f"wrote {path}: {what}")
+
+    def tell(self, line: str) -> None:
+        """Writes a line that the user asked for, also with --quiet and --log-json."""
+        _write_line(shown_message(line))
 
     @property
     def progress(self) -> Progress:
@@ -88,6 +95,14 @@ class _JsonLines:
             report["per_second"] = self._pace.per_second(event)
             report["seconds_left"] = self._pace.seconds_left(event)
             _write_line(json.dumps(report))
+
+
+def shown_message(message: str) -> str:
+    """A message as the terminal gets it: its names may come from others, and its URLs from those who trust us.
+
+    Control characters are escaped, but for the ends of lines before two spaces, as lists have them; URLs are public.
+    """
+    return "\n  ".join(map(as_text, without_secrets(message).split("\n  ")))
 
 
 def _write_line(line: str) -> None:

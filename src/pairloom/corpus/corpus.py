@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
+from pairloom._internal.atomic import naming
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
@@ -428,7 +429,7 @@ class Reading:
             return
         source = corpus.sources[number]
         self._number = number
-        with source.open(self._stop) as file:
+        with naming(source.name), source.open(self._stop) as file:
             format: InputFormat = source.format or "text"
             compression = source.compression
             if source.name == STDIN:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom import _core
-from pairloom._internal.atomic import write_file
+from pairloom._internal.atomic import open_regular, write_file
 from pairloom.errors import FormatError
 from pairloom.formats import native
 from pairloom.model import Model, Pattern
@@ -60,7 +60,7 @@ class ModelCache:
             data = native.write(found)
             with contextlib.suppress(OSError):
                 self._folder.mkdir(parents=True, exist_ok=True)
-                write_file(entry, _digest(entry, data) + data, True)
+                write_file(entry, _digest(entry, data) + data, True, follows_link=False)
         return found
 
 
@@ -105,8 +105,9 @@ def _digest(entry: Path, data: bytes) -> bytes:
 def _model_in(entry: Path) -> Model | None:
     """The Model of an entry; None where there is none that is whole."""
     try:
-        data = entry.read_bytes()
-    except OSError:
+        with open_regular(entry) as file:
+            data = file.read()
+    except (OSError, FormatError):
         return None
     digest, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
     if _digest(entry, data) != digest:

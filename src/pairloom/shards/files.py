@@ -12,9 +12,7 @@ import os
 import re
 import secrets
 import shutil
-import stat
 from collections.abc import Collection, Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +33,6 @@ __all__ = [
     "file_names",
     "is_run_file",
     "not_empty",
-    "open_regular",
     "partial_path",
     "remove_any",
     "unlinked",
@@ -93,21 +90,6 @@ def remove_any(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def open_regular(path: Path) -> BufferedReader:
-    """Opens a file for reading; FormatError for a link, a pipe, a device or a folder, OSError."""
-    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-    try:
-        descriptor = os.open(path, os.O_RDONLY | flags)
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return os.fdopen(descriptor, "rb")
-        os.close(descriptor)
-    except OSError as error:
-        # A link, also in a circle; a socket.
-        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
-            raise
-    raise FormatError(f"{path}: is a link, a pipe, a device or a folder; put the file itself there")
 
 
 def unlinked(folder: Path) -> Path:

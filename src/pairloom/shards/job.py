@@ -237,7 +237,7 @@ class ShardJob:
         if text_field is not None:
             check_str("text_field", text_field)
         config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)
-        self._storage = storage_of(check_path("folder", folder))
+        self._storage = storage_of(check_path("folder", folder, may_be_url=True))
         self._overwrite = overwrite
         self._takeover = takeover
         self._is_open = False

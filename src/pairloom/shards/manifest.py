@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from pairloom._core import __version__
 from pairloom._internal.arguments import LARGEST_INT
-from pairloom._internal.atomic import sync_directory
+from pairloom._internal.atomic import open_regular, sync_directory
 from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.files import (
@@ -30,7 +30,6 @@ from pairloom.shards.files import (
     damage_reported,
     dtype_of,
     file_names,
-    open_regular,
     partial_path,
 )
 from pairloom.shards.writers import parquet

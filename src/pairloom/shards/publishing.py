@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from pairloom._internal.atomic import sync_directory
+from pairloom._internal.atomic import naming, sync_directory
 from pairloom._internal.background_io import WriteBehind
 from pairloom.errors import FormatError
 from pairloom.shards import manifest as manifest_file
@@ -179,7 +179,7 @@ def _put_in_place(folder: Path, manifest: Manifest) -> None:
 def synced_digest(path: Path) -> str:
     """The SHA-256 of a file; syncs the file to disk."""
     # Windows syncs only what is open for writing. The disk works while the processor does.
-    with path.open("r+b", buffering=0) as file, WriteBehind(os.fsync) as sync:
+    with naming(path), path.open("r+b", buffering=0) as file, WriteBehind(os.fsync) as sync:
         sync(file.fileno())
         digest = hashlib.sha256()
         # One buffer: where malloc gives memory back at once, as in Dask's workers, each new one costs page faults.

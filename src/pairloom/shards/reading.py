@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
-from pairloom._internal.urls import is_url, public_url
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
@@ -51,11 +50,7 @@ def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> 
 
 def shard_folder(folder: str | os.PathLike[str]) -> Path:
     """The path of a folder with a manifest; FileNotFoundError, ValueError for a URL."""
-    name = check_path("folder", folder)
-    if is_url(name):
-        url = public_url(name)
-        raise ValueError(f"folder must be on this machine, not {url}: shards are mapped into memory; copy it first")
-    path = Path(name)
+    path = Path(check_path("folder", folder))
     if not path.is_dir() or not exists(path):
         raise FileNotFoundError(
             errno.ENOENT,

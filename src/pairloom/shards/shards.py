@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.atomic import naming, open_regular
 from pairloom.corpus import SkippedFile
 from pairloom.errors import FormatError
-from pairloom.shards.files import MODULES, damage_reported, file_names, open_regular, partial_path, unlinked
+from pairloom.shards.files import MODULES, damage_reported, file_names, partial_path, unlinked
 from pairloom.shards.manifest import Manifest, ResumePoint
 
 __all__ = [
@@ -263,7 +264,8 @@ class Shards:
             self._files = [(partial_path(self._folder / name), name) for name in names]
             writer: _Writer = MODULES[self._format].Writer([partial for partial, _ in self._files], self._dtype)
             self._writer = writer
-        self._writer.write(ids, ends)
+        with naming(self._folder):
+            self._writer.write(ids, ends)
         if len(ends):
             self._n_tokens += self._n_open_tokens + int(ends[-1])
             self._n_open_tokens = len(ids) - int(ends[-1])
@@ -273,7 +275,8 @@ class Shards:
 
     def _close(self) -> None:
         assert self._writer is not None
-        self._writer.finish()
+        with naming(self._folder):
+            self._writer.finish()
         self._writer = None
         literals = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
         self._publish(

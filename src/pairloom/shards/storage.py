@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from pairloom._internal.arguments import check_path
-from pairloom._internal.atomic import sync_directory, write_file
+from pairloom._internal.atomic import open_regular, sync_directory, write_file
 from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
-from pairloom.shards.files import check_is_folder, open_regular, remove_any
+from pairloom.shards.files import check_is_folder, remove_any
 
 __all__ = ["HIDDEN", "Storage", "local_folder", "storage_of"]
 
@@ -91,9 +91,6 @@ class Storage(Protocol):
 def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
     """The path of a folder that may not be a URL, nor a file."""
     path = Path(check_path(name, folder))
-    if is_url(folder):
-        url = public_url(os.fspath(folder))
-        raise ValueError(f"{name} must be a local folder, not the URL {url}; copy the folder there when it is whole")
     check_is_folder(path)
     return path
 

@@ -82,13 +82,15 @@ class Checkpoint:
     def keep_counts(self, counts: PretokenCounts) -> None:
         """Writes the counts, whole or not at all."""
         file = self.folder / _COUNTS
+        if file.is_symlink():
+            file.unlink()
         counts.save(file, overwrite=True)
         self._training["counts_sha256"] = _digest(file)
         self._write()
 
     def _write(self) -> None:
         written = json.dumps(self._training, sort_keys=True, indent=1).encode()
-        write_file(self.folder / _TRAINING, written, overwrite=True)
+        write_file(self.folder / _TRAINING, written, overwrite=True, follows_link=False)
 
     def _resume(self, data: bytes) -> None:
         """Takes over what an earlier run wrote; CheckpointError names what differs."""
