@@ -130,7 +130,7 @@ def test_a_table_among_batches_of_texts_is_refused(call: str) -> None:
 @pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])
 def test_the_index_counts_texts_of_all_batches(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 100)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 100)
     with pytest.raises(UnicodeEncodeError, match=r"texts\[57\]"):
         TAKES_TEXTS[call](["twenty characters, 20"] * 57 + ["\udfff"])
 

@@ -8,7 +8,7 @@ Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines,
 at a time: a concurrent call, from another thread or from a callback, is a RuntimeError.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -375,8 +375,8 @@ class Documents:
     is_empty: bool
 
     @staticmethod
-    def end_only() -> Documents:
-        """No text, and the end of the document that is open."""
+    def joined(blocks: Sequence[Documents]) -> Documents:
+        """One block of consecutive ones."""
 
     @staticmethod
     def from_texts(texts: Iterable[str], *, first: int = 0) -> Documents:
@@ -419,6 +419,9 @@ class TextColumns:
         CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of name[first_row + i].
         """
 
+def not_text(begin: bytes) -> str | None:
+    """What a file is that begins with `begin` (512 bytes are enough) and is not text, and the remedy."""
+
 @final
 class ContentDigest:
     """XXH3, 128 bits, of the bytes that are pushed."""
@@ -433,8 +436,6 @@ class PlainText:
     def __init__(self, name: str, *, separator: str | None, replace: bool) -> None: ...
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
-    def salvage(self) -> Documents:
-        """What came before an error in the block that was pushed last."""
 
 @final
 class JsonLines:
@@ -450,8 +451,6 @@ class JsonLines:
 
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
-    def salvage(self) -> Documents:
-        """What came before an error in the block that was pushed last."""
 
 @final
 class ByteLimit:
@@ -461,7 +460,6 @@ class ByteLimit:
 
     def __init__(self, *, doc_cap: int | None, max_bytes: int | None) -> None: ...
     def use_up(self, n_bytes: int) -> None: ...
-    def give_back(self, n_bytes: int) -> None: ...
     def apply(self, documents: Documents) -> Documents: ...
 
 @final

@@ -15,7 +15,6 @@ import pytest
 
 from pairloom import Corpus, CorpusError, Tokenizer
 from pairloom.analysis.compare import Comparison, Side, compare, load_side, named_documents, side_of
-from pairloom.corpus import compression
 from pairloom.formats.huggingface import to_huggingface
 from pairloom.formats.tiktoken import to_tiktoken
 from tests.cli.test_commands import failed, run
@@ -112,7 +111,7 @@ def test_documents_of_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("piece_bytes", [7, 1 << 20])
 def test_documents_of_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
     paths = write_all(tmp_path)
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
     for path in paths.values():
         documents = list(named_documents(Corpus(path, separator=SEPARATOR)))
         assert documents == [(f"{path}, document {n}", text) for n, text in enumerate(DOCUMENTS, start=1)]

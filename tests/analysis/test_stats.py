@@ -24,7 +24,6 @@ from pairloom.analysis.stats import (
     renyi_efficiency,
     text_stats,
 )
-from pairloom.corpus import compression
 from tests.cli.test_commands import failed, run
 from tests.corpora import random_documents
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
@@ -64,7 +63,7 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
         path.write_bytes(text.encode())
     check(corpus_stats(tokenizer, paths), tokenizer, in_files)
     # Blocks so small that words and characters are cut in two.
-    monkeypatch.setattr(compression, "PIECE_BYTES", rng.randrange(1, 8))
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
     monkeypatch.setattr(stats, "_IDS_AT_ONCE", rng.randrange(1, 8))
     check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
 
@@ -75,7 +74,7 @@ def test_every_kind_of_file_gives_the_same_figures(
 ) -> None:
     tokenizer = Tokenizer.train(DOCUMENTS, 400)
     paths = write_all(tmp_path)
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
     for path in paths.values():
         check(corpus_stats(tokenizer, path, separator=SEPARATOR), tokenizer, DOCUMENTS)
     check(corpus_stats(tokenizer, Corpus(paths["a.jsonl"], doc_cap=9)), tokenizer, [cut(text, 9) for text in DOCUMENTS])
@@ -128,7 +127,7 @@ def test_invalid_bytes_are_found_wherever_blocks_end(
     tokenizer = Tokenizer.train([""], 256)
     with pytest.raises(UnicodeDecodeError) as expected:
         data.decode()
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
     with pytest.raises(CorpusError, match=f"byte {expected.value.start}"):
         corpus_stats(tokenizer, tmp_path / "bad")
     assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
@@ -136,7 +135,7 @@ def test_invalid_bytes_are_found_wherever_blocks_end(
 
 @pytest.mark.parametrize("piece_bytes", [700, 1 << 20])
 def test_progress_goes_over_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
     for name in "abc":
         (tmp_path / name).write_text("word " * 1000)
     events: list[ProgressEvent] = []
@@ -189,7 +188,7 @@ def test_what_cannot_be_truncated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("piece_bytes", [3, 1 << 20])
 def test_samples_are_equal_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
     (tmp_path / "a").write_bytes("é".encode() * 100)
     (tmp_path / "b").write_bytes(b"b" * 3)
     (tmp_path / "c.jsonl").write_text(json_lines(["one", "", "another"]))

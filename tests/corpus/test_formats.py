@@ -36,7 +36,7 @@ def test_every_kind_of_file_gives_the_same_documents(paths: dict[str, Path]) -> 
 
 def test_small_pieces_change_nothing(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (7, 100, 1001):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
         for name, path in paths.items():
             assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, (name, size)
@@ -244,7 +244,7 @@ def _warc(texts: list[str], *, others: bool = True) -> bytes:
 
 @pytest.mark.parametrize("piece", [7, 1 << 20])
 def test_texts_of_a_crawl_are_documents(tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "PIECE_BYTES", piece)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece)
     # Each record may be a member of its own.
     whole = _warc(DOCUMENTS)
     members = b"".join(gzip.compress(_warc([text], others=False)) for text in DOCUMENTS)
@@ -267,18 +267,18 @@ def test_damaged_and_foreign_records_of_a_crawl_are_named(tmp_path: Path) -> Non
         b"WARC-Type: response\r\nContent-Type: application/http",
         1,
     )
-    for data, message, kept in (
-        (whole[:-6], "record 3: its text breaks off; the file was cut short", ["first"]),
-        (whole[:-40], "record 3: its header breaks off", ["first"]),
-        (whole + b"nonsense\r\n\r\n", "record 4: it begins with 'nonsense', not with WARC/", ["first", "second"]),
-        (whole.replace(b"Content-Length: 6", b"Content-Length: x"), "record 3: its Content-Length is 'x'", ["first"]),
-        (html, "record 2 is a response of application/http, not text; read the WET files", []),
+    for data, message in (
+        (whole[:-6], "record 3: its text breaks off; the file was cut short"),
+        (whole[:-40], "record 3: its header breaks off"),
+        (whole + b"nonsense\r\n\r\n", "record 4: it begins with 'nonsense', not with WARC/"),
+        (whole.replace(b"Content-Length: 6", b"Content-Length: x"), "record 3: its Content-Length is 'x'"),
+        (html, "record 2 is a response of application/http, not text; read the WET files"),
     ):
         path.write_bytes(data)
         with pytest.raises(CorpusError, match=re.escape(message)):
             list(Corpus(path))
         reading = Corpus(path, skip_bad_files=True).read()
-        assert [text for block in reading for text in block.documents.texts()] == kept
+        assert list(reading) == []
         assert len(reading.skipped_files) == 1
     reading = Corpus(path, skip_bad=True).read()
     assert [text for block in reading for text in block.documents.texts()] == ["second"]
@@ -477,7 +477,7 @@ def test_a_document_longer_than_a_block_counts_once(tmp_path: Path, monkeypatch:
     text = "some words in a row, and 東京 without a space; " * 3000
     (tmp_path / "long.txt.gz").write_bytes(gzip.compress(text.encode()))
     whole = PretokenCounts.from_texts([text])
-    monkeypatch.setattr(compression, "PIECE_BYTES", 5000)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 5000)
     monkeypatch.setattr(compression, "_READ_BYTES", 100)
     parts = PretokenCounts.from_corpus(Corpus(tmp_path / "long.txt.gz"))
     assert parts == whole

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, _core, tokenize_files
-from pairloom.corpus import compression, text_batches
+from pairloom.corpus import text_batches
 from tests.corpus.files import DOCUMENTS
 from tests.shards.reading import documents_of
 
@@ -55,7 +55,7 @@ def test_batches_count_and_train_as_their_texts(
 ) -> None:
     monkeypatch.setattr(text_batches._batches_of, "__defaults__", None)
     monkeypatch.setattr(text_batches.batches_of, "__defaults__", (characters,))
-    monkeypatch.setattr(compression, "PIECE_BYTES", characters)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", characters)
     make = SHAPES[shape]
     assert PretokenCounts.from_texts(make()) == PretokenCounts.from_texts(DOCUMENTS)
     wanted = Tokenizer.train(DOCUMENTS, 300)

@@ -306,7 +306,9 @@ def test_files_that_cannot_be_read_are_left_out_of_a_job_and_named(tmp_path: Pat
     assert [entry["path"] for entry in manifest["inputs"]] == [str(good), str(good), str(damaged)]
     (left_out,) = manifest["skipped_files"]
     assert (left_out["input"], left_out["path"]) == (2, str(damaged))
-    assert documents_of(tmp_path / "out") == IDS[:30] * 2 + IDS[30 : 30 + left_out["documents"]]
+    assert documents_of(tmp_path / "out") == IDS[:30] * 2
+    totals = [(entry["documents"], entry["tokens"]) for entry in manifest["inputs"]]
+    assert totals == [(30, sum(map(len, IDS[:30])))] * 2 + [(0, 0)]
 
 
 # Kills -----------------------------------------------------------------------------------------------------------

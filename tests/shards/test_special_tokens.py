@@ -62,7 +62,7 @@ def test_counts_and_ids_of_a_document_of_many_blocks(
     (tmp_path / "b.txt").write_text(text)
     encode = tokenizer.encode if specials == "recognise" else tokenizer.encode_ordinary
     for size in (5, 97, 10_000):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -82,7 +82,7 @@ def test_a_refused_literal_in_a_long_document_names_its_offset(
     text = "some words and more, 12\n" * 400
     (tmp_path / "a.txt").write_text(f"first\0{text}é<pad>{text}")
     for size in (7, 999, 1 << 20):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         with pytest.raises(SpecialTokenError, match=rf"a\.txt: document 1: .*<pad>.* byte {len(text) + 2};"):
             tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out", separator="\0", specials="error")
 
@@ -103,7 +103,7 @@ def test_tokens_around_documents_of_many_blocks(
     (tmp_path / "a.txt").write_text("\0".join(texts))
     begin, end = tokenizer.special_tokens["<s>"], tokenizer.special_tokens["</s>"]
     for size in (1, 30, 1000):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
         tokenize_files(tokenizer, tmp_path / "a.txt", out, eot="</s>", bos="<s>", separator="\0")
         assert documents_of(out) == [[begin, *tokenizer.encode(text), end] for text in texts]

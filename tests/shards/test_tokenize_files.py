@@ -76,7 +76,7 @@ def test_threads_and_pieces_do_not_show(
 ) -> None:
     tokenize_files(tokenizer, paths["a.txt"], tmp_path / "whole", separator=SEPARATOR, shard_tokens=200, eot=True)
     for size, threads in ((3, 1), (50, 2), (999, 3)):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
         tokenize_files(tokenizer, paths["a.txt"], out, separator=SEPARATOR, shard_tokens=200, eot=True, threads=threads)
         assert contents(out) == contents(tmp_path / "whole")
@@ -90,7 +90,7 @@ def test_a_file_is_a_document_and_equals_encode_file(
     (tmp_path / "b.txt").write_text("東京タワー、" * 2000)
     names = ("a.txt", "b.txt")
     for size, specials in itertools.product((101, 1 << 20), ("recognise", "ordinary")):
-        monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", size)
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / f"{size}-{specials}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -149,7 +149,7 @@ def test_resumed_run_gives_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
     format: str,
 ) -> None:
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", 700)
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n" + json_lines(DOCUMENTS[:30]) + "nonsense\n" + json_lines(DOCUMENTS[30:]))
@@ -263,7 +263,7 @@ def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
         written.append(self._number)
 
     monkeypatch.setattr(shards.Shards, "_close", noted)
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     with pytest.raises(CorpusError, match="line 65"):
         tokenize_files(tokenizer, tmp_path / "a.jsonl", tmp_path / "out", shard_tokens=200)
     found = documents_of(tmp_path / "out")
@@ -290,7 +290,7 @@ def test_a_shard_that_cannot_be_published_does_not_count(
         monkeypatch.setattr(publishing, "synced_digest", full)
     else:
         monkeypatch.setattr(Manifest, "save", save)
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     with pytest.raises(OSError, match="no space left; 2 shards are complete"):
         tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
     found = documents_of(tmp_path / "out")
@@ -304,7 +304,7 @@ def test_a_shard_that_cannot_be_published_does_not_count(
 def test_records_that_were_broken_can_be_skipped_on_resuming(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     path = tmp_path / "a.jsonl"
     path.write_text(json_lines(DOCUMENTS) + "{broken\n" + json_lines(DOCUMENTS))
     with pytest.raises(CorpusError, match="line 65"):
@@ -326,7 +326,7 @@ def test_progress_counts_bytes_of_files(tokenizer: Tokenizer, paths: dict[str, P
 def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
     tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
     manifest = manifest_of(tmp_path / "out")
-    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "size", "sha256", "next"}
+    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "size", "sha256", "next", "inputs"}
     assert manifest["complete"] and "next" not in manifest
     assert manifest["config"]["eot_id"] == tokenizer.special_tokens["<|endoftext|>"]
     assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
@@ -337,6 +337,7 @@ def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Pa
         status.st_size,
         status.st_mtime_ns,
     )
+    assert (entry["documents"], entry["tokens"]) == (len(DOCUMENTS), manifest["totals"]["tokens"])
     assert entry["xxh3_128"] == content_digest(entry["path"])
     assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == tokenizer.n_vocab
 
@@ -344,7 +345,7 @@ def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Pa
 def test_a_document_of_many_blocks_is_in_one_shard(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pairloom.corpus.compression.PIECE_BYTES", 1000)
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 1000)
     monkeypatch.setattr("pairloom.shards.writers.parquet.ROW_GROUP_TOKENS", 100)
     texts = ["short", "a long document " * 1000, "short again"]
     (tmp_path / "a.txt").write_text(SEPARATOR.join(texts))

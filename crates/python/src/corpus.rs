@@ -41,8 +41,9 @@ impl Documents {
     }
 
     #[staticmethod]
-    fn end_only(py: Python<'_>) -> PyResult<Self> {
-        Documents::from_result(py, corpus::Documents::end_only())
+    fn joined(py: Python<'_>, blocks: Vec<PyRef<'_, Documents>>) -> PyResult<Self> {
+        let blocks: Vec<_> = blocks.iter().map(|block| &block.inner).collect();
+        Documents::from_result(py, corpus::Documents::joined(&blocks))
     }
 
     fn __len__(&self) -> usize {
@@ -149,6 +150,12 @@ impl TextColumns {
     }
 }
 
+/// What a file is that is not text, judged by its first bytes.
+#[pyfunction]
+pub fn not_text(begin: &[u8]) -> Option<&'static str> {
+    corpus::not_text(begin)
+}
+
 /// Reads documents from plain text.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct PlainText {
@@ -174,10 +181,6 @@ impl PlainText {
 
     fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
         Documents::from_result(py, self.inner.lock()?.finish())
-    }
-
-    fn salvage(&self) -> PyResult<Documents> {
-        Ok(Documents { inner: self.inner.lock()?.salvage() })
     }
 }
 
@@ -225,10 +228,6 @@ impl JsonLines {
     fn finish(&self, py: Python<'_>) -> PyResult<Documents> {
         Documents::from_result(py, self.inner.lock()?.finish())
     }
-
-    fn salvage(&self) -> PyResult<Documents> {
-        Ok(Documents { inner: self.inner.lock()?.salvage() })
-    }
 }
 
 /// Limits the bytes of documents and of a corpus.
@@ -252,11 +251,6 @@ impl ByteLimit {
 
     fn use_up(&self, n_bytes: u64) -> PyResult<()> {
         self.inner.lock()?.use_up(n_bytes);
-        Ok(())
-    }
-
-    fn give_back(&self, n_bytes: u64) -> PyResult<()> {
-        self.inner.lock()?.give_back(n_bytes);
         Ok(())
     }
 

@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::block_encoder::BlockEncoder;
     #[pymodule_export]
-    use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns};
+    use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns, not_text};
     #[pymodule_export]
     use super::counts::{Counter, PretokenCounts, check_ascending};
     #[pymodule_export]

@@ -205,9 +205,6 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
     reading = corpus.read()
     parts: list[str] = []
     for block in reading:
-        if block.withdraws:
-            parts.clear()
-            continue
         name = corpus.names[block.source]
         is_whole = corpus.is_one_document(block.source)
         for number, text in enumerate(block.documents.texts(), start=block.first + 1):

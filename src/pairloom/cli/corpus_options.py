@@ -56,7 +56,7 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
     group.add_argument(
         "--skip-bad-files",
         action="store_true",
-        help="skip the rest of files that cannot be read, keep the documents before the damage, and list the files",
+        help="leave out files that cannot be read to their end, and list them; each file is read twice",
     )
     group.add_argument(
         "--input-format", choices=get_args(InputFormat), help="format of the files; overrides their suffixes"

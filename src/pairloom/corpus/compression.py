@@ -16,10 +16,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final, Protocol
 
+from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
+from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.errors import CorpusError
 
-__all__ = ["COMPRESSIONS", "PIECE_BYTES", "DamagedStreamError", "pieces_of", "sniffed"]
+__all__ = ["COMPRESSIONS", "PIECE_BYTES", "pieces_of", "sniffed"]
 
 PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
@@ -33,10 +35,6 @@ _PART_BYTES: Final = 1 << 20
 _LIMITED_BYTES: Final = 64 << 10
 # Windows of zstd beyond 2 GiB exist only in theory.
 _MOST_WINDOW_LOG: Final = 31
-
-
-class DamagedStreamError(CorpusError):
-    """Data that are damaged or break off; what came before the damage is good."""
 
 
 class _Decoder(Protocol):
@@ -134,7 +132,7 @@ def _makers(memory: int | None) -> dict[str, Callable[[], _Decoder]]:
     return {
         "gzip": _Gzip,
         "bzip2": bz2.BZ2Decompressor,
-        "xz": lambda: lzma.LZMADecompressor(memlimit=memory),
+        "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memory),
         "zstd": lambda: _zstd(window_log),
     }
 
@@ -162,7 +160,7 @@ def pieces_of(
     """The bytes of `file`, decompressed, in pieces of about `piece_bytes`.
 
     n_bytes: how many the file has. memory: the most that a decoder may take for its window. Raises
-    DamagedStreamError naming `name` where the data break off or are damaged, after all that comes before; MemoryError
+    CorpusError naming `name` where the data break off or are damaged, which may show at their end only; MemoryError
     for a window that is too large.
     """
     if compression is None:
@@ -172,25 +170,16 @@ def pieces_of(
             at += len(piece)
             yield piece
         if n_bytes is not None and at < n_bytes:
-            raise DamagedStreamError(
+            raise CorpusError(
                 f"{name}: the file became shorter while it was read, {at} bytes of {n_bytes}; leave it alone and start"
                 " again"
             )
         return
     parts: list[bytes] = []
     size = 0
-    damage: CorpusError | None = None
     limit = piece_bytes if memory is None else min(_LIMITED_BYTES, piece_bytes)
     at_once, most = _at_once(min(_READ_BYTES, limit), n_bytes), min(_PART_BYTES, limit)
-    decompressed = _decompressed(file, compression, name, at_once, most, memory)
-    while True:
-        try:
-            part = next(decompressed)
-        except StopIteration:
-            break
-        except DamagedStreamError as error:
-            damage = error
-            break
+    for part in _decompressed(file, compression, name, at_once, most, memory):
         parts.append(part)
         size += len(part)
         if size >= piece_bytes:
@@ -198,13 +187,11 @@ def pieces_of(
             parts, size = [], 0
     if parts:
         yield b"".join(parts)
-    if damage is not None:
-        raise damage
 
 
 def _at_once(most: int, n_bytes: int | None) -> int:
     """How many bytes are read at once: Python takes as much memory as is asked for, 0.1 ms for each small file."""
-    return most if n_bytes is None else max(min(most, n_bytes + 1), 1 << 12)
+    return most if n_bytes is None else min(most, max(n_bytes + 1, 1 << 12))
 
 
 def _decompressed(
@@ -213,8 +200,9 @@ def _decompressed(
     """Parts of at most `most` bytes; `at_once` bytes of the file are read at a time."""
     make = _makers(memory)[compression]
     decoder = make()
-    is_new = True
+    begin = b""
     while data := file.read(at_once):
+        begin = begin or data[:BEGIN_BYTES]
         while data or not decoder.needs_input:
             if decoder.eof:
                 # Streams may follow one another, and zeros may fill up the last block of a tape.
@@ -225,20 +213,22 @@ def _decompressed(
             try:
                 part = decoder.decompress(data, most)
             except Exception as error:
-                raise _error_of(error, compression, name, memory) from error
-            is_new = False
+                raise _error_of(error, compression, name, memory, begin) from error
             data = decoder.unused_data if decoder.eof else b""
             if part:
                 yield part
-    if not decoder.eof and not is_new:
-        raise DamagedStreamError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
+    if not begin:
+        raise CorpusError(f"{name}: the file is empty, which no file of {compression} is; copy it again")
+    if not decoder.eof:
+        raise CorpusError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
 
 
-def _error_of(error: Exception, compression: str, name: str, memory: int | None) -> Exception:
+def _error_of(error: Exception, compression: str, name: str, memory: int | None, begin: bytes) -> Exception:
     """What an exception of a decoder is raised as."""
     message = str(error).lower()
     if isinstance(error, MemoryError) or "allocation error" in message:
         return MemoryError(f"{name}: out of memory while decompressing")
     if memory is not None and "memory" in message:
         return MemoryError(f"{name}: decompressing it takes more than {memory} bytes; raise max_memory")
-    return DamagedStreamError(f"{name}: not readable as {compression}: {error}; the file is damaged")
+    kind = None if sniffed(begin) == compression else _core.not_text(begin)
+    return CorpusError(f"{name}: not readable as {compression}: {error}; {kind or 'the file is damaged'}")

@@ -5,6 +5,7 @@ Blocks come in the order of the input. Each carries its `Position`, from which r
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import errno
 import itertools
@@ -19,10 +20,12 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, ch
 from pairloom._internal.atomic import naming
 from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
-from pairloom.corpus.compression import PIECE_BYTES, DamagedStreamError, pieces_of, sniffed
+from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
+from pairloom.corpus.first_bytes import BEGIN_BYTES, holds_nuls, warn_of_nuls
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
-from pairloom.corpus.text_batches import batches_of, is_arrow
+from pairloom.corpus.streams import ReadingStopped
+from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
@@ -34,31 +37,45 @@ _MOST_MESSAGES = 5
 _NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
 
-class Block(NamedTuple):
-    """Consecutive documents of one source.
+class Part(NamedTuple):
+    """What a block holds of one source.
 
-    source: index of the source. first: number of documents of that source that ended before this block.
-    n_skipped_before: records skipped in earlier sources. done: progress, in the unit of `Reading.total`.
-    withdraws: the block holds no text; the open document before it was cut short by damage and must be discarded.
+    start: number of documents in the block before the part. source: index of the source. first: number of documents of
+    that source that ended before this block. n_skipped_before: records skipped in earlier sources.
     """
 
-    documents: _core.Documents
+    start: int
     source: int
     first: int
     n_skipped_before: int
+
+
+class Block(NamedTuple):
+    """Consecutive documents of one source, or of several where they are read `joined`.
+
+    parts: of each source. done: progress, in the unit of `Reading.total`.
+    """
+
+    documents: _core.Documents
+    parts: list[Part]
     done: int
-    withdraws: bool = False
+
+    @property
+    def source(self) -> int:
+        """Index of the first source."""
+        return self.parts[0].source
+
+    @property
+    def first(self) -> int:
+        """Number of documents of the first source that ended before this block."""
+        return self.parts[0].first
 
 
 class SkippedFile(NamedTuple):
-    """A file of which the rest was skipped because it cannot be read.
-
-    input: index of the source. documents: number of its documents before the damage, which were kept.
-    """
+    """A file that was left out because it cannot be read; input: index of the source."""
 
     input: int
     path: str
-    documents: int
     reason: str
 
 
@@ -88,10 +105,9 @@ class Corpus:
     are dropped; empty records are kept.
     max_bytes: read at most this many bytes of text. doc_cap: truncate each document to this many bytes. Both truncate
     at a character boundary.
-    skip_bad: skip records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError; the
-    rest of a damaged compressed file counts as one record.
-    skip_bad_files: skip the rest of a file that cannot be read, keeping the documents before the damage, and continue
-    with the next file (`Reading.skipped_files` lists them).
+    skip_bad: skip records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError.
+    skip_bad_files: leave out files that cannot be read to their end (`Reading.skipped_files` lists them). Each file is
+    read twice, since damage may show at the end only: a remote file or a pipe from a temporary copy.
     input_errors: "replace" turns malformed bytes and lone surrogates into U+FFFD. input_format: "text", "jsonl",
     "parquet", "arrow" or "warc"; overrides the suffix.
 
@@ -186,16 +202,15 @@ class Corpus:
         return self._texts is None and self.separator is None and self.sources[source].format == "text"
 
     def __iter__(self) -> Iterator[str]:
-        """The documents as str. `read` is faster: it makes no str."""
+        """The documents as str, warnings at their end. `read` is faster: it makes no str."""
         open_text = ""
-        for block in self.read():
-            if block.withdraws:
-                open_text = ""
-                continue
+        reading = self.read()
+        for block in reading:
             for text in block.documents.texts():
                 yield open_text + text
                 open_text = ""
             open_text += block.documents.open_text()
+        reading.warn()
 
     def read(
         self,
@@ -203,16 +218,18 @@ class Corpus:
         *,
         memory: int | None = None,
         decoder_memory: int | None = None,
-        piece_bytes: int = PIECE_BYTES,
+        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
+        joined: bool = False,
     ) -> Reading:
         """One pass over the corpus from `start`.
 
         memory: a single record that takes about so many bytes is a MemoryError. decoder_memory: what decompressing may
         take, by default all of it. piece_bytes: how much text a block holds, about. digests: gets the digest of the
-        bytes (XXH3, 128 bits) of each source that is read to its end, by its index.
+        bytes (XXH3, 128 bits) of each source that is read to its end, by its index. joined: whether a block holds the
+        documents of several small files.
         """
-        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests)
+        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests, joined)
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -247,7 +264,7 @@ class _SourceState:
     """The state of reading one source.
 
     left_out: documents at its start to skip. n_skipped_before: records skipped in earlier sources; before: bytes of
-    those sources. is_open: whether a document has begun and not ended; n_open_bytes: its text so far.
+    those sources. is_used: whether any of its text was handed on.
     """
 
     number: int
@@ -255,15 +272,14 @@ class _SourceState:
     n_skipped_before: int
     before: int
     n_documents: int = 0
-    is_open: bool = False
-    n_open_bytes: int = 0
+    is_used: bool = False
 
 
 class Reading:
     """One pass over a corpus: an iterator of `Block`s.
 
     total: bytes on disk, 0 if unknown; with `max_bytes`, bytes of text. n_skipped: records skipped so far; messages:
-    the reasons for the first of them. skipped_files: files of which the rest was skipped.
+    the reasons for the first of them. skipped_files: files that were left out.
     """
 
     def __init__(
@@ -272,14 +288,15 @@ class Reading:
         start: Position,
         memory: int | None = None,
         decoder_memory: int | None = None,
-        piece_bytes: int = PIECE_BYTES,
+        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
+        joined: bool = False,
     ) -> None:
         self._corpus = corpus
         self._start = start
         self._memory = memory
         self._decoder_memory = decoder_memory
-        self._piece_bytes = piece_bytes
+        self._piece_bytes = piece_bytes or PIECE_BYTES
         self._digests = digests
         self._number = 0
         self._stop = threading.Event()
@@ -293,9 +310,10 @@ class Reading:
         self.n_skipped = start.n_skipped
         self.messages: list[str] = []
         self.skipped_files: list[SkippedFile] = []
+        self._with_nuls: list[str] = []
         self._n_text_bytes = start.n_bytes
         self._n_decoder_bytes = 0
-        self._blocks = self._read()
+        self._blocks = _joined(self._read(), self._piece_bytes // 4) if joined else self._read()
 
     def __iter__(self) -> Iterator[Block]:
         return self
@@ -319,13 +337,14 @@ class Reading:
         return 3 * block.documents.n_bytes + self._n_decoder_bytes
 
     def warn(self) -> None:
-        """Warns when records or files were left out."""
+        """Warns when records or files were left out, or are hardly text."""
+        warn_of_nuls(self._with_nuls)
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
             warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
         if self.skipped_files:
             some = self.skipped_files[:_MOST_MESSAGES]
-            shown = "".join(f"\n  {file.reason} ({file.documents} documents before that were kept)" for file in some)
+            shown = "".join(f"\n  {file.reason}" for file in some)
             warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
     def _expected(self) -> int:
@@ -353,11 +372,16 @@ class Reading:
                 self._check_version(number)
             except (CorpusError, OSError) as found:
                 error = self._cause(number, found)
-                if not self._may_skip(error):
+                if state.is_used or not self._may_skip(error):
                     raise error from error.__cause__
-                if state.is_open:
-                    yield self._withdrawal(state)
-                self._skip(state, error)
+                source = self._corpus.sources[number]
+                reason = str(error) if isinstance(error, CorpusError) else f"{source.shown}: {error.strerror or error}"
+                if state.left_out:
+                    raise CorpusError(
+                        f"{reason}; it cannot be left out, because {state.left_out} of its documents were used before; "
+                        "start again without them"
+                    ) from error
+                self.skipped_files.append(SkippedFile(number, source.name, reason))
 
     def _check_version(self, number: int) -> None:
         if self._corpus._texts is None:
@@ -374,10 +398,8 @@ class Reading:
 
     def _block(self, state: _SourceState, documents: _core.Documents, done: int) -> Block | None:
         """What of the documents is handed on."""
-        state.is_open = documents.n_open_bytes > 0 or (state.is_open and not len(documents))
         if self._limit is not None:
             documents = self._limit.apply(documents)
-        state.n_open_bytes = documents.n_open_bytes + (0 if len(documents) else state.n_open_bytes)
         self._n_text_bytes += documents.n_bytes
         first = state.n_documents
         state.n_documents += len(documents)
@@ -386,40 +408,14 @@ class Reading:
             first = state.left_out
         if documents.is_empty:
             return None
+        state.is_used = True
         done = state.before + done if self._corpus.max_bytes is None else self._n_text_bytes
-        return Block(documents, state.number, first, state.n_skipped_before, done)
-
-    def _withdrawal(self, state: _SourceState) -> Block:
-        """The end of the document that is open, whose text counts no more."""
-        end = _core.Documents.end_only()
-        if self._limit is not None:
-            end = self._limit.apply(end)
-            self._limit.give_back(state.n_open_bytes)
-        self._n_text_bytes -= state.n_open_bytes
-        done = state.before + self._sizes[state.number] if self._corpus.max_bytes is None else self._n_text_bytes
-        return Block(end, state.number, state.n_documents, state.n_skipped_before, done, withdraws=True)
+        return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done)
 
     def _may_skip(self, error: Exception) -> bool:
-        """Whether the rest of a file is left out because of this error."""
-        if self._corpus._texts is not None:
-            return False
-        if self._corpus.skip_bad and isinstance(error, DamagedStreamError):
-            return True
+        """Whether a file is left out because of this error."""
         is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE  # type: ignore[attr-defined]
-        return self._corpus.skip_bad_files and is_of_file
-
-    def _skip(self, state: _SourceState, error: Exception) -> None:
-        """Notes that the rest of a file is left out: as a file, or as a record."""
-        source = self._corpus.sources[state.number]
-        reason = (
-            str(error) if isinstance(error, CorpusError) else f"{source.shown}: {getattr(error, 'strerror', error)}"
-        )
-        if self._corpus.skip_bad_files:
-            self.skipped_files.append(SkippedFile(state.number, source.name, state.n_documents, reason))
-            return
-        self.n_skipped += 1
-        if len(self.messages) < _MOST_MESSAGES:
-            self.messages.append(reason)
+        return self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
 
     def _source(self, number: int) -> Iterator[tuple[_core.Documents, int]]:
         """The documents of one source, with how many of its bytes on the disk are read."""
@@ -429,18 +425,47 @@ class Reading:
             return
         source = corpus.sources[number]
         self._number = number
-        with naming(source.name), source.open(self._stop) as file:
-            format: InputFormat = source.format or "text"
-            compression = source.compression
-            if source.name == STDIN:
-                file, looks_like, compression = _looked_at(file)
-                format = source.format or looks_like
-            if format in ("parquet", "arrow"):
-                yield from self._rows_of(source, file, format, compression)
-            elif format == "warc":
-                yield from self._records_of(source, file, compression)
-            else:
-                yield from self._lines_of(source, file, format, compression)
+        with naming(source.name), contextlib.ExitStack() as stack:
+            file = stack.enter_context(source.open(self._stop))
+            if corpus.skip_bad_files:
+                if source.is_remote or not file.seekable():
+                    file = stack.enter_context(self._copied(source, file, None))
+                self._test(source, file)
+            yield from self._documents_of(source, file)
+
+    def _test(self, source: Source, file: BinaryIO) -> None:
+        """Reads a file to its end before anything of it is used, so that damage leaves out all of it."""
+        n_skipped, n_messages, start = self.n_skipped, len(self.messages), file.tell()
+        try:
+            for _ in self._documents_of(source, file):
+                if self._stop.is_set():
+                    raise ReadingStopped
+        finally:
+            self.n_skipped = n_skipped
+            del self.messages[n_messages:]
+        file.seek(start)
+
+    @contextlib.contextmanager
+    def _copied(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[BinaryIO]:
+        """A temporary file with the bytes of another, decompressed."""
+        with tempfile.TemporaryFile() as whole:
+            for piece in self._pieces(source, file, compression):
+                whole.write(piece)
+            whole.seek(0)
+            yield cast(BinaryIO, whole)
+
+    def _documents_of(self, source: Source, file: BinaryIO) -> Iterator[tuple[_core.Documents, int]]:
+        format: InputFormat = source.format or "text"
+        compression = source.compression
+        if source.name == STDIN:
+            file, looks_like, compression = _looked_at(file)
+            format = source.format or looks_like
+        if format in ("parquet", "arrow"):
+            yield from self._rows_of(source, file, format, compression)
+        elif format == "warc":
+            yield from self._records_of(source, file, compression)
+        else:
+            yield from self._lines_of(source, file, format, compression)
 
     def _lines_of(
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
@@ -457,17 +482,13 @@ class Reading:
             )
         before = self.n_skipped
         try:
-            for piece in self._pieces(source, file, compression):
+            for piece in self._text_pieces(source, file, compression):
                 documents = reader.push(piece)
                 # The piece, and the parts that it was joined from.
                 self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
                 self._note(reader, before)
                 yield documents, _told(file, source)
             documents = reader.finish()
-        except CorpusError:
-            self._note(reader, before)
-            yield reader.salvage(), _told(file, source)
-            raise
         except MemoryError as error:
             raise MemoryError(f"{source.shown}: {error}") from error
         self._note(reader, before)
@@ -485,6 +506,19 @@ class Reading:
         )
         if digested is not None and self._digests is not None:
             self._digests[self._number] = digested.hex()
+
+    def _text_pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
+        """As `_pieces`; CorpusError for what is not text, notes what may not be."""
+        is_first = True
+        for piece in self._pieces(source, file, compression):
+            if is_first:
+                if kind := _core.not_text(piece[:BEGIN_BYTES]):
+                    raise CorpusError(f"{source.shown}: {kind}")
+                is_separated = "\0" in (self._corpus.separator or "")
+                if holds_nuls(piece[:BEGIN_BYTES]) and not is_separated and source.name not in self._with_nuls:
+                    self._with_nuls.append(source.name)
+                is_first = False
+            yield piece
 
     def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
         """Keeps the count of left out records, and what was wrong with the first."""
@@ -506,7 +540,7 @@ class Reading:
         )
         before = self.n_skipped
         try:
-            for documents in reader.read(self._pieces(source, file, compression)):
+            for documents in reader.read(self._text_pieces(source, file, compression)):
                 self.n_skipped = before + reader.n_skipped
                 yield documents, _told(file, source)
         finally:
@@ -517,13 +551,11 @@ class Reading:
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
     ) -> Iterator[tuple[_core.Documents, int]]:
         reader = self._rows_reader(source.shown)
-        with tempfile.TemporaryFile() as whole:
-            if compression is not None or not file.seekable():
+        with contextlib.ExitStack() as stack:
+            is_copied = compression is not None or not file.seekable()
+            if is_copied:
                 # Both formats need random access.
-                for piece in self._pieces(source, file, compression):
-                    whole.write(piece)
-                whole.seek(0)
-                file = whole
+                file = stack.enter_context(self._copied(source, file, compression))
             rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
             # What the process holds by pyarrow otherwise is not of reading.
             n_before = 0 if self._memory is None else n_bytes_of_arrow()
@@ -531,7 +563,7 @@ class Reading:
                 if self._memory is not None:
                     self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
                 yield documents, int(done * (source.n_bytes or 0))
-            if self._digests is not None and file is not whole and not source.is_remote:
+            if self._digests is not None and not is_copied and not source.is_remote:
                 file.seek(0)
                 self._digests[self._number] = digest_of(file)
 
@@ -566,6 +598,38 @@ class Reading:
         for batch in batches_of(texts, self._piece_bytes):
             yield _core.Documents.from_texts(batch, first=first) if isinstance(batch, list) else batch
             first += len(batch)
+
+
+def _joined(blocks: Iterator[Block], most_bytes: int) -> Generator[Block]:
+    """The blocks, consecutive ones joined that take at most so many bytes together: each costs a call of the core."""
+    held: list[Block] = []
+    n_held = 0
+    try:
+        for block in blocks:
+            n_bytes = block.documents.n_bytes + TEXT_OVERHEAD * len(block.documents)
+            if held and n_held + n_bytes > most_bytes:
+                yield _one(held)
+                held, n_held = [], 0
+            held.append(block)
+            n_held += n_bytes
+    except (CorpusError, OSError):
+        if held:
+            yield _one(held)
+        raise
+    if held:
+        yield _one(held)
+
+
+def _one(blocks: list[Block]) -> Block:
+    """Consecutive blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    parts: list[Part] = []
+    start = 0
+    for block in blocks:
+        parts += [part._replace(start=start + part.start) for part in block.parts]
+        start += len(block.documents)
+    return Block(_core.Documents.joined([block.documents for block in blocks]), parts, blocks[-1].done)
 
 
 def _told(file: BinaryIO, source: Source) -> int:

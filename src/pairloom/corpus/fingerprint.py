@@ -19,7 +19,7 @@ import numpy as np
 from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.corpus import texts_of, with_texts
-from pairloom.corpus.sources import STDIN, Source, is_for_corpus, resolve
+from pairloom.corpus.sources import STDIN, Source, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 
 __all__ = ["difference", "of_corpus", "of_files", "of_first_texts", "of_texts"]
@@ -34,9 +34,7 @@ def of_files(paths: list[str]) -> dict[str, Any]:
     What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size and by
     its modification time, where its store says it.
     """
-    if any(is_for_corpus(path) for path in paths):
-        return {"files": _files(resolve(paths, warns=False))}
-    return {"files": _files([Source(path, "text", None, None) for path in paths])}
+    return {"files": _files(resolve(paths, warns=False))}
 
 
 def of_corpus(corpus: Corpus) -> tuple[dict[str, Any], Corpus]:

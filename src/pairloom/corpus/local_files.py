@@ -8,11 +8,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-__all__ = ["each_once", "files_below", "matching", "path_order"]
+__all__ = ["PASSED_BY", "each_once", "files_below", "matching", "name_of", "path_order"]
 
 
-def files_below(path: str, *, hidden: bool = False) -> Iterator[str]:
-    """The files in a folder and in those below it, also behind links; hidden: also by names that begin with a dot."""
+PASSED_BY = ("_", ".")
+"""What names begin with that are passed by in folders: engines name so what is no data (_temporary, _delta_log)."""
+
+
+def files_below(path: str, prefixes: tuple[str, ...] = PASSED_BY, passed_by: list[str] | None = None) -> Iterator[str]:
+    """The files in a folder and in those below it, also behind links.
+
+    Names that begin with `prefixes` are passed by; of these, those that begin with _ are appended to `passed_by`.
+    """
     # Folders to read, and what those above them are without links.
     left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
     while left:
@@ -23,9 +30,10 @@ def files_below(path: str, *, hidden: bool = False) -> Iterator[str]:
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.startswith(".") and not hidden:
-                    continue
-                if entry.is_dir():
+                if entry.name.startswith(prefixes):
+                    if passed_by is not None and entry.name.startswith("_"):
+                        passed_by.append(entry.path)
+                elif entry.is_dir():
                     left.append((entry.path, (*above, real)))
                 else:
                     yield str(Path(entry.path))
@@ -42,7 +50,7 @@ def matching(pattern: str) -> Iterator[str]:
     # glob follows links in a circle forty times, and two circles in all orders of them.
     parts = [sign, *PurePath(after).parts]
     for folder in filter(os.path.isdir, found):
-        for name in files_below(folder, hidden=any(part.startswith(".") for part in parts)):
+        for name in files_below(folder, () if any(part.startswith(".") for part in parts) else (".",)):
             if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
                 yield name
 
@@ -59,15 +67,16 @@ def _parted(pattern: str) -> tuple[str, str, str]:
 def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
     """Whether the parts of a file's path are matched by those of a pattern.
 
-    "**" stands for any number of folders, at the end with the file. Names that begin with a dot are matched by
-    parts that begin with one alone.
+    "**" stands for any number of folders, at the end with the file, but for those that are passed by in folders. Names
+    that begin with a dot are matched by parts that begin with one alone.
     """
     if not parts or not names:
         return not names and not parts
     is_hidden = names[0].startswith(".") and not parts[0].startswith(".")
     if parts[0] == "**":
         is_end = len(names) == len(parts) == 1
-        return _matches(names, parts[1:]) or (not is_hidden and (is_end or _matches(names[1:], parts)))
+        is_passed_by = names[0].startswith(PASSED_BY)
+        return _matches(names, parts[1:]) or (not is_passed_by and (is_end or _matches(names[1:], parts)))
     return not is_hidden and fnmatch.fnmatch(names[0], parts[0]) and _matches(names[1:], parts[1:])
 
 
@@ -101,7 +110,13 @@ def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_r
 
 def path_order(path: str) -> str:
     """The key by which paths are sorted: the same on every platform."""
-    return Path(path).as_posix()
+    return path.replace(os.sep, "/")
+
+
+def name_of(path: str) -> str:
+    """The last part of a path."""
+    # pathlib takes twenty times as long, and folders hold many files.
+    return os.path.basename(path)  # noqa: PTH119
 
 
 def _n_links(name: str) -> int:

@@ -14,9 +14,10 @@ import errno
 import os
 import stat
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from pairloom._internal.arguments import as_text, check_choice
@@ -24,12 +25,12 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
-from pairloom.corpus.local_files import each_once, files_below, matching, path_order
+from pairloom.corpus.local_files import PASSED_BY, each_once, files_below, matching, name_of, path_order
 from pairloom.corpus.remote import check_version, modified_ns, open_remote, version_of
 from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
 from pairloom.errors import CorpusError
 
-__all__ = ["STDIN", "InputFormat", "Source", "is_for_corpus", "resolve", "warn_of_tables"]
+__all__ = ["STDIN", "InputFormat", "Source", "resolve"]
 
 InputFormat = Literal["text", "jsonl", "parquet", "arrow", "warc"]
 """How the inside of a file is read, once it is decompressed."""
@@ -55,6 +56,9 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 _TABLES = frozenset({".csv", ".tsv"})
 """Suffixes of text that is mostly not meant to be a corpus as it is."""
+
+_DESCRIPTIONS = frozenset({"dataset_info.json", "dataset_infos.json", "dataset_dict.json"})
+"""Files with which `datasets` describes its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,44 +127,80 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
     """
     if input_format is not None:
         check_choice("input_format", input_format, get_args(InputFormat))
-    left_out: list[str] = []
-    doubled: list[str] = []
-    sources = [source for path in paths for source in _resolve_one(path, left_out, doubled)]
+    left_out = _LeftOut()
+    sources = [source for path in paths for source in _resolve_one(path, left_out)]
     if not sources:
         raise CorpusError("no input: name at least one file, folder, glob or URL")
-    if warns and left_out:
-        verb = "files have" if len(left_out) > 1 else "file has"
-        warn(
-            f"{len(left_out)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: "
-            f"{as_text(left_out[0])}{', ...' if len(left_out) > 1 else ''}; name what is to be read, or pass a glob"
-        )
-    if warns and doubled:
-        more = f" and {len(doubled) - 1} others" if len(doubled) > 1 else ""
-        warn(f"{as_text(doubled[0])}{more} will not be read: by way of a link it is what is read already")
+    if warns:
+        left_out.warn()
+        if len(paths) > 1:
+            _warn_of_doubled(sources)
+        if input_format is None:
+            _warn_of_tables(sources)
+        _warn_of_empty(sources)
     if input_format is None:
-        if warns:
-            warn_of_tables([source.name for source in sources])
         return sources
     chosen = cast(InputFormat, input_format)
     return [dataclasses.replace(source, format=chosen) for source in sources]
 
 
-def warn_of_tables(paths: list[str]) -> None:
-    """Warns if one of these files is a table by its suffix, which is read as plain text."""
-    for path in paths:
-        if _suffix(path)[0] in _TABLES:
+@dataclass(slots=True)
+class _LeftOut:
+    """What of folders and globs is not read: by its suffix, because a link leads to it again, by its name."""
+
+    unknown: list[str] = dataclasses.field(default_factory=list)
+    linked: list[str] = dataclasses.field(default_factory=list)
+    passed_by: list[str] = dataclasses.field(default_factory=list)
+
+    def warn(self) -> None:
+        if self.unknown:
+            verb = "files have" if len(self.unknown) > 1 else "file has"
             warn(
-                f"{as_text(path)} is read as plain text, with separators, quotes and all columns; write the column of "
+                f"{len(self.unknown)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: "
+                f"{as_text(self.unknown[0])}{', ...' if len(self.unknown) > 1 else ''}; name what is to be read, or "
+                "pass a glob"
+            )
+        if self.linked:
+            warn(f"{_first_of(self.linked)} will not be read: by way of a link it is what is read already")
+        if self.passed_by:
+            warn(
+                f"{_first_of(self.passed_by)} will not be read: names in folders that begin with _ or . are for what "
+                "is no data; name what is to be read"
+            )
+
+
+def _first_of(names: list[str]) -> str:
+    return as_text(names[0]) + (f" and {len(names) - 1} others" if len(names) > 1 else "")
+
+
+def _warn_of_tables(sources: list[Source]) -> None:
+    """Warns if a file is a table by its suffix, which is read as plain text."""
+    for source in sources:
+        if _suffix(source.name)[0] in _TABLES:
+            warn(
+                f"{source.shown} is read as plain text, with separators, quotes and all columns; write the column of "
                 'the text to .jsonl or .parquet, or, if all of it is meant, pass input_format="text"'
             )
             return
 
 
-def _resolve_one(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Source]:
-    """The files that a path means.
+def _warn_of_doubled(sources: list[Source]) -> None:
+    """Warns if a file is among the sources more than once."""
+    # Few are alike: what a path leads to is asked of these only.
+    status = Counter((source.n_bytes, source.mtime_ns) for source in sources)
+    alike = [source for source in sources if status[source.n_bytes, source.mtime_ns] > 1]
+    files = Counter(source.name if source.is_remote else os.path.realpath(source.name) for source in alike)
+    if doubled := [name for name, n in files.items() if n > 1]:
+        warn(f"{_first_of(doubled)} will be read {files[doubled[0]]} times: the inputs name it more than once")
 
-    Appends files of a folder that are no corpus to `left_out`, what links lead to again to `doubled`.
-    """
+
+def _warn_of_empty(sources: list[Source]) -> None:
+    if empty := [source.name for source in sources if source.n_bytes == 0]:
+        warn(f"{_first_of(empty)} will give no documents: no byte is in it")
+
+
+def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
+    """The files that a path means."""
     if path == STDIN:
         yield Source(STDIN, None, None, None)
     elif is_url(path):
@@ -168,14 +208,14 @@ def _resolve_one(path: str, left_out: list[str], doubled: list[str]) -> Iterator
             sources = _remote(path, left_out)
         yield from sources
     elif Path(path).is_dir():
-        yield from _folder(path, left_out, doubled)
+        yield from _folder(path, left_out)
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
         names = [name for name in matching(path) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
-        yield from _each_once(names, doubled)
+        yield from _each_once(_without_descriptions(names), left_out)
 
 
 def _local(path: str, status: os.stat_result | None = None) -> Source:
@@ -188,32 +228,43 @@ def _local(path: str, status: os.stat_result | None = None) -> Source:
     return Source(path, format or "text", compression, status.st_size, status.st_mtime_ns)
 
 
-def _folder(path: str, left_out: list[str], doubled: list[str]) -> Iterator[Source]:
-    names = list(files_below(path))
+def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
+    passed_by: list[str] = []
+    names = list(files_below(path, passed_by=passed_by))
+    left_out.passed_by += sorted(name for name in passed_by if _by_suffix(name)[0] is not None or Path(name).is_dir())
+    yield from _each_once(_known(path, names, left_out), left_out)
+
+
+def _known(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
+    """Those of the files in a folder that have a suffix of a corpus; CorpusError for none."""
     known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
         raise CorpusError(
-            f"{path}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
-            f"{', '.join(COMPRESSIONS)}); name the files or pass a glob"
+            f"{folder}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
+            f"{', '.join(COMPRESSIONS)}) and a name that does not begin with _ or .; name the files or pass a glob"
         )
-    left_out += _others(names)
-    yield from _each_once(known, doubled)
+    left_out.unknown += sorted((name for name in names if _by_suffix(name)[0] is None), key=path_order)
+    return _without_descriptions(known)
 
 
-def _each_once(names: list[str], doubled: list[str]) -> Iterator[Source]:
-    for name, status in each_once(names, doubled):
+def _without_descriptions(names: list[str]) -> list[str]:
+    """The files without those that `datasets` keeps beside its data: descriptions, and results of earlier steps."""
+    folders = {name.removesuffix(name_of(name)) for name in names if name_of(name) == "dataset_info.json"}
+
+    def is_data(name: str) -> bool:
+        last = name_of(name)
+        is_beside = last == "state.json" or last.startswith("cache-")
+        return last not in _DESCRIPTIONS and not (is_beside and name.removesuffix(last) in folders)
+
+    return [name for name in names if is_data(name)]
+
+
+def _each_once(names: list[str], left_out: _LeftOut) -> Iterator[Source]:
+    for name, status in each_once(names, left_out.linked):
         yield _local(name, status)
 
 
-def _others(names: list[str]) -> list[str]:
-    """Those without a known suffix, sorted, but for names like _SUCCESS, with which engines mark their folders."""
-    others = (name for name in names if _by_suffix(name)[0] is None)
-    return sorted(
-        (name for name in others if not PurePosixPath(path_order(name)).name.startswith(("_", "."))), key=path_order
-    )
-
-
-def _remote(url: str, left_out: list[str]) -> list[Source]:
+def _remote(url: str, left_out: _LeftOut) -> list[Source]:
     files, addresses = _expanded(url, left_out)
     sources = []
     for path, address in addresses.items():
@@ -229,7 +280,7 @@ def _remote(url: str, left_out: list[str]) -> list[Source]:
     return sources
 
 
-def _expanded(url: str, left_out: list[str]) -> tuple[Any, dict[str, str]]:
+def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
     """The file system of a URL, and the files that the URL means: their paths there, and the URL of each."""
     name = public_url(url)
     try:
@@ -245,11 +296,14 @@ def _expanded(url: str, left_out: list[str]) -> tuple[Any, dict[str, str]]:
         if not paths:
             raise CorpusError(f"{name}: the glob matches no file")
     elif not (is_http and _by_suffix(path)[0] is not None) and files.isdir(path):
-        names = files.find(path)
-        paths = [name for name in names if _by_suffix(name)[0] is not None]
-        left_out += map(public_url, _others(names))
-        if not paths:
-            raise CorpusError(f"{name}: the folder holds no file with a suffix of a corpus; pass a glob")
+        names = []
+        for found in files.find(path):
+            parts = found.removeprefix(path).split("/")
+            if not any(part.startswith(PASSED_BY) for part in parts):
+                names.append(found)
+            elif _by_suffix(found)[0] is not None and not any(part.startswith(".") for part in parts):
+                left_out.passed_by.append(public_url(files.unstrip_protocol(found)))
+        paths = _known(name, names, left_out)
     else:
         return files, {path: url}
     return files, {path: files.unstrip_protocol(path) for path in sorted(paths)}
@@ -263,22 +317,12 @@ def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
 
 def _suffix(path: str) -> tuple[str, str | None]:
     """(the suffix in lower case, or "", without that of a compression; the compression that the latter means)."""
-    name = public_url(path) if is_url(path) else Path(path).as_posix()
-    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
+    name = name_of(public_url(path) if is_url(path) else path)
+    suffixes = [f".{part.lower()}" for part in name.lstrip(".").split(".")[1:]]
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     if compression is not None:
         suffixes.pop()
     return (suffixes[-1] if suffixes else ""), compression
-
-
-def is_for_corpus(path: str) -> bool:
-    """Whether a `Corpus` must read it: records, compressed text, a URL, or a pipe, for which the core would wait."""
-    format, compression = _by_suffix(path)
-    return compression is not None or format not in (None, "text") or is_url(path) or is_stream(path)
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def _fsspec() -> Any:

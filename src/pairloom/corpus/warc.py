@@ -40,22 +40,17 @@ class WarcReader:
         self.messages: list[str] = []
 
     def read(self, pieces: Iterator[bytes]) -> Iterator[_core.Documents]:
-        """The documents, some at a time; those before an error come before it."""
+        """The documents, some at a time."""
         bodies: list[bytes] = []
         size = 0
-        try:
-            for record in self._records(pieces):
-                if not self._is_text(record):
-                    continue
-                bodies.append(record.body)
-                size += len(record.body)
-                if size >= self._piece_bytes:
-                    yield self._documents(bodies)
-                    bodies, size = [], 0
-        except CorpusError:
-            if bodies:
+        for record in self._records(pieces):
+            if not self._is_text(record):
+                continue
+            bodies.append(record.body)
+            size += len(record.body)
+            if size >= self._piece_bytes:
                 yield self._documents(bodies)
-            raise
+                bodies, size = [], 0
         if bodies:
             yield self._documents(bodies)
 

@@ -33,7 +33,7 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
-from pairloom.corpus.sources import is_for_corpus, warn_of_tables
+from pairloom.corpus.first_bytes import files_with_nuls, warn_of_nuls
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.count_sum import CountSum, count_batches, parquet_files, parquet_tables
@@ -136,22 +136,15 @@ class PretokenCounts:
         """
         checked = check_paths(paths)
         check_choice("input_errors", input_errors, ("strict", "replace"))
-        if any(is_for_corpus(path) for path in checked):
-            return cls.from_corpus(
-                Corpus(checked, input_errors=input_errors),
-                pattern,
-                special_tokens=special_tokens,
-                corpus_specials=corpus_specials,
-                threads=threads,
-                progress=progress,
-                max_memory=max_memory,
-            )
-        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
-        warn_of_tables(checked)
-        with reporter(progress) as report:
-            counter = _counter(metadata, input_errors, threads, max_memory, report)
-            counter.count_files(checked)
-            return cls(counter.finish(), metadata)._warned()
+        return cls.from_corpus(
+            Corpus(checked, input_errors=input_errors),
+            pattern,
+            special_tokens=special_tokens,
+            corpus_specials=corpus_specials,
+            threads=threads,
+            progress=progress,
+            max_memory=max_memory,
+        )
 
     @classmethod
     def from_corpus(
@@ -177,10 +170,12 @@ class PretokenCounts:
             if corpus.is_plain:
                 # The core reads such files by itself, on all threads.
                 counter = _counter(metadata, corpus.input_errors, threads, max_memory, report)
-                counter.count_files([source.name for source in corpus.sources])
+                names = [source.name for source in corpus.sources]
+                warn_of_nuls(files_with_nuls(names))
+                counter.count_files(names)
                 return cls(counter.finish(), metadata)._warned()
             counter = _counter(metadata, "strict", threads, max_memory, None)
-            reading = corpus.read(memory=max_memory)
+            reading = corpus.read(memory=max_memory, joined=True)
             done = 0
             if report is not None:
                 report("count", 0, reading.total)

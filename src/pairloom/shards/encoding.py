@@ -7,7 +7,7 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom.corpus import Corpus, Position, Reading
-from pairloom.shards.manifest import Manifest
+from pairloom.shards.manifest import Manifest, ResumePoint
 from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
@@ -29,17 +29,23 @@ def block_encoder(
 
 
 def reading_of(
-    corpus: Corpus, start: Position, plan: MemoryPlan | None, digests: dict[int, str] | None = None
+    corpus: Corpus,
+    start: Position,
+    plan: MemoryPlan | None,
+    digests: dict[int, str] | None = None,
+    *,
+    joined: bool = False,
 ) -> Reading:
-    """A reading of the corpus from `start`, within the memory of a run."""
+    """A reading of the corpus from `start`, within the memory of a run; digests, joined: as for `Corpus.read`."""
     if plan is None:
-        return corpus.read(start, digests=digests)
+        return corpus.read(start, digests=digests, joined=joined)
     return corpus.read(
         start,
         memory=plan.max_memory,
         decoder_memory=plan.decoder_bytes,
         piece_bytes=plan.piece_bytes,
         digests=digests,
+        joined=joined,
     )
 
 
@@ -58,13 +64,13 @@ def encode_corpus(
     """
     point = manifest.next
     start = Position(point.source, point.documents, point.source_bytes, point.source_skipped)
-    reading = reading_of(corpus, start, plan, manifest.digests)
+    # An error of a literal names the document, of which input only the block tells.
+    reading = reading_of(corpus, start, plan, manifest.digests, joined=manifest.config["specials"] != "error")
     reading.skipped_files.extend(manifest.skipped_files)
     encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     names = corpus.names
-    n_bytes, n_tokens, n_open_bytes = manifest.text_bytes, manifest.tokens, 0
+    n_bytes, n_tokens = manifest.text_bytes, manifest.tokens
     source, source_bytes = point.source, point.source_bytes
-    skipped_files = tuple(manifest.skipped_files)
     done, total = 0, 0
     # always: documents encoded before an input turns out to be damaged are still written.
     behind = WriteBehind(shards.add, always=True)
@@ -74,12 +80,6 @@ def encode_corpus(
         if report is not None:
             report("encode", 0, reading.total)
         for block in blocks:
-            if block.source != source:
-                source, source_bytes = block.source, n_bytes
-                skipped_files = tuple(file for file in reading.skipped_files if file.input < source)
-            if block.withdraws:
-                encoder.withdraw()
-                n_bytes, n_open_bytes = n_bytes - n_open_bytes, 0
             documents = block.documents
             if plan is not None:
                 if n_unwritten > plan.unwritten_bytes:
@@ -87,27 +87,21 @@ def encode_corpus(
                     n_unwritten = 0
                 n_held = plan.n_held + reading.n_bytes_held(block) + n_unwritten + shards.n_held_bytes
             try:
-                ids, ends, literals = encoder.push(documents, name=names[source], first=block.first, n_held=n_held)
+                ids, ends, literals = encoder.push(
+                    documents, name=names[block.source], first=block.first, n_held=n_held
+                )
             except MemoryError as error:
-                raise MemoryError(f"{names[source]}: {error}") from error
+                raise MemoryError(f"{names[block.source]}: {error}") from error
             byte_ends = documents.ends() + n_bytes
             n_unwritten += ids.nbytes + 2 * ends.nbytes + literals.nbytes
-            write(
-                Batch(
-                    ids,
-                    ends,
-                    byte_ends,
-                    literals,
-                    source,
-                    block.first,
-                    source_bytes,
-                    block.n_skipped_before,
-                    skipped_files,
-                    block.withdraws,
-                )
-            )
+            points = []
+            for part in block.parts:
+                if part.source != source:
+                    # No document is open where an input begins.
+                    source, source_bytes = part.source, int(byte_ends[part.start - 1]) if part.start else n_bytes
+                points.append((part.start, ResumePoint(source, part.first, source_bytes, part.n_skipped_before)))
+            write(Batch(ids, ends, byte_ends, literals, points, tuple(reading.skipped_files)))
             n_bytes += documents.n_bytes
-            n_open_bytes = documents.n_open_bytes + (0 if len(documents) else n_open_bytes)
             n_tokens += len(ids)
             # Frees their memory before the next block is encoded.
             del ids, ends, byte_ends, documents

@@ -43,7 +43,7 @@ from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
-from pairloom.shards.manifest import Manifest, ResumePoint, digested
+from pairloom.shards.manifest import Manifest, ResumePoint, digested, with_inputs
 from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
 from pairloom.shards.shards import Batch, Shard, Shards
@@ -163,7 +163,7 @@ class ShardTask:
         for batch in itertools.chain.from_iterable(map(_parts, batches)):
             documents, n_left_out = self._documents(columns, batch, n_documents + n_skipped)
             ids, ends, literals = encoder.push(documents, name=public_url(self.folder), first=n_documents)
-            shards.add(Batch(ids, ends, documents.ends() + n_bytes, literals, 0, n_documents, 0, 0))
+            shards.add(Batch(ids, ends, documents.ends() + n_bytes, literals))
             n_documents += len(ends)
             n_bytes += documents.n_bytes
             n_skipped += n_left_out
@@ -315,7 +315,10 @@ class ShardJob:
                     what = "not whole" if name in sizes else "lost"
                     raise ResumeError(f"{storage.url}/{place}/{name} is {what}; run task {receipt.task!r} again")
                 moves.append((f"{receipt.attempt}/{name}", names[name]))
-            manifest.shards += [entry | {"file": names[entry["file"]]} for entry in part.shards]
+            manifest.shards += [
+                entry | {"file": names[entry["file"]]} | with_inputs(entry, lambda n: n + len(manifest.inputs))
+                for entry in part.shards
+            ]
             manifest.indexes += [entry | {"file": names[entry["file"]]} for entry in part.indexes]
             manifest.skipped += part.skipped
             manifest.skipped_files += [
@@ -420,7 +423,7 @@ def _checked(receipt: Receipt, empty: Manifest, special_tokens: Set[str]) -> Man
         raise ValueError(f"attempt is {shown(receipt.attempt)}")
     shards = [PublishedShard(dict(entry), list(map(dict, files))) for entry, files in receipt.shards]
     inputs = list(map(dict, receipt.inputs))
-    _check_keys([entry for entry, _ in shards], {"tokens", "documents", "bytes"}, {"special_literals"})
+    _check_keys([entry for entry, _ in shards], {"tokens", "documents", "bytes"}, {"special_literals", "inputs"})
     _check_keys([file for _, files in shards for file in files], {"file", "size", "sha256"})
     _check_keys(inputs, {"path", "bytes", "mtime_ns"}, {"xxh3_128"})
     for number, (_, files) in enumerate(shards):

@@ -34,7 +34,7 @@ from pairloom.shards.files import (
 )
 from pairloom.shards.writers import parquet
 
-__all__ = ["Manifest", "ResumePoint", "digested", "exists", "remove"]
+__all__ = ["Manifest", "ResumePoint", "digested", "exists", "remove", "with_inputs"]
 
 _PARQUET_NAME, _JSON_NAME = MANIFESTS
 SCHEMA: Final = "pairloom-tokens-2"
@@ -136,6 +136,17 @@ class Manifest:
             "special_literals": self.special_literals,
         }
 
+    def _inputs_with_totals(self) -> list[dict[str, Any]]:
+        """The inputs of a finished run with their documents and tokens; of packed rows, with those before packing."""
+        if not self.complete or any("inputs" not in shard for shard in self.shards):
+            return self.inputs
+        totals = [{"documents": 0, "tokens": 0} for _ in self.inputs]
+        for shard in self.shards:
+            for number, n_documents, n_tokens in shard.get("inputs", []):
+                totals[number]["documents"] += n_documents
+                totals[number]["tokens"] += n_tokens
+        return [{**entry, **total} for entry, total in zip(self.inputs, totals, strict=True)]
+
     @property
     def config_sha256(self) -> str:
         """The SHA-256 of the options."""
@@ -150,6 +161,7 @@ class Manifest:
                 [{**entry, "file": f"{self.place}/{entry['file']}"} for entry in entries] if self.place else entries
             )
         content["skipped_files"] = [file._asdict() for file in self.skipped_files]
+        content["inputs"] = self._inputs_with_totals()
         if not self.complete:
             content["next"] = dataclasses.asdict(self.next)
         kept = () if self.place else ("shards", "indexes", "inputs")
@@ -160,16 +172,17 @@ class Manifest:
     def _json_of(self, value: Any, is_kept: bool) -> str:
         """The JSON of a value of the object; is_kept: it is a list whose entries are encoded once."""
         if not isinstance(value, list) or not value:
-            return _json_text(value, 1)
-        # Entry by entry: the encoder makes an object for each sign of what it encodes.
-        texts = map(self._entry, value) if is_kept else (_json_text(entry, 2) for entry in value)
+            # A line break is never within a string of JSON.
+            return _json_text(value, indent=1).replace("\n", "\n ")
+        # A line for each entry, without indent, which is several times slower: there may be many inputs.
+        texts = map(self._entry, value) if is_kept else map(_json_text, value)
         return "[\n  " + ",\n  ".join(texts) + "\n ]"
 
     def _entry(self, entry: dict[str, Any]) -> str:
         # Kept with the entry, so that no other can have its id.
         known = self._encoded.get(id(entry))
         if known is None:
-            known = self._encoded[id(entry)] = entry, _json_text(entry, 2)
+            known = self._encoded[id(entry)] = entry, _json_text(entry)
         return known[1]
 
     def file(self) -> tuple[str, bytes]:
@@ -230,6 +243,7 @@ class Manifest:
         )
         found.check_values()
         _check(content["totals"] == found.totals, "its totals are not the sums of its shards")
+        _check(found.inputs == found._inputs_with_totals(), "totals of an input are not the sums of the shards")
         _check(content["config_sha256"] == found.config_sha256, "its config has another digest")
         _check(found.complete or ResumePoint(**content["next"]) == found.next, "next is not the end of the last shard")
         return found
@@ -252,8 +266,14 @@ class Manifest:
         numbers += [entry[name] for entry in self.shards for name in ("tokens", "documents", "bytes")]
         numbers += [n for entry in self.shards for n in entry.get("special_literals", {}).values()]
         numbers += [number for point in points for number in dataclasses.astuple(point)]
-        numbers += [n for file in self.skipped_files for n in (file.input, file.documents)]
+        parts = [part for entry in self.shards for part in entry.get("inputs", [])]
+        numbers += [n for number, n_documents, n_tokens in parts for n in (number, n_documents, n_tokens)]
+        numbers += [file.input for file in self.skipped_files]
         numbers += [entry["bytes"] for entry in self.inputs if entry["bytes"] is not None]
+        for entry in self.shards:
+            found = [sum(column) for column in zip(*(part[1:] for part in entry.get("inputs", [])), strict=True)]
+            _check(found in ([], [entry["documents"], entry["tokens"]]), "the inputs of a shard hold other documents")
+        _check(all(part[0] < len(self.inputs) for part in parts), "documents of a shard are of no input")
         _check(all(map(_is_number, numbers)), "a number of tokens, documents or bytes is none")
         _check(all(map(_is_number, (self.tokens, self.documents, self.text_bytes))), "the shards hold too much")
         _check(all(_SHA256.fullmatch(entry["sha256"]) for entry in self.files), "a digest is none")
@@ -290,11 +310,15 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and 0 <= value <= LARGEST_INT
 
 
-def _json_text(value: Any, indent: int) -> str:
-    """The JSON of a value, with so many spaces more at the start of its lines."""
-    # A line break is never within a string of JSON.
-    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)
-    return text.replace("\n", "\n" + " " * indent)
+def _json_text(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=False)
+
+
+def with_inputs(entry: dict[str, Any], numbered: Callable[[int], int]) -> dict[str, Any]:
+    """The key `inputs` of a shard's entry with other numbers of the inputs, nothing where it has none."""
+    if "inputs" not in entry:
+        return {}
+    return {"inputs": [(numbered(number), *totals) for number, *totals in entry["inputs"]]}
 
 
 def digested(

@@ -121,7 +121,7 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
             ends[-1] -= n_all * seq_len - shards.n_tokens
         # Which text a row is of is not known: its bytes are the share of its ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
-        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), np.zeros((0, 3), np.int64), 0, first, 0, 0)
+        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), np.zeros((0, 3), np.int64))
         n_tokens += int(ends[-1])
 
 

@@ -123,6 +123,8 @@ def sealed(shard: Shard) -> PublishedShard:
     entry: dict[str, Any] = {"tokens": shard.n_tokens, "documents": shard.n_documents, "bytes": shard.n_bytes}
     if shard.special_literals:
         entry["special_literals"] = shard.special_literals
+    if shard.inputs:
+        entry["inputs"] = shard.inputs
     return PublishedShard(entry, files)
 
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.corpus import Corpus, Position, SkippedFile
+from pairloom.corpus import Corpus, Position
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.encoding import block_encoder, reading_of
-from pairloom.shards.manifest import Manifest
+from pairloom.shards.manifest import Manifest, with_inputs
 from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import check_order, read_shard
 from pairloom.tokenizer import Tokenizer
@@ -162,7 +162,7 @@ class _InputComparison:
         new = self._fresh.inputs[at] if at < len(self._fresh.inputs) else None
         skipped = self._skipped.get(number)
         if new is None or new["path"] != old["path"]:
-            if skipped is not None and not skipped.documents:
+            if skipped is not None:
                 # It contributed no documents then and contributes none now.
                 return None
             if any(entry["path"] == old["path"] for entry in self._fresh.inputs[at:]):
@@ -211,14 +211,18 @@ class _InputComparison:
             version=self._fresh.version,
             shards=[self._shard_renumbered(shard) for shard in manifest.shards],
             skipped_files=[
-                SkippedFile(self._numbers[file.input], file.path, file.documents, file.reason)
+                file._replace(input=self._numbers[file.input])
                 for file in manifest.skipped_files
                 if file.input in self._numbers
             ],
         )
 
     def _shard_renumbered(self, shard: dict[str, Any]) -> dict[str, Any]:
-        return {**shard, "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]}}
+        return {
+            **shard,
+            "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]},
+            **with_inputs(shard, self._numbers.__getitem__),
+        }
 
 
 def check_same_documents(
@@ -242,9 +246,6 @@ def check_same_documents(
         for block in reading:
             if block.source != point.source or n_documents >= point.documents or not is_same:
                 break
-            if block.withdraws:
-                encoder.withdraw()
-                continue
             ids, ends, _ = encoder.push(block.documents)
             ends = ends[: point.documents - n_documents]
             n_documents += len(ends)

@@ -7,11 +7,14 @@ documents. It is written under a partial name; publishing.py gives it its name.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from io import BufferedReader
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -41,32 +44,26 @@ REMEDY = "mend it (pairloom verify --repair), or write the shards again"
 
 
 class Batch(NamedTuple):
-    """Ids of consecutive documents of one source.
+    """Ids of consecutive documents.
 
-    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run; first: number of
-    documents of the source that ended before. literals: int64 [n, 3] of (document, special token, count), literals that
-    are plain text, in the order of the documents; a document is numbered by the ends before it. source_bytes and
-    source_skipped: as in `ResumePoint`. skipped_files: earlier inputs of which the rest was skipped.
-    withdraws: the batch holds no ids; the open document must be discarded.
+    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run. literals: int64 [n, 3]
+    of (document, special token, count), literals that are plain text, in the order of the documents; a document is
+    numbered by the ends before it. points: for each input, the number of documents in the batch before it, and where a
+    run resumes there; none where the documents are of no input. skipped_files: inputs that were left out.
     """
 
     ids: npt.NDArray[Any]
     ends: npt.NDArray[np.int64]
     byte_ends: npt.NDArray[np.int64]
     literals: npt.NDArray[np.int64]
-    source: int
-    first: int
-    source_bytes: int
-    source_skipped: int
+    points: Sequence[tuple[int, ResumePoint]] = ()
     skipped_files: Sequence[SkippedFile] = ()
-    withdraws: bool = False
 
 
 class _Writer(Protocol):
     @property
     def n_held_bytes(self) -> int: ...
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None: ...
-    def withdraw(self) -> None: ...
     def finish(self) -> None: ...
     def abandon(self) -> None: ...
 
@@ -146,8 +143,9 @@ def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
 class Shard(NamedTuple):
     """A shard that is written under partial names and not yet published.
 
-    n_bytes: bytes of its text. point: where the run resumes after it; skipped_files: inputs before that point of which
-    the rest was skipped. files: (partial path, name) of each file, the ids first.
+    n_bytes: bytes of its text. inputs: (number of the input, its documents in the shard, their tokens) of each input.
+    point: where the run resumes after it; skipped_files: inputs before that point that were left out. files: (partial
+    path, name) of each file, the ids first.
     """
 
     files: list[tuple[Path, str]]
@@ -155,6 +153,7 @@ class Shard(NamedTuple):
     n_documents: int
     n_bytes: int
     special_literals: dict[str, int]
+    inputs: list[tuple[int, int, int]]
     point: ResumePoint
     skipped_files: Sequence[SkippedFile]
 
@@ -189,15 +188,13 @@ class Shards:
         self._n_bytes = self._begin_bytes = manifest.text_bytes
         self._literals: Counter[int] = Counter()
         self._open_literals: Counter[int] = Counter()
+        self._inputs: list[tuple[int, int, int]] = []
         self._point = manifest.next
         self._skipped_files: Sequence[SkippedFile] = manifest.skipped_files
         self._is_abandoned = False
 
     def add(self, batch: Batch) -> None:
         """Writes ids, ending shards on the way."""
-        if batch.withdraws:
-            self._withdraw()
-            return
         ids, ends = batch.ids, batch.ends
         position, first, literal = 0, 0, 0
         while first < len(ends):
@@ -205,14 +202,13 @@ class Shards:
             wanted = position + self._shard_tokens - self._n_tokens - self._n_open_tokens
             last = min(int(np.searchsorted(ends, wanted)), len(ends) - 1)
             stop = int(ends[last])
+            self._note_inputs(batch, first, last + 1)
             self._write(ids[position:stop], ends[first : last + 1] - position)
             n_literals = int(np.searchsorted(batch.literals[:, 0], last, side="right"))
             self._count(self._literals, batch.literals[literal:n_literals])
             self._literals.update(self._open_literals)
             self._open_literals.clear()
             self._n_bytes = int(batch.byte_ends[last])
-            self._point = ResumePoint(batch.source, batch.first + last + 1, batch.source_bytes, batch.source_skipped)
-            self._skipped_files = batch.skipped_files
             position, first, literal = stop, last + 1, n_literals
             if self._n_tokens >= self._shard_tokens:
                 self._close()
@@ -230,12 +226,6 @@ class Shards:
         """Closes the last shard."""
         if self._n_documents:
             self._close()
-        elif self._writer is not None:
-            # It held nothing but a document that was withdrawn.
-            self._writer.abandon()
-            self._writer = None
-            for partial, _ in self._files:
-                partial.unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Closes the files of the incomplete shard without removing them; nothing is written afterwards."""
@@ -245,12 +235,23 @@ class Shards:
                 self._writer.abandon()
             self._writer = None
 
-    def _withdraw(self) -> None:
-        """Discards the open document."""
-        if self._writer is not None and self._n_open_tokens:
-            self._writer.withdraw()
-        self._n_open_tokens = 0
-        self._open_literals.clear()
+    def _note_inputs(self, batch: Batch, first: int, stop: int) -> None:
+        """Notes of which inputs the documents from `first` to `stop` are, before they are written."""
+        points, ends = batch.points, batch.ends
+        for number in range(max(bisect_right(points, first, key=itemgetter(0)) - 1, 0), len(points)):
+            begin, point = points[number]
+            start = max(begin, first)
+            end = min(points[number + 1][0], stop) if number + 1 < len(points) else stop
+            if start >= end:
+                continue
+            n_documents = end - start
+            n_tokens = int(ends[end - 1]) - (int(ends[start - 1]) if start else -self._n_open_tokens)
+            if self._inputs and self._inputs[-1][0] == point.source:
+                _, documents_before, tokens_before = self._inputs.pop()
+                n_documents, n_tokens = n_documents + documents_before, n_tokens + tokens_before
+            self._inputs.append((point.source, n_documents, n_tokens))
+            self._point = dataclasses.replace(point, documents=point.documents + end - begin)
+        self._skipped_files = batch.skipped_files
 
     def _count(self, counts: Counter[int], literals: npt.NDArray[np.int64]) -> None:
         for _, token, n in literals.tolist():
@@ -286,11 +287,13 @@ class Shards:
                 self._n_documents,
                 self._n_bytes - self._begin_bytes,
                 literals,
+                self._inputs,
                 self._point,
-                self._skipped_files,
+                [file for file in self._skipped_files if file.input < self._point.source],
             )
         )
         self._number += 1
         self._n_tokens = self._n_documents = 0
         self._begin_bytes = self._n_bytes
         self._literals.clear()
+        self._inputs = []

@@ -22,6 +22,7 @@ from pairloom._internal.urls import is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.corpus.fingerprint import of_first_texts
+from pairloom.corpus.local_files import name_of
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
@@ -181,11 +182,10 @@ def without_run_files(corpus: Corpus, folder: Path) -> Corpus:
     """
     # Of a hundred thousand paths, none is looked up on the disk.
     own = folder.absolute()
-    paths = [Path(source.name).absolute() for source in corpus.sources]
     kept = [
         source
-        for source, path in zip(corpus.sources, paths, strict=True)
-        if path.parent != own or not is_run_file(path.name)
+        for source in corpus.sources
+        if not is_run_file(name_of(source.name)) or Path(source.name).absolute().parent != own
     ]
     if len(kept) == len(corpus.sources):
         return corpus

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pairloom._internal import arrow
     from pairloom._internal import progress as progress_reports
     from pairloom._internal.progress import Progress
-    from pairloom.corpus import streams
+    from pairloom.corpus import first_bytes, streams
     from pairloom.special_policies import Allowed
     from pairloom.tokenizer.base import PathLike
 else:
@@ -45,6 +45,7 @@ else:
     encode_streams = LazyModule("pairloom.encode_streams")
     post_processing = LazyModule("pairloom.post_processing")
     progress_reports = LazyModule("pairloom._internal.progress")
+    first_bytes = LazyModule("pairloom.corpus.first_bytes")
     streams = LazyModule("pairloom.corpus.streams")
     token_offsets = LazyModule("pairloom.offsets")
 
@@ -227,6 +228,7 @@ class EncodeMethods(TokenizerBase):
             if streams.is_stream(file):
                 encoder = self.block_encoder(specials=specials, threads=threads)
                 return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
+            first_bytes.warn_of_nuls(first_bytes.files_with_nuls([file]))
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
     @plain_count_tokens

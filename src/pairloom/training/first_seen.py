@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
-from pairloom.corpus.sources import is_for_corpus
-from pairloom.errors import CorpusError
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 
@@ -73,16 +70,7 @@ def _parts(document: str, specials: Collection[str]) -> list[str]:
 
 def documents_of_files(paths: Iterable[str], config: TrainingConfig) -> Iterator[str]:
     """The text of each file, of records and compressed files their documents; CorpusError for what is not UTF-8."""
-    for path in paths:
-        if is_for_corpus(path):
-            yield from Corpus(path, input_errors=config.input_errors)
-            continue
-        try:
-            yield Path(path).read_bytes().decode(errors=config.input_errors)
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f'{path}: not UTF-8 at byte {error.start}; convert the file, or pass input_errors="replace"'
-            ) from None
+    yield from Corpus(paths, input_errors=config.input_errors)
 
 
 def learn(

@@ -39,11 +39,18 @@ impl Documents {
         Ok(documents)
     }
 
-    /// A block without text that ends a document of an earlier block.
-    pub fn end_only() -> Result<Self> {
-        let mut documents = Documents::default();
-        documents.end()?;
-        Ok(documents)
+    /// One block of consecutive ones.
+    pub fn joined(blocks: &[&Documents]) -> Result<Self> {
+        let mut joined = Documents::default();
+        let n_bytes = blocks.iter().map(|block| block.text.len()).sum();
+        joined.text.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
+        joined.ends = Vec::with_room(blocks.iter().map(|block| block.len()).sum(), BLOCK)?;
+        for block in blocks {
+            let start = joined.text.len();
+            joined.append(&block.text)?;
+            joined.ends.extend(block.ends.iter().map(|end| start + end));
+        }
+        Ok(joined)
     }
 
     /// The whole text.

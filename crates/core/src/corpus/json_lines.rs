@@ -39,8 +39,6 @@ pub struct JsonLines {
     n_skipped: u64,
     messages: Vec<String>,
     buffers: BufferPool<String>,
-    /// The documents of a block before an error in it.
-    salvaged: Documents,
 }
 
 impl JsonLines {
@@ -62,7 +60,6 @@ impl JsonLines {
             n_skipped: 0,
             messages: Vec::new(),
             buffers: BufferPool::default(),
-            salvaged: Documents::default(),
         })
     }
 
@@ -78,18 +75,8 @@ impl JsonLines {
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
         let text = self.buffers.take(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
-        match self.read_lines(bytes, &mut documents) {
-            Ok(()) => Ok(documents),
-            Err(error) => {
-                self.salvaged = documents;
-                Err(error)
-            }
-        }
-    }
-
-    /// After an error: the documents of the lines before it in the block.
-    pub fn salvage(&mut self) -> Documents {
-        std::mem::take(&mut self.salvaged)
+        self.read_lines(bytes, &mut documents)?;
+        Ok(documents)
     }
 
     fn read_lines(&mut self, bytes: &[u8], documents: &mut Documents) -> Result<()> {
@@ -162,7 +149,7 @@ impl JsonLines {
         truncate(documents, start);
         let error = Error::Record {
             location: format!("{}: line {}", self.name, self.n_lines),
-            message: message(&error, line, &self.field),
+            message: message(&error, line, self.n_lines == 1, &self.field),
         };
         if !self.record_errors.skips {
             return Err(error);
@@ -257,8 +244,13 @@ fn surrogate(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
 }
 
-/// The message for a line that cannot be read, with the column.
-fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
+/// The message for a line that cannot be read, with the column; `is_first` of a file.
+fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step]) -> String {
+    if is_first && matches!(line.trim_ascii(), b"{" | b"[" | b"[{") {
+        return "the file is one JSON text over several lines, not a record a line; write it anew with `jq -c .`, \
+                of a list with `jq -c '.[]'`"
+            .into();
+    }
     let text = error.to_string();
     let location = format!(" at line {} column {}", error.line(), error.column());
     let mut text = match text.strip_suffix(&location) {
@@ -267,6 +259,10 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
     };
     if error.is_eof() {
         text.push_str("; the line is cut short");
+    } else if error.is_syntax() && names_no_number(line, error.column()) {
+        text.push_str(
+            "; NaN and Infinity are no JSON: write null for them, or leave such records out with skip_bad",
+        );
     } else if error.is_syntax() && looks_like_utf16(line) {
         text.push_str(likely_cause(line, false));
     } else if error.is_syntax() && matches!(with_replacements(line), Ok(Some(_))) {
@@ -286,6 +282,13 @@ fn message(error: &serde_json::Error, line: &[u8], field: &[Step]) -> String {
         text.push_str("; leave such rows out with skip_bad");
     }
     text
+}
+
+/// Whether at `column` stands a number that Python writes and JSON has not; the error may be at its sign.
+fn names_no_number(line: &[u8], column: usize) -> bool {
+    (column.saturating_sub(2)..=column).any(|start| {
+        line.get(start..).is_some_and(|rest| rest.starts_with(b"NaN") || rest.starts_with(b"Infinity"))
+    })
 }
 
 /// Whether a line begins as UTF-16 does, with its mark or with a character of which one byte is 0.

@@ -33,11 +33,6 @@ impl ByteLimit {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
     }
 
-    /// Counts `n_bytes` as unused, for a document that was kept and then withdrawn.
-    pub fn give_back(&mut self, n_bytes: u64) {
-        self.n_bytes = self.n_bytes.saturating_sub(n_bytes);
-    }
-
     /// Whether `max_bytes` is reached.
     pub fn is_full(&self) -> bool {
         self.n_bytes >= self.max_bytes

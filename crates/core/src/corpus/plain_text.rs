@@ -29,8 +29,6 @@ pub struct PlainText {
     /// Whether the open document has text.
     has_text: bool,
     buffers: BufferPool<String>,
-    /// The documents of a block before an error in it.
-    salvaged: Documents,
 }
 
 impl PlainText {
@@ -48,7 +46,6 @@ impl PlainText {
             begin: Vec::new(),
             has_text: false,
             buffers: BufferPool::default(),
-            salvaged: Documents::default(),
         })
     }
 
@@ -71,13 +68,8 @@ impl PlainText {
         let n_bytes = self.held.len() + block.len();
         let text = self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
-        match self.read_into(&mut documents, block, is_last) {
-            Ok(()) => Ok(documents),
-            Err(error) => {
-                self.salvaged = documents;
-                Err(error)
-            }
-        }
+        self.read_into(&mut documents, block, is_last)?;
+        Ok(documents)
     }
 
     fn read_into(&mut self, documents: &mut Documents, block: &[u8], is_last: bool) -> Result<()> {
@@ -111,11 +103,6 @@ impl PlainText {
         self.held.try_extend(&bytes[n_used..], BLOCK)?;
         self.offset += n_used as u64;
         Ok(())
-    }
-
-    /// After an error: the documents of the block before it, and the beginning of the one with the error.
-    pub fn salvage(&mut self) -> Documents {
-        std::mem::take(&mut self.salvaged)
     }
 
     /// Whether `held` begins a character and not a separator.

@@ -200,18 +200,6 @@ fn json_lines_with_lone_surrogates_replaces_on_request() {
 }
 
 #[test]
-fn salvage_after_an_error_returns_the_documents_before_it() {
-    let mut reader = PlainText::new("a.txt".into(), Some("|"), STRICT).unwrap();
-    assert!(reader.push(b"one|two|thr\xffee|four").is_err());
-    let kept = reader.salvage();
-    assert_eq!(kept.iter().collect::<Vec<_>>(), ["one", "two"]);
-    let mut reader = JsonLines::new("a.jsonl".into(), vec!["text".into()], STRICT).unwrap();
-    assert!(reader.push(b"{\"text\": \"a\"}\n{\"text\": \"b\"}\nnonsense\n{\"text\": \"c\"}\n").is_err());
-    let kept = reader.salvage();
-    assert_eq!((kept.iter().collect::<Vec<_>>(), kept.open_text()), (vec!["a", "b"], ""));
-}
-
-#[test]
 fn text_columns_check_offsets_and_utf8() {
     let column = |bytes: &[u8], offsets: &[i64], record_errors| {
         TextColumns::new("a.parquet".into(), record_errors).read(bytes, offsets, 10)

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::not_text::not_text;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
@@ -227,6 +228,12 @@ impl<'a> Utf8Reader<'a> {
         }
         self.read(at, n_bytes)?;
         let n_raw = self.n_raw.min(n_bytes);
+        if at == 0
+            && let Some(path) = self.source.path()
+            && let Some(kind) = not_text(&self.buffers.raw[..self.n_raw])
+        {
+            return Err(Error::Record { location: path.display().to_string(), message: kind.into() });
+        }
         let ended = self.ended && n_raw == self.n_raw;
         // A character that is incomplete at the end of the window belongs to the next one.
         let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.buffers.raw[..n_raw]) };
@@ -368,15 +375,6 @@ pub(super) const HINT_BYTES: usize = 64;
 /// whether the caller has the option `input_errors`.
 pub(super) fn likely_cause(begin: &[u8], can_replace: bool) -> &'static str {
     match begin {
-        [0x1f, 0x8b, ..] => {
-            "; the file looks compressed by gzip: decompress it, or give it the suffix .gz in a corpus"
-        }
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            "; the file looks compressed by zstd: decompress it, or give it the suffix .zst in a corpus"
-        }
-        [b'P', b'A', b'R', b'1', ..] => {
-            "; the file looks like Parquet: read it as a corpus, with the suffix .parquet"
-        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "; the file looks like UTF-16: convert it to UTF-8 first",
         _ if begin.contains(&0) => {
             "; the file looks like UTF-16 or binary data: convert it to UTF-8, or leave it out"

@@ -77,13 +77,6 @@ class FlatWriter:
     def _write_ends(self, ends: npt.NDArray[np.int64]) -> None:
         write_all(self._index, ends.astype(_OFFSETS, copy=False))
 
-    def withdraw(self) -> None:
-        """Takes back the ids of the document that has not ended."""
-        self._n_tokens = self._end
-        n_bytes = self._n_header_bytes + self._n_tokens * self._dtype.itemsize
-        self._file.truncate(n_bytes)
-        self._file.seek(n_bytes)
-
     def finish(self) -> None:
         """Completes the files."""
         self._file.close()

@@ -97,12 +97,6 @@ class Writer:
             self._ends.append(ends + self._n_tokens)
         self._n_tokens += len(ids)
 
-    def withdraw(self) -> None:
-        """Takes back the ids of the document that has not ended; none of them is in a row group yet."""
-        end = int(self._ends[-1][-1]) if self._ends else 0
-        self._ids = [np.concatenate(self._ids)[:end]] if self._ids else []
-        self._n_tokens = end
-
     def _flush(self) -> None:
         pyarrow = _pyarrow()
         if self._n_tokens > _MOST_TOKENS:

@@ -1,0 +1,176 @@
+"""Files that turn out to be damaged after some of their documents were read: left out as a whole, or an error."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
+from pairloom.analysis.stats import corpus_stats
+from tests.corpus.files import COMPRESSORS
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train(["order costs euros, paid by customer 0123456789 "] * 9, 300)
+
+
+def orders(n: int) -> list[str]:
+    rng = random.Random(n)
+    return [
+        f"order {at:06} costs {rng.randrange(10**6)} euros, paid by customer {rng.randrange(10**6)}" for at in range(n)
+    ]
+
+
+@pytest.mark.parametrize(("n_flips", "n_lines"), [(8, 3000), pytest.param(200, 60_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_no_document_of_a_damaged_file_gets_into_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, n_flips: int, n_lines: int
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 50_000)
+    texts, rng = orders(n_lines), random.Random(suffix)
+    whole = COMPRESSORS[suffix]("\n".join(texts).encode())
+    path, good = tmp_path / f"a.txt{suffix}", tmp_path / "b.txt"
+    good.write_text("order of a good file")
+    expected, last = [TOKENIZER.encode(text) for text in texts], [TOKENIZER.encode("order of a good file")]
+    n_left_out = 0
+    for _ in range(n_flips):
+        data = bytearray(whole)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+        out = tmp_path / "out"
+        corpus = Corpus([path, good], separator="\n", skip_bad_files=True)
+        result = tokenize_files(TOKENIZER, corpus, out, shard_tokens=20_000, overwrite=True)
+        # Names and times in the headers of gzip are under no checksum, and mean nothing.
+        assert documents_of(out) == (last if result.skipped_files else expected + last)
+        n_left_out += len(result.skipped_files)
+    assert n_left_out > n_flips * 0.9
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_a_checksum_that_fails_is_an_error_before_the_manifest_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 10_000)
+    path, out = tmp_path / f"a.txt{suffix}", tmp_path / "out"
+    data = bytearray(COMPRESSORS[suffix]("\n".join(orders(3000)).encode()))
+    # Within the checksum, or the data that it is of.
+    data[-6 if suffix == ".gz" else len(data) // 2] ^= 1
+    path.write_bytes(data)
+    options: dict[str, Any] = {"separator": "\n", "shard_tokens": 2000}
+    with pytest.raises(CorpusError, match=r"a\.txt.* damaged"):
+        tokenize_files(TOKENIZER, path, out, **options)
+    if suffix == ".gz":
+        # Shards hold documents that nothing says to be whole: the file cannot be left out any more.
+        assert not manifest_of(out)["complete"] and manifest_of(out)["shards"]
+        with pytest.raises(CorpusError, match=r"a\.txt\.gz: .*; it cannot be left out, because \d+ of its documents"):
+            tokenize_files(TOKENIZER, path, out, resume=True, skip_bad_files=True, **options)
+        assert not manifest_of(out)["complete"]
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_an_empty_compressed_file_is_damage(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.jsonl{suffix}"
+    path.write_bytes(b"")
+    with pytest.raises(CorpusError, match=rf"a\.jsonl\{suffix}: the file is empty, which no file of \w+ is"):
+        list(Corpus(path))
+    reading = Corpus(path, skip_bad_files=True).read()
+    assert list(reading) == [] and len(reading.skipped_files) == 1
+
+
+def write_late_damage(folder: Path) -> list[Path]:
+    """Files of each kind, the first half of which is good."""
+    pa: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    texts = orders(2000)
+    table = pa.table({"text": texts})
+    parquet.write_table(table, folder / "group.parquet", row_group_size=500, compression="none", use_dictionary=False)
+    data = bytearray((folder / "group.parquet").read_bytes())
+    at = data.index(texts[1600].encode()) - 4
+    data[at : at + 4] = b"\xff\xff\xff\x7f"  # the length of a text
+    (folder / "group.parquet").write_bytes(data)
+    parquet.write_table(
+        table, folder / "page.parquet", row_group_size=500, compression="none", write_page_checksum=True
+    )
+    data = bytearray((folder / "page.parquet").read_bytes())
+    data[data.index(texts[1600].encode()) + 8] ^= 1
+    (folder / "page.parquet").write_bytes(data)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+    (folder / "batch.arrow").write_bytes(sink.getvalue()[: len(sink.getvalue()) * 3 // 4])
+    record = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: {}\r\n\r\n{}\r\n\r\n"
+    (folder / "a.warc").write_text("".join(record.format(len(text), text) for text in texts)[:-50], newline="")
+    (folder / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts) + "{")
+    (folder / "a.txt").write_bytes("\n".join(texts).encode() + b"\xff")
+    (folder / "one.txt.gz").write_bytes(gzip.compress(" ".join(texts).encode())[:-1])
+    return sorted(folder.iterdir())
+
+
+def test_late_damage_leaves_out_the_whole_file_whatever_its_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 5000)
+    (tmp_path / "in").mkdir()
+    paths = write_late_damage(tmp_path / "in")
+    good = tmp_path / "good.txt"
+    good.write_text("order 5")
+    for path in paths:
+        options: dict[str, Any] = {"separator": None if path.name == "one.txt.gz" else "\n"}
+        with pytest.raises(CorpusError, match=path.name):
+            list(Corpus(path, **options))
+        corpus = Corpus([path, good], skip_bad_files=True, **options)
+        assert list(corpus) == ["order 5"], path.name
+        with pytest.warns(UserWarning, match="1 files that cannot be read were left out"):
+            assert PretokenCounts.from_corpus(corpus) == PretokenCounts.from_texts(["order 5"])
+        with pytest.warns(UserWarning, match="1 files"):
+            assert corpus_stats(TOKENIZER, corpus).n_documents == 1
+        for format in ("npy", "parquet", "bin", "megatron"):
+            with pytest.warns(UserWarning, match="1 files"):
+                result = tokenize_files(TOKENIZER, corpus, tmp_path / "out", format=format, overwrite=True)
+            assert documents_of(tmp_path / "out") == [TOKENIZER.encode("order 5")]
+            assert result.n_bytes == 7 and result.n_skipped == 0
+
+
+def test_records_left_out_of_a_file_that_is_read_twice_count_once(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{\n{"text": "b"}\n')
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a"}\n{\n')[:-1])
+    reading = Corpus(sorted(tmp_path.iterdir()), skip_bad=True, skip_bad_files=True).read()
+    assert [text for block in reading for text in block.documents.texts()] == ["a", "b"]
+    assert reading.n_skipped == len(reading.messages) == len(reading.skipped_files) == 1
+
+
+def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    data = COMPRESSORS[".gz"](b"a\nb\nc")
+    memory.pipe({"/damage/bad.txt.gz": data[:-3], "/damage/good.txt.gz": data, "/damage/c.parquet": b"PAR1"})
+    corpus = Corpus("memory://damage", separator="\n", skip_bad_files=True)
+    assert list(corpus) == ["a", "b", "c"]
+    with pytest.warns(UserWarning, match="2 files that cannot be read were left out"):
+        assert PretokenCounts.from_corpus(corpus).n_documents == 3
+    if hasattr(os, "mkfifo"):
+        for written, expected in ((data, ["a", "b", "c"]), (data[:-3], [])):
+            pipe = tmp_path / "p.txt.gz"
+            os.mkfifo(pipe)
+            if os.fork() == 0:
+                pipe.write_bytes(written)
+                os._exit(0)
+            assert list(Corpus(pipe, separator="\n", skip_bad_files=True)) == expected
+            os.wait()
+            pipe.unlink()
+
+
+def test_zeros_after_compressed_data_are_no_damage(tmp_path: Path) -> None:
+    for suffix, compress in COMPRESSORS.items():
+        path = tmp_path / f"a.txt{suffix}"
+        path.write_bytes(compress(b"one ") + compress(b"two") + bytes(500))
+        assert list(Corpus(path)) == ["one two"]
+        path.write_bytes(bytes(500))
+        with pytest.raises(CorpusError, match="not readable as"):
+            list(Corpus(path))

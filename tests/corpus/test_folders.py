@@ -1,0 +1,92 @@
+"""Folders and globs: what is passed by, and what is named twice."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer
+from tests.cli.commands import run
+from tests.corpus.files import json_lines, write_parquet
+
+
+def write_table(folder: Path) -> None:
+    """A folder as Spark and Delta Lake leave them: data, what engines keep beside them, a task that died."""
+    (folder / "day=1").mkdir(parents=True)
+    write_parquet(folder / "day=1" / "part-0.parquet", ["one"])
+    write_parquet(folder / "part-1.parquet", ["two"])
+    for name in ("_temporary/0", "_delta_log", "day=1/.parts"):
+        (folder / name).mkdir(parents=True)
+        write_parquet(folder / name / "part-0.parquet", ["one"])
+    (folder / "_delta_log" / "00000000000000000000.json").write_text('{"commitInfo":{"operation":"WRITE"}}\n')
+    (folder / "_SUCCESS").write_text("")
+    (folder / ".part-1.parquet.crc").write_bytes(b"crc")
+    write_parquet(folder / "_metadata.parquet", ["two"])
+
+
+def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> None:
+    write_table(tmp_path / "_table")
+    with pytest.warns(
+        UserWarning, match=r"_delta_log and 2 others will not be read: names in folders that begin with _"
+    ):
+        assert list(Corpus(tmp_path / "_table")) == ["one", "two"]
+    assert Corpus(str(tmp_path / "_table" / "**" / "*.parquet")).names == [
+        str(tmp_path / "_table" / name) for name in ("_metadata.parquet", "day=1/part-0.parquet", "part-1.parquet")
+    ]
+    assert list(Corpus(str(tmp_path / "_table" / "**" / "_temporary" / "*" / "*"))) == ["one"]
+    # What is named is read.
+    assert list(Corpus([tmp_path / "_table" / "_temporary", tmp_path / "_table" / "_metadata.parquet"])) == [
+        "one",
+        "two",
+    ]
+    done = run("count", "--input", tmp_path / "_table", "--output", tmp_path / "counts")
+    assert done.status == 0 and done.err.count("will not be read") == 1
+
+
+def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    write_table(tmp_path / "table")
+    fsspec.filesystem("memory").put(f"{tmp_path}/table/", "/passed/_table/", recursive=True)
+    with pytest.warns(UserWarning, match=r"_table/_delta_log/0+\.json and 3 others will not be read"):
+        assert list(Corpus("memory://passed/_table")) == ["one", "two"]
+
+
+def test_a_folder_of_nothing_else_says_the_rule(tmp_path: Path) -> None:
+    (tmp_path / "_drafts").mkdir()
+    (tmp_path / "_drafts" / "a.txt").write_text("a")
+    with pytest.raises(CorpusError, match=r"a name that does not begin with _ or \.; name the files"):
+        Corpus(tmp_path)
+    assert list(Corpus(tmp_path / "_drafts")) == ["a"]
+
+
+def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("same size")
+    (tmp_path / "b.txt").write_text("same time")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "link.txt").symlink_to(tmp_path / "a.txt")
+    os.utime(tmp_path / "a.txt", ns=(1, 1))
+    os.utime(tmp_path / "b.txt", ns=(1, 1))
+    for paths in (["a.txt", "b.txt", "./a.txt"], ["b.txt", "a.txt", "more"], [".", "a.txt"], ["*.txt", "a.txt"]):
+        with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times: the inputs name it more than once"):
+            assert list(Corpus(paths)).count("same size") == 2
+        with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times"):
+            PretokenCounts.from_files(paths)
+    with pytest.warns(UserWarning, match=r"a\.txt and 1 others will be read 2 times"):
+        Tokenizer.train_files(["a.txt", "b.txt", "a.txt", "b.txt"], 260)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Corpus(["a.txt", "b.txt"])
+    done = run("count", "--input", "a.txt", "a.txt", "--output", "counts")
+    assert done.status == 0 and "a.txt will be read 2 times" in done.err
+
+
+def test_training_takes_folders_and_globs_as_a_corpus_does(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat ate")
+    (tmp_path / "b.jsonl").write_text(json_lines(["the cat"]))
+    expected = Tokenizer.train(["the cat ate", "the cat"], 262)
+    assert Tokenizer.train_files(tmp_path, 262) == Tokenizer.train_files(str(tmp_path / "*"), 262) == expected

@@ -1,0 +1,90 @@
+"""Corpora of many files: small ones are encoded together, and the manifest says what came of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, PretokenCounts, SpecialTokenError, Tokenizer, tokenize_files
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
+
+
+def write_small(folder: Path, n: int) -> list[Path]:
+    """Files of a document or two, some of them empty."""
+    for number in range(n):
+        lines = json_lines([f"{number} {text}" for text in DOCUMENTS[: number % 3]]) if number % 7 else "\n"
+        (folder / f"{number:04}.jsonl").write_text(lines)
+    return sorted(folder.iterdir())
+
+
+def test_small_files_are_encoded_and_counted_some_megabytes_at_a_time(tmp_path: Path) -> None:
+    paths = write_small(tmp_path, 500)
+    whole = list(Corpus(paths))
+    blocks = list(Corpus(paths).read(joined=True))
+    assert len(blocks) == 1 and blocks[0].documents.texts() == whole
+    assert len(list(Corpus(paths).read())) > 200
+    assert PretokenCounts.from_corpus(Corpus(paths)) == PretokenCounts.from_texts(whole)
+
+
+@pytest.mark.parametrize("piece", [60, 1 << 22])
+def test_documents_and_tokens_of_each_input_are_in_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece)
+    for folder in ("many", "kinds"):
+        (tmp_path / folder).mkdir()
+    inputs = [*write_small(tmp_path / "many", 60), *write_all(tmp_path / "kinds").values()]
+    limits: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 40_000, "doc_cap": 100})
+    for shard_tokens, some in zip((150, 1 << 30), limits, strict=True):
+        out = tmp_path / str(shard_tokens)
+        options = {"separator": SEPARATOR, **some}
+        tokenize_files(TOKENIZER, Corpus(inputs, **options), out, shard_tokens=shard_tokens, eot=True)
+        manifest, ids = manifest_of(out), iter(documents_of(out))
+        for path, entry in zip(inputs, manifest["inputs"], strict=True):
+            documents = [next(ids) for _ in range(entry["documents"])]
+            assert sum(map(len, documents)) == entry["tokens"]
+            if "max_bytes" not in options:
+                expected = [TOKENIZER.encode(text) for text in Corpus(path, separator=SEPARATOR)]
+                assert [document[:-1] for document in documents] == expected
+        assert next(ids, None) is None
+        for shard in manifest["shards"]:
+            assert sum(documents for _, documents, _ in shard["inputs"]) == shard["documents"]
+            assert sum(tokens for _, _, tokens in shard["inputs"]) == shard["tokens"]
+
+
+def test_totals_of_inputs_are_those_of_one_run_after_inputs_were_added(tmp_path: Path) -> None:
+    paths: list[Path] = []
+    for number in range(5):
+        paths.append(tmp_path / f"{number}.jsonl")
+        paths[-1].write_text(json_lines(DOCUMENTS[number : number + 3]))
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=150, resume=True)
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=150)
+    assert manifest_of(tmp_path / "out") == manifest_of(tmp_path / "whole")
+
+
+def test_a_literal_in_one_of_many_files_is_named_with_its_document(tmp_path: Path) -> None:
+    paths = write_small(tmp_path, 40)
+    paths[25].write_text(json_lines(["good", "a <|endoftext|>"]))
+    with pytest.raises(SpecialTokenError, match=r"0025\.jsonl: document 1"):
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", specials="error")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("inputs", [[3, 1, 1]]), ("inputs", [[0, -1, 1]]), ("inputs", [[0, "1", 1]]), ("inputs", [0])]
+)
+def test_a_manifest_with_other_inputs_in_a_shard_is_damaged(tmp_path: Path, key: str, value: Any) -> None:
+    from pairloom import FormatError, open_shards
+
+    (tmp_path / "a.txt").write_text("the cat")
+    tokenize_files(TOKENIZER, tmp_path / "a.txt", tmp_path / "out")
+    manifest = manifest_of(tmp_path / "out")
+    manifest["shards"][0][key] = value
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(FormatError, match="not a manifest"):
+        open_shards(tmp_path / "out")
