@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, ResumeError, Tokenizer, tokenize_files, verify_shards
-from pairloom.analysis.stats import corpus_stats
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, json_lines, write_parquet
+from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
+from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
 from tests.shards.reading import documents_of, manifest_of
 
 

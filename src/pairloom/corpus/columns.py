@@ -19,6 +19,7 @@ from pairloom import _core
 from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.compression import PIECE_BYTES
+from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.errors import CorpusError
 
 __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "n_bytes_of_arrow", "open_parquet"]
@@ -29,6 +30,9 @@ _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
 
 # The offset of a row, and what is made of it: rows may be empty.
 _ROW_BYTES = 16
+
+# A dictionary may hold a text once that many rows repeat. So many bytes of texts may be decoded at a time.
+_MOST_DECODED = 1 << 31
 
 # A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
 _SMALL_FILE = 1 << 24
@@ -107,34 +111,45 @@ class RowsReader:
 
     def group_bytes(self, file: BinaryIO) -> list[int]:
         """How many bytes each row group of a Parquet file has, uncompressed."""
-        with self._damage_named("Parquet"):
+        with self._damage_named("Parquet", file):
             metadata = open_parquet(file, buffer_size=0).metadata
             return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
 
     def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
         """The rows of a Parquet file, or of one of its row groups."""
-        with self._damage_named("Parquet"):
+        with self._damage_named("Parquet", file):
             # A buffer grows to what a damaged page says that it holds.
             is_small = file.seek(0, os.SEEK_END) <= (_SMALL_FILE if self._memory is None else self._memory // 16)
-            reader = open_parquet(file, buffer_size=0 if is_small else 1 << 20)
+            buffer_size = 0 if is_small else 1 << 20
+            reader = open_parquet(file, buffer_size=buffer_size)
             self._check(reader.schema_arrow)
-            metadata, groups = reader.metadata, None if row_group is None else [row_group]
+            metadata = reader.metadata
+            groups = range(metadata.num_row_groups) if row_group is None else [row_group]
             n_rows = (metadata if row_group is None else metadata.row_group(row_group)).num_rows
             # Below a list Parquet has names of its own.
             is_list = any(step.n_lists for step in self._field)
             path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
-            for batch in reader.iter_batches(self._rows_at_a_time(metadata), groups, columns=[path]):
-                column = batch.column(0)
-                # The memory of this batch is wanted for the next.
-                del batch
-                yield from self._rows(column, n_rows)
-                del column
+            for number in groups:
+                n_bytes = metadata.row_group(number).total_byte_size
+                rows = self._rows_at_a_time(metadata.row_group(number))
+                most = _MOST_DECODED if self._memory is None else self._memory // 8
+                if rows * n_bytes > most:
+                    longest = _longest_in_dictionary(file, metadata, number, path)
+                    if longest is None:
+                        longest = 1 if self._memory is None else n_bytes
+                    rows = min(rows, max(most // longest, 1))
+                for batch in reader.iter_batches(rows, row_groups=[number], columns=[path]):
+                    column = batch.column(0)
+                    # The memory of this batch is wanted for the next.
+                    del batch
+                    yield from self._rows(column, n_rows)
+                    del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of an Arrow file, in the file or the stream format."""
         ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
-        with self._damage_named("Arrow"):
+        with self._damage_named("Arrow", file):
             source = _WholeReads(file, self._name, self._memory)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
@@ -207,14 +222,12 @@ class RowsReader:
         if kind not in _bytes_types():
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
 
-    def _rows_at_a_time(self, metadata: Any) -> int:
-        """How many rows hold about half a block, at most.
+    def _rows_at_a_time(self, group: Any) -> int:
+        """How many rows of a row group hold about half a block, at most, unless a dictionary repeats long texts.
 
         Nothing is read of the metadata of columns: where they are damaged, pyarrow ends the process.
         """
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        n_rows = sum(max(group.num_rows, 0) for group in groups)
-        n_bytes = sum(max(group.total_byte_size, 0) for group in groups)
+        n_rows, n_bytes = max(group.num_rows, 0), max(group.total_byte_size, 0)
         at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
         return max(_FEWEST_ROWS if self._memory is None else 1, at_once)
 
@@ -236,17 +249,18 @@ class RowsReader:
                 column.validate(full=True)
                 # Leaves out null lists.
                 column = compute.list_flatten(column)
-        column = _checked_bytes(column)
-        first_row, self._n_rows = self._n_rows, self._n_rows + len(column)
-        if column.null_count:
-            n_nulls += self._checked_nulls(column, "text", first_row)
-            column = column.drop_null()
-        for start, stop in _cut(column, self._piece_bytes):
-            data, offsets = _buffers(column.slice(start, stop - start))
-            row = first_row + start
-            for documents, n_skipped in self._documents(data, offsets, row):
-                yield Rows(documents, n_skipped + n_nulls, done)
-                n_nulls = 0
+        for part in _parts_of(column, self._piece_bytes):
+            part = _checked_bytes(part)
+            first_row, self._n_rows = self._n_rows, self._n_rows + len(part)
+            if part.null_count:
+                n_nulls += self._checked_nulls(part, "text", first_row)
+                part = part.drop_null()
+            for start, stop in _cut(part, self._piece_bytes):
+                data, offsets = _buffers(part.slice(start, stop - start))
+                row = first_row + start
+                for documents, n_skipped in self._documents(data, offsets, row):
+                    yield Rows(documents, n_skipped + n_nulls, done)
+                    n_nulls = 0
         if n_nulls:
             yield Rows(_core.Documents.from_texts([]), n_nulls, done)
 
@@ -275,7 +289,7 @@ class RowsReader:
         yield reader.finish(), 0
 
     @contextlib.contextmanager
-    def _damage_named(self, kind: str) -> Iterator[None]:
+    def _damage_named(self, kind: str, file: BinaryIO) -> Iterator[None]:
         """Raises what pyarrow says of a damaged file as CorpusError, with the file and the remedy.
 
         Errors of the system and a lack of memory stay what they are.
@@ -287,14 +301,19 @@ class RowsReader:
         except MemoryError as error:
             if not exceeds_machine_memory(error):
                 raise MemoryError(f"{self._name}: out of memory while reading {kind}: {error}") from error
-            raise self._damaged(kind, error) from error
+            raise self._damaged(kind, error, file) from error
         except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise self._damaged(kind, error) from error
+            raise self._damaged(kind, error, file) from error
 
-    def _damaged(self, kind: str, error: Exception) -> CorpusError:
-        return CorpusError(f"{self._name}: not readable as {kind}: {error}; the file is damaged or was cut short")
+    def _damaged(self, kind: str, error: Exception, file: BinaryIO) -> CorpusError:
+        file.seek(0)
+        begin = file.read(BEGIN_BYTES)
+        what = "the file is empty" if not begin else "the file is damaged or was cut short"
+        if not begin.startswith(b"PAR1" if kind == "Parquet" else b"ARROW1"):
+            what = _core.not_text(begin) or what
+        return CorpusError(f"{self._name}: not readable as {kind}: {error}; {what}")
 
 
 class _WholeReads:
@@ -414,6 +433,60 @@ def _bytes_types() -> dict[Any, Any]:
     return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items() if hasattr(pyarrow, name)}
 
 
+def _parts_of(column: Any, piece_bytes: int) -> Iterator[Any]:
+    """The column in parts of about so many bytes of text, as far as its memory holds a text once for several rows."""
+    pyarrow, compute = _pyarrow(), _pyarrow("pyarrow.compute")
+    if pyarrow.types.is_dictionary(column.type):
+        # take() checks that each index is in the dictionary.
+        taken = compute.binary_length(_checked_bytes(column.dictionary)).take(column.indices)
+        lengths = taken.fill_null(0).to_numpy(zero_copy_only=False)
+    elif str(_bytes_types()[column.type]) == "binary_view":
+        # A view begins with its length; pyarrow does not compute it.
+        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
+        lengths = views[column.offset : column.offset + len(column), 0]
+    else:
+        yield column
+        return
+    # Damaged ones may be below 0; they are found when they are read.
+    ends = np.cumsum(np.maximum(lengths.astype(np.int64), 0) + _ROW_BYTES)
+    start = 0
+    while start < len(column):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(ends, before + piece_bytes, side="right")), start + 1)
+        yield column.slice(start, stop - start)
+        start = stop
+
+
+def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int | None:
+    """The length of the longest text in the dictionaries of a column in a row group, which rows may repeat; at least 1.
+
+    None where pyarrow cannot tell: of texts that are written as what they add to those before.
+    """
+    schema = metadata.schema
+    leaves = [schema.column(number).path for number in range(len(schema))]
+    leaves = [leaf for leaf in leaves if leaf == path or leaf.startswith(f"{path}.")]
+    reader = open_parquet(file, buffer_size=1 << 16, read_dictionary=leaves, metadata=metadata)
+    try:
+        batch = next(reader.iter_batches(1, row_groups=[group], columns=[path]), None)
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+        return None
+    return max((_longest(column) for column in batch.columns), default=1) if batch is not None else 1
+
+
+def _longest(column: Any) -> int:
+    """The length of the longest text in the dictionaries of a column, also within structs and lists; at least 1."""
+    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
+    if types.is_struct(column.type):
+        return max((_longest(column.field(number)) for number in range(column.type.num_fields)), default=1)
+    if _is_list(column.type):
+        return _longest(column.values)
+    if not types.is_dictionary(column.type):
+        return 1
+    return max(compute.max(compute.binary_length(column.dictionary)).as_py() or 1, 1)
+
+
 def _checked_bytes(column: Any) -> Any:
     """A column of text as one of large_binary or binary, once all of its offsets and indices are known to be good.
 
@@ -430,13 +503,15 @@ def _checked_bytes(column: Any) -> Any:
     return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column
 
 
-def open_parquet(file: BinaryIO, *, buffer_size: int) -> Any:
+def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
     """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
 
-    buffer_size: 0 reads the whole of a column in a row group at once.
+    buffer_size: 0 reads the whole of a column in a row group at once. options: of ParquetFile.
     """
     parquet = _pyarrow("pyarrow.parquet")
-    return parquet.ParquetFile(_WholeReads(file), pre_buffer=False, buffer_size=buffer_size)
+    return parquet.ParquetFile(
+        _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True, **options
+    )
 
 
 def exceeds_machine_memory(error: MemoryError) -> bool:
