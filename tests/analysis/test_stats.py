@@ -254,7 +254,7 @@ def test_json(model: Path, text: Path) -> None:
 def test_an_empty_file_gives_dashes_and_nulls(model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_bytes(b"")
     done = run("stats", "--model", model, "--input", tmp_path / "empty.txt")
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0 and b"empty.txt will give no documents" in done.stderr
     assert done.stdout.decode().splitlines()[:5] == [
         "documents            0",
         "bytes                0",

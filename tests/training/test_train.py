@@ -144,7 +144,7 @@ def test_training_on_text_and_on_files_agree(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="absent"):
         Tokenizer.train_files([tmp_path / "absent"], 300)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(CorpusError, match="the folder holds no file"):
         Tokenizer.train_files([tmp_path], 300)
     for wrong in (None, 5, b"path", [5], [b"path"]):
         with pytest.raises(TypeError):
@@ -155,7 +155,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ("data", "offset", "hint"),
     [
         (b"fine \xff", 5, ""),
-        (b"\x1f\x8b\x08\x00rest\xff", 1, "gzip"),
         ("text".encode("utf-16"), 0, "UTF-16"),
         ("caf\u00e9 au lait".encode("latin-1"), 3, "Latin-1"),
         (b"cut off \xe6\x9d", 8, ""),
