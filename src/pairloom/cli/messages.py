@@ -43,7 +43,7 @@ _PHRASES = tuple(
         (r'\binput_errors="replace"', "--input-errors replace"),
         (r'\bpass input_format="text"', "pass --input-format text"),
         (r'\bpass corpus_specials="split"', "pass --corpus-specials split"),
-        (r"\bleave such rows out with skip_bad\b", "leave such rows out with --skip-bad"),
+        (r"\bleave such (rows|records) out with skip_bad\b", r"leave such \1 out with --skip-bad"),
         (r"\bname one with text_field\b", "name one with --text-field"),
         (r"\bname its format with format=", "name its format with --model-format"),
         (r"\bwhen it is loaded, pass pattern=(?=['(])", "when it is loaded, pass --pattern "),
