@@ -47,6 +47,15 @@ def test_a_lone_surrogate_is_named_by_the_index_of_its_text(call: str) -> None:
     ) as caught:
         TAKES_TEXTS[call](["plain", "é", "東 ab", "a\ud800b"])
     assert caught.value.object == "a\ud800b"
+    assert "surrogatepass" in str(caught.value)
+
+
+@pytest.mark.parametrize("call", ["encode", "encode_ordinary", "encode_to_numpy", "count_tokens"])
+def test_a_lone_surrogate_in_one_text_names_the_remedy(call: str) -> None:
+    with pytest.raises(UnicodeEncodeError, match="position 1: surrogates not allowed") as caught:
+        getattr(Tokenizer.train("ab", 257), call)("a\ud800b\ud83d\ude00")
+    remedy = str(caught.value).partition("; ")[2].partition(" joins")[0]
+    assert eval(remedy, {"text": "a\ud800b\ud83d\ude00"}) == "a\ufffdb\U0001f600"
 
 
 @pytest.mark.parametrize("call", ["encode_batch", "encode_batch_to_numpy", "count_tokens_batch"])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 import pairloom
@@ -81,6 +82,50 @@ def test_a_stream_holds_back_a_split_character() -> None:
     stream.push(0xC3)
     with pytest.raises(UnicodeDecodeError):
         stream.finish()
+
+
+def test_a_stream_leaves_out_the_special_tokens_that_decode_leaves_out() -> None:
+    tokenizer = AB.add_special_tokens({"<s>": 300, "<t>": 400})
+    replaced = tokenizer.model.replaced(plain_specials=frozenset(["<t>"]), decode_errors="replace")
+    tokenizer = Tokenizer.from_model(replaced)
+    # A special token within a character, too.
+    ids = [97, 300, 0xC3, 300, 0xA9, 400, 300]
+    for skip in (False, True):
+        stream = tokenizer.decode_stream(skip_special_tokens=skip)
+        parts = [*(stream.push(i) for i in ids), stream.finish()]
+        if skip:
+            assert "".join(parts) == tokenizer.decode(ids, skip_special_tokens=True) == "aé<t>"
+        else:
+            assert "".join(parts) == tokenizer.decode(ids) == "a<s>\ufffd<s>\ufffd<t><s>"
+    with pytest.raises(UnknownTokenIdError):
+        tokenizer.decode_stream(skip_special_tokens=True).push(9999)
+    with pytest.raises(TypeError, match="skip_special_tokens must be True or False"):
+        tokenizer.decode_stream(skip_special_tokens=1)  # type: ignore[arg-type]
+
+
+def push_all(ids: list[int]) -> str:
+    stream = AB.decode_stream()
+    return "".join([*map(stream.push, ids), stream.finish()])
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        AB.decode,
+        lambda ids: AB.decode(ids, "strict"),
+        lambda ids: AB.decode(np.array(ids)),
+        lambda ids: AB.decode_batch([ids]),
+        AB.decode_with_offsets,
+        lambda ids: AB.decode_arrow(pyarrow.array([ids])),
+        push_all,
+    ],
+)
+def test_a_partial_character_decoded_strictly_names_the_remedies(decode: Callable[[list[int]], object]) -> None:
+    for ids in ([97, 0xE6, 0x9D], [0x9D, 97]):
+        with pytest.raises(UnicodeDecodeError) as caught:
+            decode(ids)
+        for remedy in ("decode_bytes", 'decode_errors="replace"', 'errors="replace"'):
+            assert remedy in str(caught.value)
 
 
 @pytest.mark.parametrize("ids", [[9999], [-1], [2**70], np.array([-1]), np.array([2**40]), iter([9999])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,8 +181,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),
     "suffix": (lambda f: f["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
     "decoder": (lambda f: f.update(decoder={"type": "WordPiece"}), "decoder"),
-    "truncation": (lambda f: f.update(truncation={"max_length": 5}), "truncation"),
-    "padding": (lambda f: f.update(padding={}), "padding"),
+    "truncation that is no object": (lambda f: f.update(truncation=5), "truncation"),
     "other id": (lambda f: f["added_tokens"][0].update(id=400), "would give it 259"),
     "other bytes": (lambda f: f["model"]["vocab"].update({ENDOFTEXT: 97}), "id 97"),
 }
@@ -482,3 +482,64 @@ def test_keys_that_could_not_be_kept_are_refused(edit: Callable[[dict[str, Any]]
 def test_many_added_tokens_of_both_kinds() -> None:
     texts = {f"<|{number}|>": number % 2 == 0 for number in range(20_000)}
     assert len(huggingface.read(normalized(texts)).special_tokens) == 20_000
+
+
+TRUNCATION = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+PADDING = {
+    "strategy": "BatchLongest",
+    "direction": "Right",
+    "pad_to_multiple_of": 8,
+    "pad_id": 256,
+    "pad_type_id": 0,
+    "pad_token": "<s>",
+}
+
+
+def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None:
+    theirs = library_tokenizer(None)
+    plain = Tokenizer.from_huggingface(theirs)
+    theirs.enable_truncation(3)
+    theirs.enable_padding(pad_id=256, pad_token="<s>", pad_to_multiple_of=8)
+    path = tmp_path / "tokenizer.json"
+    theirs.save(str(path))
+    roads: list[tuple[Callable[[], Tokenizer], int]] = [
+        (lambda: Tokenizer.load(path), 1),
+        (lambda: Tokenizer.load(tmp_path), 1),
+        (lambda: Tokenizer.from_huggingface(tmp_path), 1),
+        (lambda: Tokenizer.load(path, cache=tmp_path / "cache"), 1),
+        (lambda: Tokenizer.from_huggingface(theirs), 1),
+        (lambda: Tokenizer.load(tmp_path / "own.json"), 0),
+        (lambda: pickle.loads(pickle.dumps(ours)), 0),
+    ]
+    for make, n_warnings in roads:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ours = make()
+        assert len(caught) == n_warnings
+        assert all("sets padding and truncation: kept" in str(warning.message) for warning in caught)
+        assert ours.encode("a text of more than three") == plain.encode("a text of more than three")
+        assert ours != plain and ours.with_tokenizer_config(**{"tokenizer.json": None}) == plain
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ours.save(tmp_path / "again.json", overwrite=True, format="huggingface")
+            ours.save(tmp_path / "own.json", overwrite=True)
+            ours.save_pretrained(tmp_path / "folder", overwrite=True)
+        for written in (tmp_path / "again.json", tmp_path / "folder" / "tokenizer.json"):
+            file = json.loads(written.read_text())
+            assert file["truncation"] == TRUNCATION and file["padding"] == PADDING
+        assert "tokenizer.json" not in json.loads((tmp_path / "folder" / "tokenizer_config.json").read_text())
+        assert ours.to_huggingface().truncation == theirs.truncation
+
+
+def test_a_tokenizer_of_transformers_that_has_truncated_a_text_is_taken(tmp_path: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    used = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")
+    used(["a", "a longer text"], truncation=True, max_length=3, padding=True)
+    with pytest.warns(UserWarning, match="sets padding and truncation: kept .* not applied"):
+        ours = Tokenizer.from_huggingface(used)
+    assert ours.encode("a longer text") == used("a longer text", add_special_tokens=False)["input_ids"]
+    used(["a"], truncation=True, max_length=3)
+    used.save_pretrained(tmp_path)
+    with pytest.warns(UserWarning, match="truncation"):
+        assert Tokenizer.load(tmp_path).encode("a longer text") == ours.encode("a longer text")

@@ -190,7 +190,6 @@ def test_added_tokens_that_overlap_are_found_in_the_order_of_the_library(module:
             "Removed",
         ),
         (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "after ByteLevel"),
-        (lambda file: file.update(truncation={"max_length": 8}), "truncation"),
         (lambda file: file.update(decoder={"type": "WordPiece"}), "decoder"),
         (lambda file: file["model"].update(type="WordPiece"), "not BPE"),
         (lambda file: file["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),

@@ -11,7 +11,7 @@ use pairloom_core::memory::{ResultIds, TryReserve};
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
-use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -26,7 +26,7 @@ use crate::pretokens::{Pattern, steps_named};
 use crate::scratch::{Kept, with_ids};
 use crate::special_policies::{SpecialPolicy, policy, specials_named};
 use crate::streams::{DecodeStream, StreamEncoder};
-use crate::text::{str_of, text_argument, utf8};
+use crate::text::{add_reason, str_of, text_argument, utf8};
 use crate::texts::Texts;
 
 /// The ids of a text of at most this many bytes are collected in a reused vector and copied to an array of their size.
@@ -375,8 +375,8 @@ impl Encoder {
             let location = Location::Item { name: "list_of_ids", index };
             out.clear();
             Ids::from_argument(&ids?, location)?.decode(py, &self.decoder, &mut out, location)?;
-            let text =
-                str_of(py, &out, self.errors).map_err(|error| locate_decode_error(py, error, location))?;
+            let text = str_of(py, &out, self.errors)
+                .map_err(|error| add_reason(py, error, &location.to_string(), ""))?;
             objects::push(&mut texts, text)?;
             if index % LISTS_PER_SIGNAL_CHECK == LISTS_PER_SIGNAL_CHECK - 1 {
                 py.check_signals()?;
@@ -385,8 +385,8 @@ impl Encoder {
         objects::list(py, texts)
     }
 
-    fn decode_stream(&self) -> DecodeStream {
-        DecodeStream::new(self.decoder.stream(self.errors))
+    fn decode_stream(&self, skipped: Vec<u32>) -> DecodeStream {
+        DecodeStream::new(self.decoder.stream(self.errors, skipped))
     }
 
     fn token_to_id(&self, token: &[u8]) -> Option<u32> {
@@ -426,14 +426,3 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
 
 /// Number of lists of ids between two checks for a pending signal.
 const LISTS_PER_SIGNAL_CHECK: usize = 1 << 10;
-
-/// Adds the location of the ids to a UnicodeDecodeError.
-fn locate_decode_error(py: Python<'_>, error: PyErr, location: Location) -> PyErr {
-    if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
-        return error;
-    }
-    let value = error.value(py);
-    let named =
-        value.getattr("reason").and_then(|reason| value.setattr("reason", format!("{location}{reason}")));
-    named.err().unwrap_or(error)
-}

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use pairloom_core::Error;
-use pairloom_core::decoder::DecodeErrors;
+use pairloom_core::decoder::{DecodeErrors, PARTIAL_CHARACTER};
 use pairloom_core::pages;
 use pairloom_core::text::{self, Characters, Text, Unit};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -59,13 +59,21 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     let mut buffer = String::new();
     match characters(text)?.utf8(&mut buffer) {
         Ok(_) => Ok(Cow::Owned(buffer)),
-        // Python's own error has the surrogate and its position.
-        Err(Error::NotCharacters) => match text.encode_utf8() {
-            Err(error) => Err(error),
-            Ok(_) => Err(exception(text.py(), Error::NotCharacters)),
-        },
+        Err(Error::NotCharacters) => Err(lone_surrogate(text, "")),
         Err(error) => Err(exception(text.py(), error)),
     }
+}
+
+/// The UnicodeEncodeError for a lone surrogate in `text`: Python's own, which names it and its position, with `location`
+/// and the remedy.
+#[cold]
+pub fn lone_surrogate(text: &Bound<'_, PyString>, location: &str) -> PyErr {
+    let Err(error) = text.encode_utf8() else { return exception(text.py(), Error::NotCharacters) };
+    let reason = format!(
+        "surrogates not allowed{location}; text.encode(\"utf-16\", \"surrogatepass\").decode(\"utf-16\", \"replace\") \
+         joins pairs of them and puts U+FFFD in place of lone ones"
+    );
+    error.value(text.py()).setattr("reason", reason).err().unwrap_or(error)
 }
 
 /// The argument `text` as a str; TypeError if it is not one.
@@ -133,8 +141,24 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     unsafe {
         let size = bytes.len() as ffi::Py_ssize_t;
         let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
-        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
+        match Bound::from_owned_ptr_or_err(py, text) {
+            Ok(text) => Ok(text.cast_into_unchecked()),
+            Err(error) => Err(add_reason(py, error, "", PARTIAL_CHARACTER)),
+        }
     }
+}
+
+/// The UnicodeDecodeError with more in its reason; another error as it is.
+#[cold]
+pub fn add_reason(py: Python<'_>, error: PyErr, before: &str, after: &str) -> PyErr {
+    if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
+        return error;
+    }
+    let value = error.value(py);
+    let named = value
+        .getattr("reason")
+        .and_then(|reason| value.setattr("reason", format!("{before}{reason}{after}")));
+    named.err().unwrap_or(error)
 }
 
 /// The str of a long text, in huge pages: page faults of new memory would take most of the time.

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyString};
 
 use crate::errors::type_name;
 use crate::objects::{no_memory, vec_for};
-use crate::text::{characters, not_a_str, utf8};
+use crate::text::{characters, lone_surrogate, not_a_str, utf8};
 
 /// The texts of one call, named `name[index]` in errors.
 pub struct Texts<'py> {
@@ -81,15 +81,9 @@ impl<'py> Texts<'py> {
         if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
             return error;
         }
-        let failures = self.texts.iter().map(|text| text.encode_utf8().err());
-        let Some((index, failure)) = (self.first..).zip(failures).find_map(|(i, error)| Some((i, error?)))
-        else {
-            return error;
-        };
-        let reason = format!("surrogates not allowed; the text is {}[{index}]", self.name);
-        match failure.value(py).setattr("reason", reason) {
-            Ok(()) => failure,
-            Err(error) => error,
+        match (self.first..).zip(&self.texts).find(|(_, text)| text.encode_utf8().is_err()) {
+            Some((index, text)) => lone_surrogate(text, &format!("; the text is {}[{index}]", self.name)),
+            None => error,
         }
     }
 }

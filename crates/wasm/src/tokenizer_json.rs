@@ -25,8 +25,10 @@ const MAX_NORMALIZERS: usize = 4;
 struct File {
     #[serde(rename = "version", default)]
     _version: IgnoredAny,
-    truncation: Option<IgnoredAny>,
-    padding: Option<IgnoredAny>,
+    #[serde(rename = "truncation", default)]
+    _truncation: IgnoredAny,
+    #[serde(rename = "padding", default)]
+    _padding: IgnoredAny,
     #[serde(default)]
     added_tokens: Option<Vec<AddedToken>>,
     normalizer: Option<Normalizer>,
@@ -199,8 +201,6 @@ fn check_settings(file: &File) -> Result<()> {
         (model.dropout.is_some_and(|share| share != 0.0), "dropout"),
         (is_text(&model.continuing_subword_prefix), "continuing_subword_prefix"),
         (is_text(&model.end_of_word_suffix), "end_of_word_suffix"),
-        (file.truncation.is_some(), "truncation"),
-        (file.padding.is_some(), "padding"),
     ] {
         if is_set {
             return Err(refused(&format!("{what} is set")));

@@ -414,7 +414,7 @@ class HuggingFaceTokenizer:
         return len(new)
 
     def to_str(self, pretty: bool = False) -> str:
-        """The tokenizer.json without truncation and padding; FormatError where none gives the same ids."""
+        """The tokenizer.json, truncation and padding as its file had them; FormatError if none gives the same ids."""
         if self._truncation is not None or self._padding is not None:
             warn("truncation and padding are not written; enable them again after loading")
         return write(self._tokenizer.model, indent=2 if pretty else None).decode()

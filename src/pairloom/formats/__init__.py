@@ -15,7 +15,7 @@ from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import native
 from pairloom.formats.shared.json_text import check_not_pickle
-from pairloom.model import Model, Pattern
+from pairloom.model import Model, Pattern, config_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _not_stored(model: Model, format: str) -> str:
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
     if format in INCOMPLETE and model.plain_specials:
         missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
-    if format != "pairloom" and model.tokenizer_config is not None:
+    if format != "pairloom" and config_of(model).keys() - ({pretrained.CARRIED} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
         remedy += "; save_pretrained(folder) stores them"
     if format != "pairloom" and model.decode_errors != "replace":

@@ -1,8 +1,9 @@
 """HuggingFace's tokenizer.json for byte-level BPE, and the bridges to the library `tokenizers`.
 
 Ids are those of `encode(text, add_special_tokens=False)`. The post_processor is kept in the Model and written to the
-next tokenizer.json. The file does not store decode_errors. All added tokens become special tokens, also those that the
-file does not call special. What cannot be expressed exactly is refused with the reason.
+next tokenizer.json; so are truncation and padding, which encoding here does not apply. The file does not store
+decode_errors. All added tokens become special tokens, also those that the file does not call special. What cannot be
+expressed exactly is refused with the reason.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
+from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.shared.added_tokens import check_assigned, read_added_tokens, write_added_tokens
@@ -23,7 +25,7 @@ from pairloom.formats.shared.post_processor import read_post_processor, write_po
 from pairloom.formats.shared.pre_tokenizer import read_splitters, write_splitters
 from pairloom.formats.shared.special_entries import with_special_tokens
 from pairloom.formats.shared.string_vocabulary import check_entries, merge_rows, ordinary_entries, token_columns
-from pairloom.model import Model
+from pairloom.model import Model, canonical_json, config_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +51,7 @@ _MODEL_KEYS = frozenset(
         *("byte_fallback", "ignore_merges", "vocab", "merges"),
     )
 )
+_CARRIED = ("truncation", "padding")
 _WHAT = "a tokenizer.json"
 
 
@@ -74,13 +77,12 @@ def read(
     # Fast path: the core reads the vocabulary and the merges of a file as it should be. Any other is read here, which
     # names what is wrong with it.
     taken = _core.TokenizerJson.read(data)
-    if taken is not None:
-        vocabulary, rest = taken
-        model = _read(rest, name, vocabulary, are_ordinary, beside)
-        if model is not None:
-            return model
-    model = _read(data, name, None, are_ordinary, beside)
-    assert model is not None
+    model = taken and _read(taken[1], name, taken[0], are_ordinary, beside)
+    if model is None:
+        model = _read(data, name, None, are_ordinary, beside)
+        assert model is not None
+    if carried := config_of(model).get(pretrained.CARRIED):
+        warn(f"{name} sets {' and '.join(carried)}: kept for the next {FILE_NAME}, not applied when encoding here")
     return model
 
 
@@ -124,6 +126,7 @@ def _read(
         check_assigned(specials, vocab, len(vocab), name)
         columns = _columns(bpe, vocab, specials, ignore_merges, where)
     post_processor = read_post_processor(file.get("post_processor"), name)
+    carried = {key: take(file, key, dict, name) for key in _CARRIED if file.get(key) is not None}
     with model_of(name):
         model = Model.from_columns(
             columns,
@@ -133,6 +136,7 @@ def _read(
             decode_errors="replace",
             plain_specials=added.plain,
             post_processor=post_processor,
+            tokenizer_config=canonical_json({pretrained.CARRIED: carried}) if carried else None,
             special_rules=added.rules,
             normalizer=(*forms, "prefix_space") if prefix else forms,
         )
@@ -168,9 +172,6 @@ def _check_model(bpe: dict[str, Any], name: str) -> None:
 
 def _check_around(file: dict[str, Any], name: str) -> None:
     """Refuses what changes the text or the ids outside of the model."""
-    for key in ("truncation", "padding"):
-        if file.get(key) is not None:
-            raise FormatError(f"{name}: {key} is set, which changes how many ids a text has; set it to null")
     decoder = file.get("decoder")
     steps = decoder.get("decoders") if type(decoder) is dict and decoder.get("type") == "Sequence" else [decoder]
     if decoder is not None and [type(s) is dict and s.get("type") for s in steps or []] != ["ByteLevel"]:
@@ -193,10 +194,10 @@ def write(model: Model, indent: int | None = None) -> bytes:
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
     added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
     vocab = with_special_tokens(text_of, entries, _WHAT)
+    carried = config_of(model).get(pretrained.CARRIED)
     file = {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
+        **{key: carried.get(key) if isinstance(carried, dict) else None for key in _CARRIED},
         "added_tokens": added,
         "normalizer": write_normalizer(model.normalizer),
         "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer),

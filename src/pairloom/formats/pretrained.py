@@ -21,6 +21,7 @@ from pairloom.model import Model, canonical_json, config_of, literal_of
 from pairloom.vocabulary import with_special_tokens
 
 __all__ = [
+    "CARRIED",
     "CONFIG_NAME",
     "Companions",
     "apply",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 CONFIG_NAME = "tokenizer_config.json"
+CARRIED = "tokenizer.json"
+"""The setting that holds what a tokenizer.json says and encoding here does not apply; no key of the files."""
 _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"
@@ -54,6 +57,7 @@ _DROPPED = frozenset(
         _PREFIX,
         _RULES,
         _ADDED,
+        CARRIED,
     )
 )
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
@@ -151,7 +155,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 " releases of transformers go by the one or the other, pairloom by the tokenizer; with_normalizer"
                 " changes that"
             )
-        kept = {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
+        kept = {key: value for key, value in config_of(model).items() if key == CARRIED}
+        kept |= {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
         raise FormatError(f"{name}: {error}; the special tokens are those of {CONFIG_NAME}") from None
@@ -191,6 +196,7 @@ def without_split(model: Model) -> Model:
 def write(model: Model) -> dict[str, bytes]:
     """The files beside the tokenizer.json, by name."""
     config = {**config_of(model), "tokenizer_class": _CLASS}
+    config.pop(CARRIED, None)
     config.setdefault(*_DEFAULT)
     if "prefix_space" in model.normalizer:
         config[_PREFIX] = True

@@ -69,14 +69,18 @@ class DecodeMethods(TokenizerBase):
         return self._core.decode_batch(list_of_ids)
 
     def _without_specials(self, ids: Iterable[int] | npt.NDArray[Any], skip: bool) -> list[int] | npt.NDArray[Any]:
-        check_bool("skip_special_tokens", skip)
-        model = self._model
-        skipped = [i for token, i in model.special_tokens.items() if token not in model.plain_specials]
+        skipped = self._skipped(skip)
         if isinstance(ids, np.ndarray):
             return ids[~np.isin(ids, skipped)] if ids.ndim == 1 else ids
         check_several("ids", "int", ids)
         found = frozenset(skipped)
         return [i for i in ids if (i if type(i) is int else _index_of(i)) not in found]
+
+    def _skipped(self, skip: bool) -> list[int]:
+        """The ids that decoding leaves out."""
+        model = self._model
+        special = model.special_tokens if check_bool("skip_special_tokens", skip) else {}
+        return [i for token, i in special.items() if token not in model.plain_specials]
 
     def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
         """(text, offsets): the text of `ids`, and the index of the character in which each token begins.
@@ -87,8 +91,8 @@ class DecodeMethods(TokenizerBase):
         if not isinstance(ids, np.ndarray):
             check_several("ids", "int", ids)
             ids = list(ids)
-        blob = self._core.decode_bytes(ids)
-        return blob.decode(), token_offsets.starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
+        text, blob = self._core.decode(ids, "strict"), self._core.decode_bytes(ids)
+        return text, token_offsets.starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
@@ -101,12 +105,13 @@ class DecodeMethods(TokenizerBase):
             check_choice("errors", errors, DECODE_ERRORS)
         return arrow.as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
 
-    def decode_stream(self) -> _core.DecodeStream:
+    def decode_stream(self, *, skip_special_tokens: bool = False) -> _core.DecodeStream:
         """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.
 
-        It is for one thread at a time: a call while another runs is a RuntimeError.
+        skip_special_tokens: as in `decode`. It is for one thread at a time: a call while another runs is a
+        RuntimeError.
         """
-        return self._core.decode_stream()
+        return self._core.decode_stream(self._skipped(skip_special_tokens))
 
 
 def _index_of(token_id: Any) -> int | None:

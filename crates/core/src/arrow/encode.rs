@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use super::export::{Buffer, Column, Validity};
 use super::import::{Chunked, Kind, View, invalid};
 use super::rows::is_set;
-use crate::decoder::{DecodeErrors, Decoder};
+use crate::decoder::{DecodeErrors, Decoder, PARTIAL_CHARACTER};
 use crate::encoder::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
@@ -251,7 +251,7 @@ impl Texts {
                 _ if chunk.invalid().is_empty() => {}
                 DecodeErrors::Strict => {
                     let offset = (self.bytes.len() - start) as u64;
-                    return Err(Error::InvalidUtf8 { path: None, offset, hint: "" });
+                    return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
                 }
                 DecodeErrors::Replace => self.bytes.try_extend("\u{fffd}".as_bytes(), "decoded text")?,
                 DecodeErrors::Ignore => {}

@@ -18,7 +18,7 @@ use crate::vocabulary::{Vocabulary, n_dense};
 
 mod stream;
 
-pub use stream::{DecodeErrors, DecodeStream};
+pub use stream::{DecodeErrors, DecodeStream, PARTIAL_CHARACTER};
 
 /// Bytes of a slot.
 const SLOT: usize = 16;
@@ -151,9 +151,9 @@ impl Decoder {
         &self.long[start..start + len]
     }
 
-    /// A stream that decodes id by id.
-    pub fn stream(self: &Arc<Self>, errors: DecodeErrors) -> DecodeStream {
-        DecodeStream::new(Arc::clone(self), errors)
+    /// A stream that decodes id by id and leaves the ids of `skipped` out.
+    pub fn stream(self: &Arc<Self>, errors: DecodeErrors, skipped: Vec<u32>) -> DecodeStream {
+        DecodeStream::new(Arc::clone(self), errors, skipped)
     }
 }
 

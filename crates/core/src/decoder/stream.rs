@@ -18,10 +18,16 @@ pub enum DecodeErrors {
     Ignore,
 }
 
+/// What to do where strict decoding fails, in messages.
+pub const PARTIAL_CHARACTER: &str = "; the ids hold a part of a character: decode_bytes(ids) returns the bytes, and \
+     errors=\"replace\" puts U+FFFD there, as a tokenizer of decode_errors=\"replace\" always does";
+
 /// Returns text as ids are pushed.
 #[derive(Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
+    /// Ids that are left out, ascending.
+    skipped: Vec<u32>,
     errors: DecodeErrors,
     /// The bytes of an incomplete character; at most three between calls.
     pub(super) held: Vec<u8>,
@@ -30,13 +36,17 @@ pub struct DecodeStream {
 }
 
 impl DecodeStream {
-    pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors) -> Self {
-        DecodeStream { decoder, errors, held: Vec::new(), n_taken: 0 }
+    pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors, mut skipped: Vec<u32>) -> Self {
+        skipped.sort_unstable();
+        DecodeStream { decoder, skipped, errors, held: Vec::new(), n_taken: 0 }
     }
 
     /// Decodes one id; returns the characters that are complete. After an error the stream is unchanged.
     pub fn push<I: AnyId>(&mut self, id: I) -> Result<String> {
         let token = self.decoder.token(id)?;
+        if self.skipped.binary_search(&(id.index() as u32)).is_ok() {
+            return Ok(String::new());
+        }
         let n_held = self.held.len();
         self.held.try_extend(token, "decoded text")?;
         self.take(false).inspect_err(|_| self.held.truncate(n_held))
@@ -63,8 +73,7 @@ impl DecodeStream {
             match self.errors {
                 DecodeErrors::Strict => {
                     let offset = self.n_taken + taken as u64;
-                    let hint = ": the ids end or break off within a character; decode with \"replace\"";
-                    return Err(Error::InvalidUtf8 { path: None, offset, hint });
+                    return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
                 }
                 DecodeErrors::Replace => text.push(char::REPLACEMENT_CHARACTER),
                 DecodeErrors::Ignore => {}

@@ -76,8 +76,8 @@ fn stream_of_any_ids_returns_the_text_of_the_whole() {
     let text = "aé€😀<|end|>é".as_bytes();
     let broken = [&text[..9], b"\xff\xe2\x82A\xf0\x9f", &text[6..], b"\xf0\x9f\x98"].concat();
     for bytes in [text, &broken] {
-        let mut stream = decoder.stream(DecodeErrors::Replace);
-        let mut ignoring = decoder.stream(DecodeErrors::Ignore);
+        let mut stream = decoder.stream(DecodeErrors::Replace, Vec::new());
+        let mut ignoring = decoder.stream(DecodeErrors::Ignore, Vec::new());
         let (mut replaced, mut ignored) = (String::new(), String::new());
         for &byte in bytes {
             replaced += &stream.push(byte).unwrap();
@@ -94,7 +94,7 @@ fn stream_of_any_ids_returns_the_text_of_the_whole() {
 #[test]
 fn stream_with_strict_errors_fails_at_the_offset() {
     let decoder = decoder();
-    let mut stream = decoder.stream(DecodeErrors::Strict);
+    let mut stream = decoder.stream(DecodeErrors::Strict, vec![501, 500]);
     assert_eq!(stream.push(b'a').unwrap(), "a");
     assert_eq!(stream.push(0xe2u8).unwrap(), "");
     match stream.push(b'b') {
@@ -102,6 +102,7 @@ fn stream_with_strict_errors_fails_at_the_offset() {
         other => panic!("{other:?}"),
     }
     assert_eq!(stream.push(0x82u8).unwrap(), "");
+    assert_eq!(stream.push(500u16).unwrap(), "");
     assert_eq!(stream.push(0xacu8).unwrap(), "€");
     assert_eq!(stream.push(0xf0u8).unwrap(), "");
     assert!(stream.finish().is_err());
