@@ -35,7 +35,7 @@ def main() -> None:
     words = Tokenizer.train(text, given.stage_one)
     print(f"stage one, {given.stage_one} tokens: {time.perf_counter() - started:.1f} s")
     started = time.perf_counter()
-    superwords = words.extend(text, given.vocab_size, LINES)
+    superwords = words.extend(text, given.vocab_size, pattern=LINES)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"stage two, {given.vocab_size} tokens: {time.perf_counter() - started:.1f} s, peak {peak:.2f} GB")
     documents = [paragraph + "\n\n" for paragraph in text[:20_000_000].split("\n\n")]

@@ -188,6 +188,19 @@ class DecodingCase(Case):
 
 
 @dataclass(frozen=True)
+class ExtendingCase(Case):
+    """A model, by name, extended by `n_tokens` on documents, has these merges (left, right, merged_id) and ids."""
+
+    model: str
+    documents: list[str]
+    n_tokens: int
+    merges: list[tuple[int, int, int]]
+    special_tokens: dict[str, int]
+    keep_ids: bool = True
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class OffsetCase(Case):
     """Under a model, by name, the tokens of text lie in these spans of bytes and characters, and begin there."""
 
@@ -263,6 +276,7 @@ def model(name: str) -> ModelCase | None:
         vocab = {byte: bytes([byte]) for byte in range(256)}
         for left, right, merged_id in merges:
             vocab[merged_id] = vocab[left] + vocab[right]
+        vocab.update(_tokens(found.get("more", {})))
     return ModelCase(
         name, vocab, merges, special_tokens, found.get("pattern", "gpt2"), tuple(found.get("normalizer", ()))
     )
@@ -299,6 +313,12 @@ def decoding_cases() -> list[DecodingCase]:
         )
         for case in _read("decoding.json")["cases"]
     ]
+
+
+def extending_cases() -> list[ExtendingCase]:
+    """All of extending.json."""
+    cases = _read("extending.json")["cases"]
+    return [ExtendingCase(**{**case, "merges": [tuple(merge) for merge in case["merges"]]}) for case in cases]
 
 
 def offset_cases() -> list[OffsetCase]:

@@ -82,6 +82,16 @@ def test_encoding(case: cases.EncodingCase) -> None:
         assert tokenizer.encode_batch([case.text] * 2, threads=2) == [case.ids] * 2
 
 
+@pytest.mark.filterwarnings("ignore:.* of the ids move")
+@pytest.mark.parametrize("case", cases.extending_cases(), ids=str)
+def test_extending(case: cases.ExtendingCase) -> None:
+    start = present(case.model)
+    extended = start.extend(case.documents, n_tokens=case.n_tokens, keep_ids=case.keep_ids, **case.options)
+    assert [tuple(merge) for merge in extended.model.merges.tolist()] == case.merges
+    assert extended.special_tokens == case.special_tokens
+    assert not case.keep_ids or extended.vocab.items() >= start.vocab.items()
+
+
 @pytest.mark.parametrize("case", cases.decoding_cases(), ids=str)
 def test_decoding(case: cases.DecodingCase) -> None:
     tokenizer = present(case.model)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -352,7 +353,8 @@ def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
 @pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
 @pytest.mark.parametrize("specials_counted", [True, False])
 @pytest.mark.parametrize("special_ids", ["last", "after_bytes", "first"])
-def test_truncation_after_a_road_that_loses_the_config_is_the_same_or_refused(
+@pytest.mark.filterwarnings("ignore:.* of the ids move")
+def test_truncation_is_the_same_after_files_and_refused_without_config(
     profile: str, specials_counted: bool, special_ids: str, tmp_path: Path
 ) -> None:
     fields: dict[str, Any] = {"special_tokens": ["<s>", "<t>"], "specials_counted": specials_counted}
@@ -363,11 +365,11 @@ def test_truncation_after_a_road_that_loses_the_config_is_the_same_or_refused(
     assert pickle.loads(pickle.dumps(big)).truncate_vocab(290) == small
     assert copy.deepcopy(big).truncate_vocab(290) == small
     big.save(tmp_path / "model")
-    for lost in (Tokenizer.load(tmp_path / "model"), Tokenizer(big.vocab, big.merges, big.special_tokens)):
-        with pytest.raises(ValueError, match="specials_counted=True"):
-            lost.truncate_vocab(290)
-    loaded = Tokenizer.load(tmp_path / "model")
-    assert loaded.truncate_vocab(290, specials_counted=specials_counted) == small
+    assert Tokenizer.load(tmp_path / "model").truncate_vocab(290) == small
+    lost = Tokenizer(big.vocab, big.merges, big.special_tokens, decode_errors=big.decode_errors)
+    with pytest.raises(ValueError, match="specials_counted=True"):
+        lost.truncate_vocab(290)
+    assert lost.truncate_vocab(290, specials_counted=specials_counted) == small
     # Special tokens that came later were not counted in training.
     more = big.add_special_tokens(["<later>"])
     assert more.truncate_vocab(290).merges == small.merges
@@ -376,14 +378,29 @@ def test_truncation_after_a_road_that_loses_the_config_is_the_same_or_refused(
     assert Tokenizer.load(tmp_path / "plain").truncate_vocab(290) == plain.truncate_vocab(290)
 
 
+@pytest.mark.filterwarnings("ignore:.* of the ids move")
 def test_truncation_is_training_to_that_size() -> None:
     text = SAMPLE * 5
     for profile in ("bpetite", "cs336", "huggingface"):
         big = Tokenizer.train([text], 330, profile, special_tokens=["<s>"])
         small = Tokenizer.train([text], 290, profile, special_tokens=["<s>"])
-        assert big.truncate_vocab(290) == small
+        moved = small.changes_from(big).moved.tolist()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert big.truncate_vocab(290) == small
+        assert moved == ([[330, 290]] if profile == "bpetite" else [])
+        assert [str(warning.message).partition(",")[0] for warning in caught] == ["1 of the ids move"] * len(moved)
+        kept = big.truncate_vocab(290, keep_ids=True)
+        assert kept.merges == small.merges and kept.special_tokens == big.special_tokens
+        changes = kept.changes_from(big)
+        assert (len(changes.new), len(changes.moved), len(changes.removed)) == (0, 0, 40)
+        assert kept.truncate_vocab(280) == big.truncate_vocab(280)
         with pytest.raises(ValueError, match="vocab_size"):
             big.truncate_vocab(255)
+        with pytest.raises(TypeError, match="keep_ids"):
+            big.truncate_vocab(290, keep_ids=1)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="old must be a Tokenizer"):
+            kept.changes_from(big.model)  # type: ignore[arg-type]
 
 
 def test_adding_special_tokens_gives_a_new_tokenizer() -> None:

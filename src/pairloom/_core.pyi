@@ -261,7 +261,9 @@ def extend(
     report: _Report,
     max_memory: int | None = None,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """As `train`: the merges that follow those of `encoder`, as ids; merge i makes the largest id of a token + 1 + i."""
+    """The merges that follow those of `encoder`, as ids [m, 2] (the first makes the largest id of a token + 1, and so
+    on), and the reason as of `train`.
+    """
 
 @final
 class ArrowColumn:

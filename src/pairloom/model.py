@@ -84,6 +84,8 @@ class Model:
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
     "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none. Empty: text stays as it
     is.
+    training: how the tokenizer was trained, as the canonical JSON of an object, for training that continues
+    (`TrainingConfig.record`); None if that is not known. Models that differ in nothing else are equal.
     special_rules: (literal, rule) of special tokens that do not count wherever they stand, ascending; the rules are
     SPECIAL_RULES, and `reference.special_rules` defines them.
 
@@ -101,6 +103,7 @@ class Model:
         "special_rules",
         "special_tokens",
         "tokenizer_config",
+        "training",
     )
 
     columns: _core.ModelColumns
@@ -113,6 +116,7 @@ class Model:
     tokenizer_config: str | None
     normalizer: tuple[str, ...]
     special_rules: tuple[tuple[str, str], ...]
+    training: str | None
 
     def __init__(
         self,
@@ -130,6 +134,7 @@ class Model:
         tokenizer_config: str | None = None,
         normalizer: tuple[str, ...] = (),
         special_rules: Iterable[tuple[str, str]] = (),
+        training: str | None = None,
     ) -> None:
         token_ids = _column("token_ids", token_ids, np.uint32, 1)
         token_ends = _column("token_ends", token_ends, np.uint64, 1)
@@ -143,7 +148,7 @@ class Model:
             token_ids=token_ids, token_bytes=token_bytes, token_ends=token_ends, merges=merges, ranks=rule == "ranks"
         )
         fields = (ignore_merges, special_tokens, pattern, decode_errors, plain_specials, post_processor)
-        self._hold(columns, *fields, tokenizer_config, normalizer, special_rules)
+        self._hold(columns, *fields, tokenizer_config, normalizer, special_rules, training)
 
     def _hold(
         self,
@@ -157,6 +162,7 @@ class Model:
         tokenizer_config: str | None = None,
         normalizer: tuple[str, ...] = (),
         special_rules: Iterable[tuple[str, str]] = (),
+        training: str | None = None,
     ) -> None:
         check_choice("decode_errors", decode_errors, DECODE_ERRORS)
         check_bool("ignore_merges", ignore_merges)
@@ -168,7 +174,8 @@ class Model:
         plain = frozenset(plain_specials)
         if unknown := plain - special_tokens.keys():
             raise ValueError(f"plain_specials holds {shown(min(unknown, key=str))}, which is no special token")
-        for name, text in (("post_processor", post_processor), ("tokenizer_config", tokenizer_config)):
+        texts = {"post_processor": post_processor, "tokenizer_config": tokenizer_config, "training": training}
+        for name, text in texts.items():
             if text is not None and _reencoded(name, text) != text:
                 raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
         fields = {
@@ -178,8 +185,7 @@ class Model:
             "pattern": _checked_pattern(pattern),
             "decode_errors": decode_errors,
             "plain_specials": plain,
-            "post_processor": post_processor,
-            "tokenizer_config": tokenizer_config,
+            **texts,
             "normalizer": checked_normalizer(normalizer),
             "special_rules": _checked_rules(special_rules, special_tokens),
         }
@@ -201,6 +207,15 @@ class Model:
             return Model.from_columns(**{**kept, **fields})
         del kept["columns"]
         return Model(**{**{name: getattr(self, name) for name in _COLUMNS}, **kept, **fields})
+
+    def one_form(self) -> Model:
+        """The one form that stands for all models which encode every text as this one does by ranks.
+
+        That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not
+        look whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
+        """
+        columns = self.columns.one_form() if self.ignore_merges else None
+        return self if columns is None else self.replaced(columns=columns, ignore_merges=columns.ranks)
 
     def with_tokens(
         self,
@@ -265,6 +280,7 @@ class Model:
         tokenizer_config: str | None = None,
         normalizer: Sequence[str] = (),
         special_rules: Iterable[tuple[str, str]] = (),
+        training: str | None = None,
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
         if not isinstance(tokens, Mapping):
@@ -292,6 +308,7 @@ class Model:
             tokenizer_config=tokenizer_config,
             normalizer=checked_normalizer(normalizer),
             special_rules=special_rules,
+            training=training,
         )
 
     @property
@@ -310,7 +327,7 @@ class Model:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented
-        names = (name for name in self.__slots__ if name != "columns")
+        names = (name for name in self.__slots__ if name not in ("columns", "training"))
         return all(getattr(self, name) == getattr(other, name) for name in names) and self.columns.equals(other.columns)
 
     def __hash__(self) -> int:

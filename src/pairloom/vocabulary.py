@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
+from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
 
     from pairloom.view import merging
 else:
@@ -29,7 +31,19 @@ if TYPE_CHECKING:
     from pairloom.model import DecodeErrors
     from pairloom.training.config import TrainingConfig
 
-__all__ = ["from_bytes", "missing_bytes_text", "tokens_made", "truncated", "unreachable_text", "with_special_tokens"]
+__all__ = [
+    "VocabularyChanges",
+    "changes",
+    "from_bytes",
+    "laid_out",
+    "made_ids",
+    "missing_bytes_text",
+    "tokens_made",
+    "truncated",
+    "unreachable_text",
+    "warn_of_moved",
+    "with_special_tokens",
+]
 
 Specials = Sequence[str] | Mapping[str, int]
 
@@ -180,49 +194,121 @@ def tokens_made(model: Model) -> set[int]:
 
 
 def truncated(
-    model: Model, vocab_size: int, config: TrainingConfig | None, specials_counted: bool | None = None
+    model: Model,
+    vocab_size: int,
+    config: TrainingConfig | None,
+    specials_counted: bool | None = None,
+    keep_ids: bool = False,
 ) -> Model:
-    """The Model that training to the smaller `vocab_size` would have given.
+    """The Model that training to the smaller `vocab_size` would have given; keep_ids: its tokens with their old ids.
 
     Whether vocab_size counts the special tokens that training put into the vocabulary follows from the config; without
     one, and with special tokens, the caller must pass it.
     """
     check_int("vocab_size", vocab_size)
+    check_bool("keep_ids", keep_ids)
     if model.rule != "pairs":
         raise ValueError("only a tokenizer of explicit merges can be truncated; this one is defined by ranks")
-    merged_ids = model.merges[:, 2]
-    if not np.all(np.diff(merged_ids.astype(np.int64)) == 1):
-        raise ValueError("only a tokenizer whose merges make consecutive ids can be truncated")
-    specials = model.special_tokens
-    n_specials = len(specials)
+    n_specials = len(model.special_tokens)
     if specials_counted is not None:
         check_bool("specials_counted", specials_counted)
     elif config is not None:
         specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
-    elif specials:
+    elif n_specials:
         raise ValueError(
             f"this tokenizer was not trained here, so it is unknown whether vocab_size counts its {n_specials}"
             " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
             " specials_counted=False (as 'bpetite' has it)"
         )
-    tokens = model.tokens()
-    n_base = len(tokens) - len(merged_ids)
-    least = n_base + (n_specials if specials_counted else 0)
+    made = made_ids(model)
+    least = model.columns.n_tokens - len(made) + (n_specials if specials_counted else 0)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
-    n_merges = min(vocab_size - least, len(merged_ids))
-    n_removed = len(merged_ids) - n_merges
-    first_free = int(merged_ids[-1]) + 1 if len(merged_ids) else max(tokens, default=-1) + 1
-    after = {text for text, i in specials.items() if i >= first_free}
-    if n_removed and after and model.post_processor is not None:
-        raise ValueError(
-            "the post-processor names special tokens by ids, which truncation would change; truncate"
-            " tokenizer.without_post_processor()"
-        )
-    for token_id in merged_ids[n_merges:].tolist():
+    n_made = min(vocab_size - least, len(made))
+    changed = laid_out(model, n_made, None if keep_ids or n_made == len(made) else min(made))
+    warn_of_moved(model, changed)
+    return changed
+
+
+def made_ids(model: Model) -> list[int]:
+    """The ids that merges make, each once, in rank order."""
+    return list(dict.fromkeys(model.merges[:, 2].tolist()))
+
+
+def laid_out(model: Model, n_made: int, first: int | None) -> Model:
+    """The Model without the tokens that merges make after the first `n_made`.
+
+    first: None leaves the ids. A number is the id of the first token that a merge makes; the others follow, and then
+    the special tokens from `first` on, in their order and with their gaps (`reference.numbered_as_trained`).
+    Raises ValueError where other tokens are in the way, or the post-processor names special tokens that move.
+    """
+    made = made_ids(model)
+    tokens, specials = model.tokens(), model.special_tokens
+    new_id = np.arange(max([model.columns.n_ids, *(i + 1 for i in specials.values())]), dtype=np.int64)
+    if first is not None:
+        if any(token_id >= first for token_id in tokens.keys() - made):
+            raise ValueError(
+                f"the ids from {first} on cannot be numbered as one training would have: some are of tokens that no"
+                " merge makes; pass keep_ids=True"
+            )
+        moving = np.array([i for i in specials.values() if i >= first and i not in tokens], dtype=np.int64)
+        new_id[moving] = moving + n_made - np.searchsorted(np.sort(made), moving)
+        kept = made[:n_made]
+        new_id[kept] = first + np.arange(len(kept))
+        if model.post_processor is not None and (new_id[moving] != moving).any():
+            raise ValueError(
+                "the post-processor names special tokens by ids, which would change; pass keep_ids=True, or change"
+                " tokenizer.without_post_processor()"
+            )
+    merges = model.merges[~np.isin(model.merges, made[n_made:]).any(axis=1)]
+    for token_id in made[n_made:]:
         del tokens[token_id]
-    moved = {text: i - n_removed if text in after else i for text, i in specials.items()}
-    return model.with_tokens(tokens, model.merges[:n_merges], moved)
+    return model.with_tokens(
+        {int(new_id[token_id]): token for token_id, token in tokens.items()},
+        new_id[merges].astype(np.uint32),
+        {literal: int(new_id[token_id]) for literal, token_id in specials.items()},
+    )
+
+
+class VocabularyChanges(NamedTuple):
+    """Which rows of an embedding change from an old vocabulary to a new one.
+
+    new: int64 [n], ids of tokens that the old one lacks. moved: int64 [m, 2], old and new id of tokens that have
+    another. removed: int64 [k], old ids of tokens that are gone.
+    """
+
+    new: npt.NDArray[np.int64]
+    moved: npt.NDArray[np.int64]
+    removed: npt.NDArray[np.int64]
+
+
+def changes(old: Model, new: Model) -> VocabularyChanges:
+    """What changes from `old` to `new`; tokens are the same by their bytes, special tokens by their text."""
+    before, after = (
+        {**{token: token_id for token_id, token in model.tokens().items()}, **model.special_tokens}
+        for model in (old, new)
+    )
+    shared = {(token_id, after[token]) for token, token_id in before.items() if token in after}
+    kept, found = {pair[0] for pair in shared}, {pair[1] for pair in shared}
+    moved = sorted(pair for pair in shared if pair[0] != pair[1])
+    columns = (sorted(set(after.values()) - found), moved, sorted(set(before.values()) - kept))
+    new_ids, pairs, removed = (np.array(column, dtype=np.int64) for column in columns)
+    return VocabularyChanges(new_ids, pairs.reshape(-1, 2), removed)
+
+
+def warn_of_moved(old: Model, new: Model) -> None:
+    """Warns if ids of `old` are others in `new`."""
+    n_moved = len(changes(old, new).moved)
+    specials = {literal: i for literal, i in old.special_tokens.items() if new.special_tokens[literal] != i}
+    if n_moved:
+        literal = min(specials, key=specials.__getitem__, default=None)
+        example = (
+            "" if literal is None else f" ({shown(literal)} from {specials[literal]} to {new.special_tokens[literal]})"
+        )
+        warn(
+            f"{n_moved} of the ids move, {len(specials)} of them of special tokens{example}, so embeddings and files of"
+            " ids no longer fit; keep_ids=True leaves them, and changes_from(old) lists them"
+        )
 
 
 def with_special_tokens(model: Model, special_tokens: Specials) -> Model:

@@ -309,7 +309,7 @@ def test_a_model_of_pruned_counts_says_so_in_its_config(counts: PretokenCounts, 
     assert plain.config is not None and plain.config.min_count == 1
     assert Tokenizer.train(texts, 264, min_count=2, **fields) != plain
     # Extending goes on as training began, and does not forget what was left out.
-    more = pruned.extend(texts, 260)
+    more = pruned.extend(texts, 260, keep_ids=False)
     assert more.config is not None and more.config.min_count == 4
     assert more == Tokenizer.train(texts, 260, min_count=4, **fields)
     with pytest.raises(ValueError, match="min_count must be at least 1"):

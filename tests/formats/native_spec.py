@@ -99,7 +99,9 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
     ):
         raise FormatError(f"{name}: special_tokens must be exactly {{{schema1.SPECIAL!r}: {n}}}, not {shown(specials)}")
     _check_distinct(tokens, rows, name)
-    return Model.from_tokens(tokens, rows, special_tokens=specials, pattern=GPT2, decode_errors="strict")
+    return Model.from_tokens(
+        tokens, rows, special_tokens=specials, pattern=GPT2, decode_errors="strict", training='{"profile":"bpetite"}'
+    )
 
 
 def _schema2(file: dict[str, Any], name: str) -> Model:
@@ -176,6 +178,7 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         plain_specials=added,
         post_processor=_json_text(file, "post_processor", name),
         tokenizer_config=_json_text(file, "tokenizer_config", name),
+        training=_json_text(file, "training", name),
         special_rules=_rules(take(file, "special_rules", list, name), specials, name)
         if "special_rules" in file
         else (),

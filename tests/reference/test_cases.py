@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from pairloom.reference import documents, naive
+from pairloom.reference.extend import extend
 from pairloom.reference.vocabulary import Merge, Model
 from tests import cases
 
@@ -92,6 +93,14 @@ def test_encoding(case: cases.EncodingCase) -> None:
     ids = naive.encode(case.text, model, **special)
     assert ids == case.ids
     assert naive.decode(ids, model) == case.decoded
+
+
+@pytest.mark.parametrize("case", cases.extending_cases(), ids=str)
+def test_extending(case: cases.ExtendingCase) -> None:
+    start = model_named(case.model)
+    extended = extend(case.documents, start, case.n_tokens, keep_ids=case.keep_ids, **case.options)
+    assert extended.merges == case.merges
+    assert extended.special_tokens == case.special_tokens
 
 
 @pytest.mark.parametrize("case", cases.decoding_cases(), ids=str)

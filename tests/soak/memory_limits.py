@@ -359,6 +359,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer, pickle": lambda x: pickle.loads(pickle.dumps(x.tokenizer)).n_vocab,
         "Tokenizer.add_special_tokens": lambda x: x.tokenizer.add_special_tokens([f"<{i}>" for i in range(5000)]).vocab,
         "Tokenizer.truncate_vocab": lambda x: x.tokenizer.truncate_vocab(400).merges,
+        "Tokenizer.changes_from": lambda x: x.tokenizer.changes_from(x.tokenizer).new.tolist(),
         "Tokenizer.token_byte_lengths": lambda x: x.tokenizer.token_byte_lengths(),
         "Tokenizer.bits_per_byte": lambda x: x.tokenizer.bits_per_byte([0.5], [97]),
         # Corpora, shards and figures.

@@ -46,7 +46,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 368 * 144
+FULL = 378 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -289,8 +289,8 @@ def calls(folder: Path) -> dict[str, Call]:
     def streamed(**arguments: Any) -> Any:
         return list(tokenizer.encode_iterable(**arguments))
 
-    def decoded(token_id: Any) -> Any:
-        stream = tokenizer.decode_stream()
+    def decoded(token_id: Any, skip_special_tokens: Any) -> Any:
+        stream = tokenizer.decode_stream(skip_special_tokens=skip_special_tokens)
         return stream.push(token_id) + stream.finish()
 
     def blocks(name: Any, first: Any, n_held: Any, **arguments: Any) -> Any:
@@ -339,13 +339,33 @@ def calls(folder: Path) -> dict[str, Call]:
             Tokenizer.train_from_counts, counts=counts, vocab_size=260, profile="bpetite", **run
         ),
         "Tokenizer.extend": made(
-            tokenizer.extend, corpus=_TEXT, vocab_size=270, pattern=None, profile="bpetite", **run
+            tokenizer.extend,
+            corpus=_TEXT,
+            vocab_size=270,
+            n_tokens=None,
+            keep_ids=True,
+            pattern=None,
+            profile="bpetite",
+            **run,
         ),
         "Tokenizer.extend_files": made(
-            tokenizer.extend_files, paths=inputs.text, vocab_size=270, pattern=None, profile="bpetite", **run
+            tokenizer.extend_files,
+            paths=inputs.text,
+            vocab_size=270,
+            n_tokens=None,
+            keep_ids=True,
+            pattern=None,
+            profile="bpetite",
+            **run,
         ),
         "Tokenizer.extend_from_counts": made(
-            tokenizer.extend_from_counts, counts=counts, vocab_size=270, profile="bpetite", **run
+            tokenizer.extend_from_counts,
+            counts=counts,
+            vocab_size=270,
+            n_tokens=None,
+            keep_ids=True,
+            profile="bpetite",
+            **run,
         ),
         "train_bpe": made(
             pairloom.train_bpe,
@@ -428,7 +448,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
         "Tokenizer.decode_with_offsets": made(tokenizer.decode_with_offsets, ids=ids),
         "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids], skip_special_tokens=False),
-        "Tokenizer.decode_stream": made(decoded, token_id=97),
+        "Tokenizer.decode_stream": made(decoded, token_id=97, skip_special_tokens=False),
         "Tokenizer.block_encoder": made(
             blocks,
             begin_id=None,
@@ -442,7 +462,10 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
         "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),
-        "Tokenizer.truncate_vocab": made(tokenizer.truncate_vocab, vocab_size=258, specials_counted=None),
+        "Tokenizer.truncate_vocab": made(
+            tokenizer.truncate_vocab, vocab_size=258, keep_ids=False, specials_counted=None
+        ),
+        "Tokenizer.changes_from": made(tokenizer.changes_from, old=tokenizer),
         "Tokenizer.add_special_tokens": made(tokenizer.add_special_tokens, special_tokens=["<new>"]),
         "Tokenizer.with_normalizer": made(tokenizer.with_normalizer, normalizer=("nfc",)),
         "Tokenizer.with_cache_bytes": made(tokenizer.with_cache_bytes, cache_bytes=1 << 20),

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import PretokenCounts, Tokenizer, TrainingConfig
+from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom.formats import native, ranks
+from pairloom.model import canonical_json
 from pairloom.patterns import pattern_text
-from pairloom.reference.encoder import encode as reference_encode
+from pairloom.reference.documents import split_on_special_tokens
+from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.extend import extend as reference_extend
+from pairloom.reference.pretokens import pretokenize
 from pairloom.reference.vocabulary import Merge, Model
 
 LINES = r"[^\n]*\n+|[^\n]+"
@@ -26,65 +33,130 @@ def corpus_of(seed: int) -> list[str]:
 
 
 def reference_of(tokenizer: Tokenizer) -> Model:
-    merges = [Merge(*row) for row in tokenizer.model.merges.tolist()]
-    return Model(tokenizer.model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
+    model = tokenizer.model
+    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
+    merges = [Merge(*row) for row in rows.tolist()]
+    return Model(model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
 
 
-def same(tokenizer: Tokenizer, model: Model) -> None:
-    assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
-    assert tokenizer.special_tokens == model.special_tokens
-    assert tokenizer.pattern == pattern_text(model.pattern)
-
-
-@pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
-def test_extend_equals_the_reference(profile: str) -> None:
-    for seed in range(60):
-        rng = random.Random(seed)
-        fields: dict[str, Any] = {"special_tokens": rng.choice([[], ["<s>"], ["<s>", "b"]])}
-        start = Tokenizer.train(corpus_of(seed), 256 + 3 + rng.randrange(1, 25), profile, **fields)
-        if not len(start.model.merges):
+def encode_by(model: Model, text: str, ignore_merges: bool) -> list[int]:
+    id_of = {token: token_id for token_id, token in model.vocab.items()}
+    ids: list[int] = []
+    for part in split_on_special_tokens(text, model.special_tokens):
+        if part in model.special_tokens:
+            ids.append(model.special_tokens[part])
             continue
-        pattern = rng.choice(PATTERNS)
-        more: dict[str, Any] = {}
-        if rng.random() < 0.4:
-            more["max_token_bytes"] = rng.randrange(2, 14)
-        if rng.random() < 0.4:
-            more["min_frequency"] = rng.randrange(1, 4)
-        corpus = corpus_of(rng.choice([seed, seed + 1000]))
-        n_new = rng.randrange(40)
-        n_old = start.model.columns.n_tokens + (0 if profile == "bpetite" else len(start.special_tokens))
-        extended = start.extend(corpus, n_old + n_new, pattern, threads=rng.choice([1, 2]), **more)
-        config = extended.config
-        assert config is not None
-        expected = reference_extend(
-            corpus,
-            reference_of(start),
-            n_new,
-            pattern,
-            corpus_specials=config.corpus_specials,
-            tie_break=config.tie_break,
-            **more,
-        )
-        same(extended, expected)
-        text = "".join(corpus)
-        if pattern is not None:
-            assert extended.encode(text) == reference_encode(text, expected)
+        for pretoken in pretokenize(part, model.pattern):
+            is_whole = ignore_merges and pretoken in id_of
+            ids += [id_of[pretoken]] if is_whole else encode_pretoken(pretoken, model)
+    return ids
+
+
+def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
+    """A tokenizer to extend: trained by a profile, or with other tokens, rules and ids than training gives."""
+    specials = rng.choice([[], ["<s>"], ["<s>", "b"]])
+    n = 259 + rng.randrange(1, 25)
+    if kind in ("bpetite", "cs336", "huggingface"):
+        return Tokenizer.train(corpus, n, kind, special_tokens=specials)
+    trained = Tokenizer.train(corpus, n, special_tokens=[]).vocab
+    # Some tokens may be such that no merge makes them.
+    more = {"".join(rng.choices("abcé ", k=rng.randrange(2, 5))).encode() for _ in range(4)} - {*trained.values()}
+    tokens = [*trained.values(), *sorted(more)]
+    gaps = rng.sample(range(256, len(tokens) + 8), len(tokens) - 256)
+    ids = {**{i: i for i in range(256)}, **{256 + index: i for index, i in enumerate(sorted(gaps))}}
+    # Special tokens between the others and after them.
+    free = [i for i in range(256, len(tokens) + 12) if i not in ids.values()]
+    special_ids = dict(zip(specials, rng.sample(free, len(specials)), strict=True))
+    by_rank = {token: ids[index] for index, token in enumerate(tokens)}
+    if kind == "ranks":
+        return Tokenizer.from_ranks(by_rank, "gpt2", special_ids)
+    model = Tokenizer.from_ranks(by_rank, "gpt2", special_ids).model
+    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
+    return Tokenizer.from_model(model.replaced(rule="pairs", merges=rows, ignore_merges=kind == "whole"))
+
+
+KINDS = ["bpetite", "cs336", "huggingface", "ranks", "pairs", "whole"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds")
+def test_extend_equals_the_reference(kind: str) -> None:
+    check_seeds(kind, range(25))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds")
+def test_extend_equals_the_reference_in_many_cases(kind: str) -> None:
+    check_seeds(kind, range(25, 500))
+
+
+def check_seeds(kind: str, seeds: range) -> None:
+    for seed in seeds:
+        rng = random.Random(seed)
+        tokenizer = start_of(rng, kind, corpus_of(seed))
+        # Extended several times in a row.
+        for _ in range(rng.randrange(1, 4)):
+            pattern = rng.choice(PATTERNS)
+            more: dict[str, Any] = {}
+            if rng.random() < 0.4:
+                more["max_token_bytes"] = rng.randrange(2, 14)
+            if rng.random() < 0.4:
+                more["min_frequency"] = rng.randrange(1, 4)
+            if rng.random() < 0.3:
+                more["tie_break"] = rng.choice(["ids_least", "bytes_greatest"])
+            corpus, n_tokens = corpus_of(rng.choice([seed, seed + 1000])), rng.randrange(20)
+            keep_ids = kind in ("ranks", "pairs", "whole") or not len(tokenizer.model.merges) or rng.random() < 0.7
+            extended = tokenizer.extend(
+                corpus, n_tokens=n_tokens, pattern=pattern, keep_ids=keep_ids, threads=rng.choice([1, 2]), **more
+            )
+            ignore_merges = tokenizer.model.ignore_merges
+            config = tokenizer.config
+            if config is not None:
+                more = {"tie_break": config.tie_break, "corpus_specials": config.corpus_specials, **more}
+                for name in ("max_token_bytes", "min_frequency"):
+                    more.setdefault(name, getattr(config, name))
+            expected = reference_extend(
+                corpus,
+                reference_of(tokenizer),
+                n_tokens,
+                pattern,
+                keep_ids=keep_ids,
+                ignore_merges=ignore_merges,
+                **more,
+            )
+            found = reference_of(extended)
+            assert sorted(found.merges) == sorted(expected.merges), (seed, kind)
+            assert extended.model.rule == "ranks" or found.merges == expected.merges
+            assert (found.vocab, found.special_tokens) == (expected.vocab, expected.special_tokens)
+            assert extended.pattern == pattern_text(expected.pattern)
+            text = "".join(corpus)
+            assert extended.encode(text) == encode_by(expected, text, ignore_merges)
+            if keep_ids:
+                assert extended.vocab.items() >= tokenizer.vocab.items()
+                assert extended.special_tokens == tokenizer.special_tokens
+                assert not len(extended.changes_from(tokenizer).moved)
+            assert len(extended.changes_from(tokenizer).new) == len(extended.vocab) - len(tokenizer.vocab) <= n_tokens
+            tokenizer = extended
 
 
 @pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
 @pytest.mark.parametrize("tie_break", ["ids_least", "bytes_greatest"])
-def test_extend_from_t_to_n_is_training_to_n(profile: str, tie_break: Any) -> None:
-    for seed in range(15):
+@pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds")
+def test_extend_with_moved_ids_is_training_to_that_size(profile: str, tie_break: Any, tmp_path: Path) -> None:
+    for seed in range(5):
         corpus = corpus_of(seed)
         fields: dict[str, Any] = {"special_tokens": ["<s>"], "tie_break": tie_break}
         whole = Tokenizer.train(corpus, 330, profile, **fields)
-        for t in (258, 265, 300):
+        for t in (257, 258, 265, 300):
             start = Tokenizer.train(corpus, t, profile, **fields)
-            assert start.extend(corpus, 330) == whole
             assert start.extend(corpus, t) == start
-            # Without the config, which no file holds, the profile says it.
-            loaded = Tokenizer.from_model(start.model)
-            assert loaded.extend(corpus, 330, profile=profile, tie_break=tie_break) == whole
+            start.save(tmp_path / "model", overwrite=True)
+            # As one training numbers them, in one step, in several, and from a file, which says how it was trained.
+            for road in (start, start.extend(corpus, n_tokens=2), Tokenizer.load(tmp_path / "model")):
+                assert road.extend(corpus, 330, keep_ids=False) == whole
+            extended = Tokenizer.load(tmp_path / "model").extend(corpus, 330)
+            assert extended.merges == whole.merges and extended.special_tokens == start.special_tokens
 
 
 def test_extend_across_words_makes_superwords(tmp_path: Path) -> None:
@@ -92,12 +164,12 @@ def test_extend_across_words_makes_superwords(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text(text)
     start = Tokenizer.train(text, 280)
-    extended = start.extend(text, 310, LINES)
-    assert extended == start.extend_files(path, 310, LINES)
+    extended = start.extend(text, 310, pattern=LINES)
+    assert extended == start.extend_files(path, 310, pattern=LINES)
     assert extended.pattern == LINES
     assert any(b" the way" in token for token in extended.vocab.values()) and len(extended.merges) > len(start.merges)
     assert extended.merges[: len(start.merges)] == start.merges
-    assert extended.special_tokens == {"<|endoftext|>": 256 + len(extended.merges)}
+    assert extended.special_tokens == start.special_tokens
     assert extended.decode(extended.encode(text)) == text
     assert len(extended.encode(text)) < len(start.encode(text))
     extended.save(tmp_path / "model.json")
@@ -107,28 +179,32 @@ def test_extend_across_words_makes_superwords(tmp_path: Path) -> None:
 def test_extend_of_long_pretokens_is_bounded_by_max_memory() -> None:
     start = Tokenizer.train("ab ab", 257)
     with pytest.raises(MemoryError):
-        start.extend("ab cd " * 100_000, 300, ".+", max_memory=100_000)
+        start.extend("ab cd " * 100_000, 300, pattern=".+", max_memory=100_000)
 
 
 BYTES = {i: bytes([i]) for i in range(256)}
 WITHOUT_BYTES = Tokenizer.from_ranks({b"a": 0, b"b": 1}, ".", allow_missing_bytes=True)
-WITH_GAPS = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b"), (b"c", b"d")])
-LOOKING_UP = Tokenizer.from_model(Tokenizer.train("ab ab", 257).model.replaced(ignore_merges=True))
+NOT_TRAINED = Tokenizer({**BYTES, 256: b"ab"}, [(b"a", b"b")], {"<s>": 300})
+NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda t: t.extend("ab", 257), "truncate_vocab"),
-        (lambda t: Tokenizer.from_model(t.model).extend("ab", 300), "pass profile"),
+        (lambda t: NOT_TRAINED.extend("ab", 300), "was not trained here, .* pass n_tokens"),
+        (lambda t: t.extend("ab"), "either vocab_size or n_tokens"),
+        (lambda t: t.extend("ab", 300, n_tokens=4), "either vocab_size or n_tokens"),
+        (lambda t: t.extend("ab", n_tokens=-1), "n_tokens"),
+        (lambda t: t.extend("ab", n_tokens=True), "n_tokens"),
+        (lambda t: t.extend("ab", n_tokens=1, keep_ids=1), "keep_ids must be True or False"),
         (lambda t: t.extend("ab", 300, special_tokens=["<s>"]), "cannot change in extend"),
         (lambda t: t.extend("ab", 300, unknown=1), "unknown training option"),
         (lambda t: t.extend(Path("ab"), 300), "extend_files"),
-        (lambda t: t.extend("ab", 300, "(a"), "pattern"),
+        (lambda t: t.extend("ab", 300, pattern="(a"), "pattern"),
         (lambda t: t.extend("ab", "300"), "vocab_size"),
         (lambda t: WITHOUT_BYTES.extend("a", 9, profile="bpetite"), "bytes"),
-        (lambda t: WITH_GAPS.extend("ab", 400, profile="bpetite"), "consecutive"),
-        (lambda t: LOOKING_UP.extend("ab", 400, profile="bpetite"), "explicit merges"),
+        (lambda t: NOT_MADE.extend("ab", 400, keep_ids=False), "no merge makes; pass keep_ids=True"),
     ],
 )
 def test_what_cannot_be_extended_is_refused(make: Any, message: str) -> None:
@@ -140,7 +216,7 @@ def test_extend_of_a_tokenizer_without_merges_is_training() -> None:
     for profile in ("bpetite", "cs336", "huggingface"):
         config = TrainingConfig.from_profile(profile, special_tokens=["<s>"])
         start = Tokenizer.train("", config.base_vocab_size, profile, special_tokens=["<s>"])
-        assert start.extend("ab ab ab cab", 262) == Tokenizer.train(
+        assert start.extend("ab ab ab cab", 262, keep_ids=False) == Tokenizer.train(
             "ab ab ab cab", 262, profile, special_tokens=["<s>"]
         )
 
@@ -157,3 +233,97 @@ def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
     counts = PretokenCounts.from_items([(b"zzz", count)], "gpt2")
     extended = Tokenizer.train("ab ab", 258).extend_from_counts(counts, 259)
     assert extended.merges[-1] == (b"z", b"z")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_extended_tokenizers_have_the_same_ids_in_every_format_and_library(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tiktoken = pytest.importorskip("tiktoken")
+    load_bpe = importlib.import_module("tiktoken.load").load_tiktoken_bpe
+    text = "by the way, it is by the way\nin the end by the <s>way<|endoftext|> naïve 東京\n" * 3
+    trained = Tokenizer.train(text, 270, special_tokens=["<|endoftext|>"], decode_errors="replace")
+    by_rank = {token: i for i, token in trained.model.tokens().items()} | {b"endby": 270, b"by the end": 271}
+    ranks_start = Tokenizer.from_ranks(by_rank, "gpt2", {"<|endoftext|>": 272})
+    assert ranks_start.model.rule == "ranks"
+    for number, start in enumerate([trained, trained.add_special_tokens({"<s>": 300}), ranks_start]):
+        tokenizer = start.extend(text, n_tokens=8).extend(text[10:], n_tokens=9)
+        assert set(tokenizer.special_tokens.values()) <= {i for i in tokenizer.vocab if i < tokenizer.n_vocab - 9}
+        ids, plain = tokenizer.encode(text), tokenizer.encode_ordinary("by the way, naïve endby")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tokenizer.save(folder / "own.json")
+        assert Tokenizer.load(folder / "own.json") == tokenizer
+        tokenizer.save(folder / "tokenizer.json", format="huggingface")
+        assert Tokenizer.load(folder / "tokenizer.json") == tokenizer
+        theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        assert theirs.encode(text).ids == ids and theirs.get_vocab() == tokenizer.get_vocab()
+        tokenizer.save(folder / "ranks.tiktoken")
+        specials = tokenizer.special_tokens
+        read = load_bpe(str(folder / "ranks.tiktoken"))
+        encoding = tiktoken.Encoding("x", pat_str=tokenizer.pattern, mergeable_ranks=read, special_tokens=specials)
+        assert encoding.encode(text, allowed_special="all") == ids
+        assert Tokenizer.load(folder / "ranks.tiktoken", pattern="gpt2", special_tokens=specials) == tokenizer
+        if tokenizer.model.rule == "pairs":
+            tokenizer.save(folder / "gpt2", format="gpt2")
+            loaded = Tokenizer.load(folder / "gpt2", special_tokens=list(specials))
+            assert loaded == tokenizer and loaded.special_tokens == specials
+            files = [str(folder / "gpt2" / name) for name in ("vocab.json", "merges.txt")]
+            bare = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(*files))
+            bare.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+            assert bare.encode("by the way, naïve endby").ids == plain
+
+
+def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    for profile in ("bpetite", "cs336", "huggingface"):
+        for fields in (
+            {},
+            {"special_tokens": ["<s>"], "min_frequency": 2},
+            {"tie_break": "bytes_greatest", "pattern": ("[^\n]+", "cl100k")},
+            {"specials_counted": True, "special_tokens": [], "max_token_bytes": 9, "decode_errors": "ignore"},
+        ):
+            tokenizer = Tokenizer.train("ab ab", 260, profile, **fields)
+            tokenizer.save(path, overwrite=True)
+            loaded = Tokenizer.load(path)
+            assert loaded == tokenizer and loaded.config == tokenizer.config is not None
+            assert pickle.loads(pickle.dumps(loaded)).config == tokenizer.config
+            changed = loaded.with_normalizer("nfc").add_special_tokens(["<x>"])
+            assert changed.config == tokenizer.config
+            data = path.read_bytes()
+            loaded.save(path, overwrite=True)
+            assert path.read_bytes() == data
+            # The bytes that identify a tokenizer do not say it.
+            assert (
+                tokenizer.native_file() == Tokenizer.from_model(tokenizer.model.replaced(training=None)).native_file()
+            )
+
+
+def test_schema_1_is_kept_where_it_says_enough() -> None:
+    kinds: dict[int, list[dict[str, Any]]] = {1: [{}, {"corpus_specials": "split"}, {"input_errors": "replace"}]}
+    kinds[2] = [{"tie_break": "bytes_greatest"}, {"min_frequency": 2}, {"specials_counted": True}, {"min_count": 3}]
+    for schema, many in kinds.items():
+        for fields in many:
+            data = native.write(Tokenizer.train("ab ab", 257, **fields).model)
+            assert b'"schema_version":%d' % schema in data, fields
+            config = TrainingConfig.of_model(native.read(data))
+            assert config == (TrainingConfig() if schema == 1 else TrainingConfig(**fields))
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"profile": "gpt9"}, "training: unknown profile 'gpt9'"),
+        ({}, "training: profile must be a str"),
+        ({"profile": "cs336", "colour": 1}, "training: unknown training option 'colour'"),
+        ({"profile": "cs336", "pattern": "gpt2"}, "training: pattern is no field"),
+        ({"profile": "cs336", "min_frequency": "2"}, "training: min_frequency"),
+        ([], "training is not the JSON of an object"),
+    ],
+)
+def test_a_file_with_a_wrong_record_of_training_is_refused(training: Any, message: str) -> None:
+    data = native.write(Tokenizer.train("ab ab", 257, "cs336").model)
+    file = json.loads(data)
+    assert file["training"] == '{"profile":"cs336"}'
+    file["training"] = canonical_json(training)
+    with pytest.raises(FormatError, match=message):
+        native.read(json.dumps(file).encode())

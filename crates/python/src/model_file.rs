@@ -38,6 +38,7 @@ pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bou
     fields.set_item("post_processor", read.post_processor)?;
     fields.set_item("tokenizer_config", read.tokenizer_config)?;
     fields.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;
+    fields.set_item("training", read.training)?;
     fields.set_item("special_rules", PyTuple::new(py, read.special_rules)?)?;
     Ok(fields)
 }

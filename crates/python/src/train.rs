@@ -2,8 +2,8 @@
 
 use pairloom_core::memory::TryReserve;
 use pairloom_core::train::{
-    Base, MergeOptions, TieBreak, Trained as TrainedMerges, WeightedPretokens, extend as extend_merges,
-    train as train_merges, train_first_seen as train_in_order,
+    Base, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
+    extend as extend_merges, train as train_merges, train_first_seen as train_in_order,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,6 +18,8 @@ use crate::objects::vec_for;
 
 /// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
 type Trained<'py> = (Bound<'py, PyAny>, Option<(bool, bool)>);
+
+type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
 /// Learns merges: (uint32 [m, 2] of symbols, and the reason if m < n_merges).
 #[pyfunction]
@@ -57,10 +59,10 @@ pub fn train<'py>(
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
-    arrays_of(py, trained)
+    arrays_of(py, symbol_pairs(trained)?)
 }
 
-/// Learns the merges that follow those of `encoder`, which must not look up whole pretokens.
+/// Learns the merges that follow those of `encoder`, as ids: see [`Base::id_pairs`].
 #[pyfunction]
 #[pyo3(signature = (
     counts, encoder, *, n_merges, tie_break, min_frequency, max_token_bytes, threads, report, max_memory = None
@@ -92,7 +94,8 @@ pub fn extend<'py>(
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
         let pretokens = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
-        extend_merges(&base, pretokens, &options, monitor)
+        let trained = extend_merges(&base, pretokens, &options, monitor)?;
+        Ok((base.id_pairs(&trained.merges)?, trained.shortage))
     })?;
     arrays_of(py, trained)
 }
@@ -129,7 +132,7 @@ pub fn train_first_seen<'py>(
         threads: 1,
     };
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
-    arrays_of(py, PyMonitor::run(py, report.as_ref(), work)?)
+    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
 fn tie_break_named(name: &str) -> PyResult<TieBreak> {
@@ -142,9 +145,13 @@ fn tie_break_named(name: &str) -> PyResult<TieBreak> {
     }
 }
 
-fn arrays_of(py: Python<'_>, trained: TrainedMerges) -> PyResult<Trained<'_>> {
+fn symbol_pairs(trained: TrainedMerges) -> PyResult<Pairs> {
     let mut pairs = vec_for(trained.merges.len())?;
     pairs.extend(trained.merges.iter().map(|&(left, right)| [left, right]));
-    let shortage = trained.shortage.map(|shortage| (shortage.has_rare, shortage.has_long));
+    Ok((pairs, trained.shortage))
+}
+
+fn arrays_of(py: Python<'_>, (pairs, shortage): Pairs) -> PyResult<Trained<'_>> {
+    let shortage = shortage.map(|shortage| (shortage.has_rare, shortage.has_long));
     Ok((rows(py, pairs.into_flattened(), 2)?, shortage))
 }

@@ -20,7 +20,7 @@ from pairloom.cli.corpus_options import (
 from pairloom.cli.merge_counts import load_merged
 from pairloom.formats import WRITABLE, check_expressible, check_target
 from pairloom.patterns import pattern_text
-from pairloom.training.extend import config_for, n_new_merges
+from pairloom.training.extend import Extension
 from pairloom.training.train import check_counts, lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
@@ -28,7 +28,7 @@ HELP = "train a tokenizer on a corpus, or on counts"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom train`."""
-    parser.add_argument("--vocab-size", type=whole_number, required=True, metavar="N", help="size of the vocabulary")
+    parser.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary")
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
         "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
@@ -36,8 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--extend",
         metavar="MODEL",
-        help="continue training from the merges of this tokenizer; --pattern may be another (its own if not given),"
-        " --profile must say by which convention it was trained",
+        help="continue training from this tokenizer; --pattern may be another (its own if not given)",
+    )
+    parser.add_argument("--n-tokens", type=whole_number, metavar="N", help="with --extend: add N tokens")
+    parser.add_argument(
+        "--renumber",
+        action="store_true",
+        help="with --extend: number ids as one training would have, special tokens too (default: all ids stay)",
     )
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
     add_corpus_options(parser, required=False)
@@ -54,8 +59,10 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("give either --input or --counts")
     if args.extend is not None and args.special is not None:
         args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
-    if args.extend is not None and args.profile is None:
-        args.wrong_usage("--extend needs --profile: a file does not say by which convention its merges were learned")
+    if args.extend is None and (args.n_tokens is not None or args.renumber):
+        args.wrong_usage("--n-tokens and --renumber go with --extend")
+    if (args.vocab_size is None) == (args.n_tokens is None):
+        args.wrong_usage("give --vocab-size" + ("" if args.extend is None else " or --n-tokens"))
     profile = args.profile or DEFAULT_PROFILE
     fields = pretoken_fields(args)
     if args.min_frequency is not None:
@@ -66,14 +73,15 @@ def run(args: argparse.Namespace) -> None:
     # tokenizer (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
     start = None
+    more = {"n_tokens": args.n_tokens, "keep_ids": not args.renumber}
     if args.extend is None:
         config = TrainingConfig.from_profile(profile, **fields)
         config.n_merges(args.vocab_size)
         check_expressible(lay_out((), config), args.output, args.format)
     else:
         start = Tokenizer.load(args.extend)
-        config = config_for(start.model, None, fields.pop("pattern", None), profile, fields)
-        n_new_merges(start.model, args.vocab_size, config)
+        pattern = fields.pop("pattern", None)
+        config = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields).config
         check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()
     progress = args.console.progress
@@ -88,13 +96,17 @@ def run(args: argparse.Namespace) -> None:
     else:
         if args.pattern is not None:
             check_counts(counts, config)
-        tokenizer = start.extend_from_counts(counts, args.vocab_size, profile, **run, **fields)
+        tokenizer = start.extend_from_counts(counts, args.vocab_size, profile=args.profile, **more, **run, **fields)
+    requested = args.vocab_size
+    if requested is None:
+        assert start is not None
+        requested = start.model.columns.n_tokens + args.n_tokens
     tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
     args.console.wrote(args.output, f"a tokenizer of {tokenizer.n_vocab} ids")
     report = {
         "corpus_bytes": counts.n_bytes,
-        "requested_vocab_size": args.vocab_size,
-        "actual_mergeable_vocab_size": 256 + len(tokenizer.model.merges),
+        "requested_vocab_size": requested,
+        "actual_mergeable_vocab_size": tokenizer.model.columns.n_tokens,
         "special_token_count": len(tokenizer.special_tokens),
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }

@@ -140,7 +140,7 @@ def _read(
             special_rules=added.rules,
             normalizer=(*forms, "prefix_space") if prefix else forms,
         )
-    return ranks.one_form(model)
+    return model.one_form()
 
 
 def _columns(

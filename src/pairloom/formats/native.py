@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pairloom import _core
 from pairloom._internal.arguments import as_text
+from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import model_of
 from pairloom.model import Model
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["read", "sniff", "write"]
+
+_BPETITE = '{"profile":"bpetite"}'
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -34,7 +37,15 @@ def read(data: bytes, name: str = "model file") -> Model:
     """
     fields = _core.read_model(data, as_text(name))
     with model_of(name):
-        return Model.from_columns(**fields)
+        model = Model.from_columns(**fields)
+    if model.training not in (None, _BPETITE):
+        from pairloom.training.config import TrainingConfig
+
+        try:
+            TrainingConfig.of_model(model)
+        except (TypeError, ValueError) as error:
+            raise FormatError(f"{name}: training: {error}") from None
+    return model
 
 
 def write(model: Model) -> bytes:

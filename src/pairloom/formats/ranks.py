@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     from pairloom._internal.lazy import numpy as np
 
-__all__ = ["one_form", "pairs", "read", "unreachable", "write"]
+__all__ = ["pairs", "read", "unreachable", "write"]
 
 
 def read(
@@ -39,7 +39,7 @@ def read(
         model = Model.from_tokens(
             tokens, rule="ranks", ignore_merges=True, special_tokens=special_tokens, pattern=pattern
         )
-    return one_form(model)
+    return model.one_form()
 
 
 def _by_id(ranks: Mapping[bytes, int], name: str) -> dict[int, bytes]:
@@ -59,18 +59,6 @@ def _by_id(ranks: Mapping[bytes, int], name: str) -> dict[int, bytes]:
             )
         tokens[rank] = token
     return tokens
-
-
-def one_form(model: Model) -> Model:
-    """The model in the one form that stands for all models which encode every text as it does by ranks.
-
-    That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not look
-    whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
-    """
-    columns = model.columns.one_form() if model.ignore_merges else None
-    if columns is None:
-        return model
-    return model.replaced(columns=columns, ignore_merges=columns.ranks)
 
 
 def write(model: Model) -> dict[bytes, int]:

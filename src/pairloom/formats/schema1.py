@@ -40,6 +40,7 @@ def expresses(model: Model) -> bool:
         and model.tokenizer_config is None
         and not model.normalizer
         and not model.special_rules
+        and _was_trained_by_bpetite(model)
         and model.pattern == GPT2
         and model.special_tokens == {SPECIAL: n}
         and np.array_equal(model.token_ids, np.arange(n))
@@ -48,6 +49,12 @@ def expresses(model: Model) -> bool:
         and np.array_equal(model.merges[:, 2], np.arange(256, n))
         and bool((model.merges[:, :2] < model.merges[:, 2:]).all())
     )
+
+
+def _was_trained_by_bpetite(model: Model) -> bool:
+    """Whether training continues by profile "bpetite"; how the corpus was read is told whenever it is."""
+    record: dict[str, object] = json.loads(model.training or "{}")
+    return record.pop("profile", "bpetite") == "bpetite" and record.keys() <= {"corpus_specials", "input_errors"}
 
 
 def write(model: Model) -> bytes:

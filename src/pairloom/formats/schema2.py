@@ -33,7 +33,7 @@ KEYS = frozenset(
         "whole_first",
     )
 )
-OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tokenizer_config"))
+OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tokenizer_config", "training"))
 LONGEST_DERIVED = 256
 """A token longer than this is listed though a merge makes it: else forty doublings would ask for a terabyte."""
 

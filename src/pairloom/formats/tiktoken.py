@@ -96,7 +96,7 @@ def _beside(columns: _core.ModelColumns, pattern: Pattern, special_tokens: Speci
         model = Model.from_columns(
             columns, ignore_merges=True, special_tokens=specials, pattern=pattern, decode_errors="replace"
         )
-    return ranks.one_form(model)
+    return model.one_form()
 
 
 def _line_by_line(data: bytes, name: str) -> dict[bytes, int]:

@@ -1,41 +1,49 @@
 """Training that continues from the merges of a model, by its definition.
 
 The corpus is split by the pattern, the model's merges are applied to each pretoken in their order, and training goes on
-from there: count all pairs, take the best, replace it, repeat. So the result is that of training whose first merges
-were the model's. With another pattern than the model's the new merges may cross what the old pattern kept apart: with
-whole lines as pretokens they make superwords (SuperBPE, Liu et al. 2025, arXiv 2503.13423).
+from there: count all pairs, take the best, replace it, repeat. So the merges are those of training whose first merges
+were the model's. Ids stay, unless they are to be numbered as one training would have.
+With another pattern than the model's the new merges may cross what the old pattern kept apart: with whole lines as
+pretokens they make superwords (SuperBPE, Liu et al. 2025, arXiv 2503.13423).
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from pairloom._internal.arguments import check_texts
 from pairloom.reference.documents import documents_of
+from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.naive import TieBreak, apply_merge, learn_merges
 from pairloom.reference.pretokens import count_pretokens
-from pairloom.reference.vocabulary import Model
+from pairloom.reference.vocabulary import Merge, Model, numbered_as_trained
 
 
 def extend(
     documents: str | Iterable[str],
     model: Model,
-    n_merges: int,
+    n_tokens: int,
     pattern: str | tuple[str, ...] | None = None,
     *,
+    keep_ids: bool = True,
+    ignore_merges: bool = False,
     corpus_specials: Literal["text", "split"] = "text",
     tie_break: TieBreak = "ids_least",
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
 ) -> Model:
-    """The model with up to `n_merges` more merges, and with the pattern, its own where none is given.
+    """The model with up to `n_tokens` more tokens, and with the pattern, its own where none is given.
 
     >>> start = Model.of_bytes([(97, 98)], {"<|endoftext|>": 257})
     >>> more = extend(["ab ab ab"], start, 1)
     >>> more.merges[1:], more.special_tokens
+    ([Merge(left=32, right=256, merged_id=258)], {'<|endoftext|>': 257})
+    >>> more = extend(["ab ab ab"], start, 1, keep_ids=False)
+    >>> more.merges[1:], more.special_tokens
     ([Merge(left=32, right=256, merged_id=257)], {'<|endoftext|>': 258})
 
-    The model must have merges. New ids follow those of its merges; special tokens that come after these move up, as
-    training to the larger size would have put them.
+    New tokens take the ids after the largest, special tokens included. A merge that makes a token which the model has,
+    and which no merge made so far, takes that token's id and does not count. With `ignore_merges` a pretoken that is a
+    token is encoded as that one. `keep_ids=False` needs a model with merges.
     """
     pattern = model.pattern if pattern is None else pattern
     if isinstance(documents, str):
@@ -43,19 +51,30 @@ def extend(
     check_texts("documents", documents)
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+    # While learning, tokens are numbered so that ties do not depend on gaps: bytes by id, then the others by id.
+    ids = sorted(model.vocab, key=lambda token_id: (len(model.vocab[token_id]) > 1, token_id))
+    number_of = {token_id: number for number, token_id in enumerate(ids)}
+    tokens = {number: model.vocab[token_id] for token_id, number in number_of.items()}
+    made = {merge.merged_id for merge in model.merges}
+    not_made = {token: i for i, token in model.vocab.items() if len(token) > 1 and i not in made}
     words = []
     for pretoken, count in count_pretokens(documents, pattern).items():
-        ids = [model.id_of_byte[byte] for byte in pretoken]
-        for left, right, merged_id in model.merges:
-            ids = apply_merge(ids, (left, right), merged_id)
-        words.append((ids, count))
-    vocab = dict(model.vocab)
-    first_id = model.merges[-1].merged_id + 1
-    learned = learn_merges(
-        words, vocab, n_merges, first_id, tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
-    )
-    specials = {
-        token: token_id + len(learned) if token_id >= first_id else token_id
-        for token, token_id in model.special_tokens.items()
-    }
-    return Model(vocab, model.merges + learned, specials, pattern, model.normalizer)
+        # One token holds no pair.
+        if not (ignore_merges and pretoken in model.vocab.values()):
+            words.append(([number_of[token_id] for token_id in encode_pretoken(pretoken, model)], count))
+    vocab, merges = dict(model.vocab), list(model.merges)
+    next_id = max(*model.vocab, *model.special_tokens.values()) + 1
+    last_id = next_id + n_tokens
+    limits: Any = {"min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
+    while next_id < last_id and (learned := learn_merges(words, tokens, 1, len(ids), tie_break, **limits)):
+        left, right, number = learned[0]
+        words = [(apply_merge(word, (left, right), number), count) for word, count in words]
+        token_id = not_made.pop(tokens[number], next_id)
+        next_id += token_id == next_id
+        ids.append(token_id)
+        vocab[token_id] = tokens[number]
+        merges.append(Merge(ids[left], ids[right], token_id))
+    extended = Model(vocab, merges, model.special_tokens, pattern, model.normalizer, model.special_rules)
+    if keep_ids:
+        return extended
+    return numbered_as_trained(extended, min(merge.merged_id for merge in model.merges))

@@ -65,6 +65,30 @@ class Model:
         return [(self.vocab[left], self.vocab[right]) for left, right, _ in self.merges]
 
 
+def numbered_as_trained(model: Model, first: int) -> Model:
+    """The model with the ids of one training: what merges make from `first` on, and after that the special tokens from
+    `first` on, in their order.
+
+    >>> model = Model({97: b"a", 98: b"b", 257: b"ab"}, [Merge(97, 98, 257)], {"<|endoftext|>": 256})
+    >>> model = numbered_as_trained(model, 256)
+    >>> model.merges, model.special_tokens
+    ([Merge(left=97, right=98, merged_id=256)], {'<|endoftext|>': 257})
+    """
+    made = list(dict.fromkeys(merge.merged_id for merge in model.merges))
+    new_id = {token_id: first + rank for rank, token_id in enumerate(made)}
+    for token_id in model.special_tokens.values():
+        if token_id >= first and token_id not in new_id:
+            new_id[token_id] = token_id + len(made) - sum(other < token_id for other in made)
+    return Model(
+        {new_id.get(token_id, token_id): token for token_id, token in model.vocab.items()},
+        [Merge(*(new_id.get(token_id, token_id) for token_id in merge)) for merge in model.merges],
+        {token: new_id.get(token_id, token_id) for token, token_id in model.special_tokens.items()},
+        model.pattern,
+        model.normalizer,
+        model.special_rules,
+    )
+
+
 @dataclass(frozen=True)
 class Numbering:
     """Where the ids of bytes, merges and special tokens begin."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
     from pairloom.model import DecodeErrors, Pattern
     from pairloom.tokenizer.base import Specials
-    from pairloom.training.config import TrainingConfig
     from pairloom.view.view import View
 else:
     from pairloom._internal.lazy import LazyModule
@@ -165,7 +164,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.native_file(), self._config)
+        return _unpickled, (self.native_file(), self._model.training)
 
 
 def check_tokenizer(name: str, value: Any) -> Tokenizer:
@@ -177,5 +176,6 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 
 # The tasks of an engine's worker bring the same tokenizer again and again.
 @lru_cache(maxsize=1)
-def _unpickled(data: bytes, config: TrainingConfig | None = None) -> Tokenizer:
-    return Tokenizer.from_model(formats.native.read(data, "the pickled tokenizer"), config)
+def _unpickled(data: bytes, training: str | None) -> Tokenizer:
+    model = formats.native.read(data, "the pickled tokenizer")
+    return Tokenizer.from_model(model.replaced(training=training))

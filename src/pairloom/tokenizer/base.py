@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pairloom import offsets as token_offsets
     from pairloom.post_processing import PostProcessor
-    from pairloom.training.config import TrainingConfig
 
     Methods = TypeVar("Methods", bound="type[TokenizerBase]")
 else:
@@ -43,12 +42,11 @@ SPECIALS = ("recognise", "ordinary", "error")
 class TokenizerBase:
     """The state of a `Tokenizer`: the classes with its methods derive from it, one for each kind of work."""
 
-    __slots__ = ("_config", "_core", "_model", "_native", "_policies", "_post_processor", "_spans")
+    __slots__ = ("_core", "_model", "_native", "_policies", "_post_processor", "_spans")
 
-    def _hold(self, model: Model, config: TrainingConfig | None = None, cache_bytes: int | None = None) -> None:
+    def _hold(self, model: Model, cache_bytes: int | None = None) -> None:
         self._model = model
         self._native: bytes | None = None
-        self._config = config
         self._post_processor: PostProcessor | None = None
         self._spans: token_offsets.TokenSpans | None = None
         self._policies = SpecialPolicies(model)
@@ -68,7 +66,7 @@ class TokenizerBase:
             weakref.ref(self._core)
 
     @classmethod
-    def from_model(cls, model: Model, config: TrainingConfig | None = None, *, name: str | None = None) -> Self:
+    def from_model(cls, model: Model, *, name: str | None = None) -> Self:
         """A tokenizer with the given model; every format and trainer uses it.
 
         name: the file that the model was read from, for messages. Raises PatternError for a pattern that does not
@@ -78,7 +76,7 @@ class TokenizerBase:
             raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
         tokenizer = cls.__new__(cls)
         try:
-            tokenizer._hold(model, config)
+            tokenizer._hold(model)
         except (FormatError, PatternError) as error:
             if name is None:
                 raise

@@ -92,9 +92,10 @@ class FileMethods(TokenizerBase):
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
         format: None is "tiktoken" for a path that ends in .tiktoken, a FormatError for a name of other programs'
-        formats (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Equal tokenizers give equal bytes.
-        Warns about what the format does not store. Raises FileExistsError unless `overwrite`, NotADirectoryError for a
-        file in the place of the folder, FormatError when the format cannot express this tokenizer exactly.
+        formats (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Equal tokenizers give equal bytes, but
+        that pairloom's own file keeps how they were trained. Warns about what the format does not store. Raises
+        FileExistsError unless `overwrite`, NotADirectoryError for a file in the place of the folder, FormatError when
+        the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 
@@ -168,9 +169,12 @@ class FileMethods(TokenizerBase):
         return formats.huggingface.to_huggingface(self._model)
 
     def native_file(self) -> bytes:
-        """The bytes that `save` writes in pairloom's own format; they are kept, for pickles and manifests."""
+        """What `save` writes in pairloom's own format, without how it was trained: equal tokenizers give equal bytes.
+
+        They are kept, for pickles and manifests.
+        """
         if self._native is None:
-            self._native = formats.native.write(self._model)
+            self._native = formats.native.write(self._model.replaced(training=None))
         return self._native
 
     def _warn_of_decode_errors(self, what: str) -> None:

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from pairloom.model import DecodeErrors, Model, Pattern
+    from pairloom.training import config as configs
     from pairloom.training.config import TrainingConfig
+else:
+    from pairloom._internal.lazy import LazyModule
+
+    configs = LazyModule("pairloom.training.config")
 
 __all__ = ["SettingsMethods"]
 
@@ -31,8 +36,8 @@ class SettingsMethods(TokenizerBase):
 
     @property
     def config(self) -> TrainingConfig | None:
-        """The training configuration; None for a tokenizer that was loaded or constructed."""
-        return self._config
+        """How it was trained, as pairloom's own files say it; None if it was constructed, or is of another's file."""
+        return configs.TrainingConfig.of_model(self._model)
 
     @property
     def pattern(self) -> Pattern:
@@ -62,7 +67,7 @@ class SettingsMethods(TokenizerBase):
 
     def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Self:
         """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
-        return self.from_model(self._model.replaced(normalizer=checked_normalizer(normalizer)), self._config)
+        return self.from_model(self._model.replaced(normalizer=checked_normalizer(normalizer)))
 
     def with_cache_bytes(self, cache_bytes: int) -> Self:
         """The same tokenizer with a cache of at most `cache_bytes`, which all threads share.
@@ -71,7 +76,7 @@ class SettingsMethods(TokenizerBase):
         changes speed, never ids.
         """
         tokenizer = type(self).__new__(type(self))
-        tokenizer._hold(self._model, self._config, check_int("cache_bytes", cache_bytes, least=0))
+        tokenizer._hold(self._model, check_int("cache_bytes", cache_bytes, least=0))
         return tokenizer
 
     @property
@@ -84,7 +89,7 @@ class SettingsMethods(TokenizerBase):
 
     def without_post_processor(self) -> Self:
         """The same tokenizer without the post-processor, for formats that cannot store it."""
-        return self.from_model(self._model.replaced(post_processor=None), self._config)
+        return self.from_model(self._model.replaced(post_processor=None))
 
     @property
     def tokenizer_config(self) -> dict[str, Any]:
@@ -114,7 +119,7 @@ class SettingsMethods(TokenizerBase):
             text = canonical_json(kept) if kept else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"the settings must be what JSON can hold: {error}") from None
-        return self.from_model(self._model.replaced(tokenizer_config=text), self._config)
+        return self.from_model(self._model.replaced(tokenizer_config=text))
 
     def _named_id(self, name: str) -> int | None:
         literal = literal_of(self.tokenizer_config.get(name))

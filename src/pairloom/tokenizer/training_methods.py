@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pairloom.training import config as configs
     from pairloom.training import extend as extending
     from pairloom.training import train as training
-    from pairloom.training.config import TrainingConfig
 else:
     from pairloom._internal.lazy import LazyModule
 
@@ -76,7 +75,7 @@ class TrainingMethods(TokenizerBase):
             max_memory=max_memory,
             checkpoint=checkpoint,
         )
-        return cls.from_model(model, config)
+        return cls.from_model(model)
 
     @classmethod
     def train_files(
@@ -111,7 +110,7 @@ class TrainingMethods(TokenizerBase):
             max_memory=max_memory,
             checkpoint=checkpoint,
         )
-        return cls.from_model(model, config)
+        return cls.from_model(model)
 
     @classmethod
     def train_from_counts(
@@ -138,29 +137,33 @@ class TrainingMethods(TokenizerBase):
         model = training.train_model(
             counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory
         )
-        return cls.from_model(model, config)
+        return cls.from_model(model)
 
     def extend(
         self,
         corpus: str | Iterable[str],
-        vocab_size: int,
+        vocab_size: int | None = None,
+        *,
+        n_tokens: int | None = None,
+        keep_ids: bool = True,
         pattern: Pattern | None = None,
         profile: str | None = None,
-        *,
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
         **fields: Any,
     ) -> Self:
-        """The tokenizer that training gives when it continues from this one's merges, on a str or an iterable of str.
+        """The tokenizer with the tokens that training learns next, on a str or an iterable of str; all ids stay.
 
-        The corpus is split by `pattern` (None: this tokenizer's own), the merges are applied in order, and training
-        goes on to `vocab_size`. The new tokenizer splits by that pattern; one that crosses words makes superwords.
-        Special tokens after the merges move up. Trained here, it continues under its own config; a loaded one needs
-        `profile`. `fields` are those of `TrainingConfig` (tie_break, min_frequency, max_token_bytes, ...).
+        The corpus is split by `pattern` (None: this tokenizer's own), encoded, and training goes on to `vocab_size`, or
+        until there are `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and
+        special tokens as one training would have, and warns with the number of ids that move; `changes_from` lists
+        them. The new tokenizer splits by the pattern; one that crosses words makes superwords.
 
-        Raises ValueError for a smaller vocab_size, and for a tokenizer that is not 256 bytes and merges in id order;
-        MemoryError when `max_memory` (bytes) would be exceeded.
+        It continues as it was trained (`config`), or by `profile`; `fields` are those of `TrainingConfig` (tie_break,
+        min_frequency, max_token_bytes, ...). A tokenizer of another library's file with special tokens takes n_tokens:
+        nothing says whether its vocab_size counts them. Raises ValueError for a smaller vocab_size and for a vocabulary
+        that lacks some of the 256 bytes; MemoryError when `max_memory` (bytes) would be exceeded.
         """
         if isinstance(corpus, str):
             training.warn_of_a_file_named(corpus, "extend_files")
@@ -168,44 +171,41 @@ class TrainingMethods(TokenizerBase):
         if isinstance(corpus, os.PathLike):
             raise TypeError("corpus is a path; use extend_files to train on the file")
         check_texts("corpus", corpus)
-        return self._extended(
-            partial(pretoken_counts.PretokenCounts.from_texts, corpus),
-            vocab_size,
-            extending.config_for(self._model, self._config, pattern, profile, fields),
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
+        what = extending.Extension.of(
+            self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
+        count = partial(pretoken_counts.PretokenCounts.from_texts, corpus)
+        return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
 
     def extend_files(
         self,
         paths: PathLike | Iterable[PathLike],
-        vocab_size: int,
+        vocab_size: int | None = None,
+        *,
+        n_tokens: int | None = None,
+        keep_ids: bool = True,
         pattern: Pattern | None = None,
         profile: str | None = None,
-        *,
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
         **fields: Any,
     ) -> Self:
         """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
-        config = extending.config_for(self._model, self._config, pattern, profile, fields)
-        return self._extended(
-            partial(pretoken_counts.PretokenCounts.from_files, paths, input_errors=config.input_errors),
-            vocab_size,
-            config,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
+        what = extending.Extension.of(
+            self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
+        count = partial(pretoken_counts.PretokenCounts.from_files, paths, input_errors=what.config.input_errors)
+        return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
 
     def extend_from_counts(
         self,
         counts: PretokenCounts,
-        vocab_size: int,
-        profile: str | None = None,
+        vocab_size: int | None = None,
         *,
+        n_tokens: int | None = None,
+        keep_ids: bool = True,
+        profile: str | None = None,
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
@@ -214,16 +214,11 @@ class TrainingMethods(TokenizerBase):
         """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
         if not isinstance(counts, pretoken_counts.PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
-        return self._extended(
-            lambda **_: counts,
-            vocab_size,
-            extending.config_for(self._model, self._config, counts.metadata.pattern, profile, fields),
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
+        pattern = counts.metadata.pattern
+        what = extending.Extension.of(
+            self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
+        return self._extended(what, lambda **_: counts, threads=threads, progress=progress, max_memory=max_memory)
 
-    def _extended(
-        self, count: Callable[..., PretokenCounts], vocab_size: int, config: TrainingConfig, **run: Any
-    ) -> Self:
-        return self.from_model(*extending.extend_counted(self._model, self._core, count, vocab_size, config, **run))
+    def _extended(self, what: extending.Extension, count: Callable[..., PretokenCounts], **run: Any) -> Self:
+        return self.from_model(extending.extend_counted(what, self._core, count, **run))

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from pairloom import vocabulary
     from pairloom.tokenizer.base import Specials
+    from pairloom.training import config as configs
 else:
     from pairloom._internal.lazy import LazyModule
     from pairloom._internal.lazy import numpy as np
 
+    configs = LazyModule("pairloom.training.config")
     vocabulary = LazyModule("pairloom.vocabulary")
 
 __all__ = ["VocabularyMethods"]
@@ -119,18 +121,27 @@ class VocabularyMethods(TokenizerBase):
             raise ValueError("no target has bytes of text, so there are no bits per byte")
         return float(nats[n_bytes > 0].sum(dtype=np.float64) / np.log(2) / n_bytes.sum())
 
-    def truncate_vocab(self, vocab_size: int, *, specials_counted: bool | None = None) -> Self:
-        """The tokenizer that training to the smaller `vocab_size` would have given.
+    def truncate_vocab(self, vocab_size: int, *, keep_ids: bool = False, specials_counted: bool | None = None) -> Self:
+        """The tokenizer that training to the smaller `vocab_size` would have given, so special tokens may move.
 
-        vocab_size has the same meaning as in training. specials_counted: whether it counts the special tokens; required
-        for a tokenizer with special tokens that was loaded or constructed, since files do not store it. Raises
-        ValueError if it is missing then, when vocab_size is below the base vocabulary, or the tokenizer was not trained
-        by merges.
+        vocab_size has the same meaning as in training. keep_ids: leave all ids as they are. specials_counted: whether
+        vocab_size counts the special tokens; required for a tokenizer with special tokens that has no `config`.
+        Warns with the number of ids that move. Raises ValueError if specials_counted is missing, when vocab_size is
+        below the base vocabulary, or the tokenizer is not one of merges.
         """
-        return self.from_model(
-            vocabulary.truncated(self._model, vocab_size, self._config, specials_counted), self._config
-        )
+        config = configs.TrainingConfig.of_model(self._model)
+        return self.from_model(vocabulary.truncated(self._model, vocab_size, config, specials_counted, keep_ids))
+
+    def changes_from(self, old: TokenizerBase) -> vocabulary.VocabularyChanges:
+        """Which rows of an embedding for `old` must change for this tokenizer: (new, moved, removed).
+
+        new: int64 [n], the ids whose tokens `old` lacks. moved: int64 [m, 2], (old id, id here). removed: int64 [k],
+        ids of `old` whose tokens are gone. Tokens are the same by their bytes, special tokens by their text.
+        """
+        if not isinstance(old, TokenizerBase):
+            raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
+        return vocabulary.changes(old._model, self._model)
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
-        return self.from_model(vocabulary.with_special_tokens(self._model, special_tokens), self._config)
+        return self.from_model(vocabulary.with_special_tokens(self._model, special_tokens))

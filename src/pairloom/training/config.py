@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
-from pairloom.model import DECODE_ERRORS, Pattern
-from pairloom.patterns import pattern_text
+from pairloom.model import DECODE_ERRORS, Pattern, canonical_json
+from pairloom.patterns import pattern_name, pattern_text
 
 if TYPE_CHECKING:
-    from pairloom.model import DecodeErrors
+    from pairloom.model import DecodeErrors, Model
 
 __all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
 
@@ -29,6 +30,9 @@ N_BYTES = 256
 
 # What a call that trains takes beside the fields of a config; it changes no merges.
 _RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint")
+
+# Fields that a Model says itself.
+_OF_MODEL = ("pattern", "decode_errors")
 
 # The GPT-2 byte alphabet gives printable bytes the first ids, then all the others.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -100,6 +104,30 @@ class TrainingConfig:
                 f" call that trains also {', '.join(_RUN_OPTIONS)}"
             )
         return dataclasses.replace(PROFILES[profile], **fields)
+
+    def record(self) -> str:
+        """What a Model keeps, as JSON: the nearest profile and the fields that differ, but for those of the Model."""
+        names = [field.name for field in dataclasses.fields(self) if field.name not in _OF_MODEL]
+        fields = {name: getattr(self, name) for name in names}
+        differing = {
+            profile: {name: value for name, value in fields.items() if value != getattr(config, name)}
+            for profile, config in PROFILES.items()
+        }
+        profile = min(differing, key=lambda profile: len(differing[profile]))
+        return canonical_json({"profile": profile, **differing[profile]})
+
+    @classmethod
+    def of_model(cls, model: Model) -> TrainingConfig | None:
+        """How the model was trained, by its record; None if it has none. TypeError or ValueError for a wrong record."""
+        if model.training is None:
+            return None
+        parts = (model.pattern,) if isinstance(model.pattern, str) else model.pattern
+        names = tuple(pattern_name(part) or part for part in parts)
+        own = {"pattern": names[0] if isinstance(model.pattern, str) else names, "decode_errors": model.decode_errors}
+        fields = json.loads(model.training)
+        if overlap := own.keys() & fields.keys():
+            raise ValueError(f"{min(overlap)} is no field of a record of training")
+        return cls.from_profile(**{"profile": None, **fields, **own})
 
     @property
     def base_vocab_size(self) -> int:

@@ -35,7 +35,7 @@ def check_rule(config: TrainingConfig) -> None:
     if config.tie_break == FIRST_SEEN:
         raise ValueError(
             'tie_break="first_seen" needs the order of the corpus, which counts do not keep; train on texts or files'
-            " by Tokenizer.train or train_files"
+            " by Tokenizer.train or train_files, or pass another tie_break"
         )
 
 

@@ -274,4 +274,5 @@ def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
         special_tokens={token: first_special + index for index, token in enumerate(specials)},
         pattern=pattern_text(config.pattern),
         decode_errors=config.decode_errors,
+        training=config.record(),
     )

@@ -62,6 +62,8 @@ pub struct Model {
     pub normalizer: Vec<String>,
     /// Rules of special tokens, each a literal and a name: see [`crate::special`].
     pub special_rules: Vec<(String, String)>,
+    /// How the tokenizer was trained, as JSON text that is not parsed here; schema 1 is of profile "bpetite".
+    pub training: Option<String>,
 }
 
 /// The span of the value of each key of an object.

@@ -76,6 +76,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
         tokenizer_config: None,
         normalizer: Vec::new(),
         special_rules: Vec::new(),
+        training: Some(r#"{"profile":"bpetite"}"#.into()),
     })
 }
 

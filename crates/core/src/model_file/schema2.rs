@@ -26,7 +26,7 @@ const KEYS: [&str; 13] = [
     "unicode_version",
     "whole_first",
 ];
-const OPTIONAL: [&str; 4] = ["normalizer", "post_processor", "special_rules", "tokenizer_config"];
+const OPTIONAL: [&str; 5] = ["normalizer", "post_processor", "special_rules", "tokenizer_config", "training"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 pub(super) const MAX_DERIVED_BYTES: usize = 256;
@@ -56,6 +56,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     let token_runs = file.value("token_ids", numbers)?;
     let lengths = file.value("token_lengths", numbers)?;
     let tokenizer_config = file.optional("tokenizer_config", |json| Ok(json.string()?.into_owned()))?;
+    let training = file.optional("training", |json| Ok(json.string()?.into_owned()))?;
     let unicode_version = file.value("unicode_version", |json| json.string())?;
     let ignore_merges = file.value("whole_first", |json| json.boolean())?;
     file.end()?;
@@ -104,6 +105,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
         tokenizer_config,
         normalizer,
         special_rules,
+        training,
     })
 }
 

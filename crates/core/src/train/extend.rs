@@ -1,5 +1,5 @@
-//! Continues training from the merges of a vocabulary: the merges that training would learn next if it had learned those
-//! of the vocabulary, in their order, on these pretokens.
+//! Continues training from a vocabulary: the merges that training would learn next if it had learned those of the
+//! vocabulary, in their order, on these pretokens.
 //!
 //! Applying merges in order is encoding, so the encoder turns each distinct pretoken into ids first, and training starts
 //! from symbols that are those tokens. With another pattern than the vocabulary's, pretokens may be whole lines; then
@@ -11,11 +11,14 @@ use crate::memory::{TryReserve, filled};
 use crate::monitor::Monitor;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// The merges of a vocabulary as symbols.
-pub struct Base {
-    merges: Vec<Merge>,
-    /// [`NONE`] for an id that no merging makes.
+/// The tokens of a vocabulary as symbols: the 256 bytes, then the others by id. However ids are numbered, this order
+/// decides ties.
+pub struct Base<'a> {
+    /// The bytes of the symbols from 256 on.
+    tokens: Vec<&'a [u8]>,
+    /// [`NONE`] for an id without a token.
     symbol_of_id: Vec<u32>,
+    id_of_symbol: Vec<u32>,
     /// See [`MergeOptions::byte_order`].
     pub byte_order: [u8; 256],
 }
@@ -32,51 +35,50 @@ pub struct WeightedIds<'a> {
     pub held_bytes: u64,
 }
 
-impl Base {
-    /// The merges of `vocabulary`, which must have a token for each byte, and one merge for each id that merging makes.
-    ///
-    /// Ties between ids are decided as if merges had ids in rank order, after those of the bytes.
-    pub fn of(vocabulary: &Vocabulary) -> Result<Self> {
-        const WHAT: &str = "the merges of a vocabulary";
+impl<'a> Base<'a> {
+    /// The tokens of `vocabulary`, which must have one for each byte.
+    pub fn of(vocabulary: &'a Vocabulary) -> Result<Self> {
+        const WHAT: &str = "the tokens of a vocabulary";
         let mut symbol_of_id = filled(vocabulary.n_ids(), NONE, WHAT)?;
-        let mut bytes: Vec<u8> = (0..=255).collect();
+        let mut id_of_symbol = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
+        let mut tokens = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
         for byte in 0..=255u8 {
-            let id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
-            symbol_of_id[id as usize] = u32::from(byte);
+            id_of_symbol.push(vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?);
         }
+        for (id, token) in vocabulary.tokens().filter(|(_, token)| token.len() > 1) {
+            id_of_symbol.push(id);
+            tokens.push(token);
+        }
+        for (symbol, &id) in (0..).zip(&id_of_symbol) {
+            symbol_of_id[id as usize] = symbol;
+        }
+        let mut bytes: Vec<u8> = (0..=255).collect();
         bytes.sort_unstable_by_key(|&byte| vocabulary.id_of_byte(byte));
         let mut byte_order = [0; 256];
         for (index, &byte) in (0..=255u8).zip(&bytes) {
             byte_order[usize::from(byte)] = index;
         }
-        let given = vocabulary.merges()?;
-        let mut merges = Vec::with_room(given.len(), WHAT)?;
-        for (symbol, &[left, right, merged_id]) in (256..).zip(given) {
-            let parts = [left, right].map(|id| symbol_of_id.get(id as usize).copied().unwrap_or(NONE));
-            let [left_symbol, right_symbol] = parts;
-            if parts.contains(&NONE) || symbol_of_id.get(merged_id as usize) != Some(&NONE) {
-                return Err(Error::Invalid(format!(
-                    "merge ({left}, {right}) -> {merged_id} uses a token that no merge before it makes, or makes one again; \
-                     such merges cannot be continued"
-                )));
-            }
-            symbol_of_id[merged_id as usize] = symbol;
-            merges.push((left_symbol, right_symbol));
-        }
-        Ok(Base { merges, symbol_of_id, byte_order })
+        Ok(Base { tokens, symbol_of_id, id_of_symbol, byte_order })
     }
 
-    /// The number of merges.
-    pub fn n_merges(&self) -> usize {
-        self.merges.len()
+    /// The ids of the parts of each learned merge. The first one makes the least id above those of the vocabulary, the
+    /// next one the next.
+    pub fn id_pairs(&self, learned: &[Merge]) -> Result<Vec<[u32; 2]>> {
+        let id = |symbol: u32| match self.id_of_symbol.get(symbol as usize) {
+            Some(&id) => id,
+            None => (self.symbol_of_id.len() + symbol as usize - self.id_of_symbol.len()) as u32,
+        };
+        let mut pairs = Vec::with_room(learned.len(), "merges")?;
+        pairs.extend(learned.iter().map(|&(left, right)| [id(left), id(right)]));
+        Ok(pairs)
     }
 }
 
 /// Learns the merges that follow those of `base`, as [`super::train`] does; `options.byte_order` must be that of `base`.
 ///
-/// [`Error::Invalid`] for an id that merging does not make.
+/// [`Error::Invalid`] for an id without a token.
 pub fn extend(
-    base: &Base,
+    base: &Base<'_>,
     pretokens: WeightedIds<'_>,
     options: &MergeOptions,
     monitor: &dyn Monitor,
@@ -85,7 +87,7 @@ pub fn extend(
     for id in &mut ids {
         match base.symbol_of_id.get(*id as usize) {
             Some(&symbol) if symbol != NONE => *id = symbol,
-            _ => return Err(Error::Invalid(format!("id {id} is made by no merge"))),
+            _ => return Err(Error::Invalid(format!("id {id} is of no token"))),
         }
     }
     let max_memory = match options.max_memory {
@@ -96,6 +98,6 @@ pub fn extend(
         limit => limit.map(|limit| limit - held_bytes),
     };
     let options = &MergeOptions { max_memory, ..options.clone() };
-    let input = Input { items: Items::Symbols(&ids), ends: &ends, counts, base: &base.merges };
+    let input = Input { items: Items::Symbols(&ids), ends: &ends, counts, base: &base.tokens };
     super::train_tuned(input, options, None, monitor)
 }

@@ -69,11 +69,11 @@ pub struct WeightedPretokens<'a> {
 pub(super) enum Items<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Symbols as in [`Merge`], after merges that exist already.
+    /// Symbols: bytes, and tokens that exist already.
     Symbols(&'a [u32]),
 }
 
-/// The pretokens to learn from, and the merges that made their symbols.
+/// The pretokens to learn from, and the tokens of their symbols.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
     /// The items of all pretokens, concatenated.
@@ -82,8 +82,8 @@ pub(super) struct Input<'a> {
     pub ends: &'a [u64],
     /// The count of each pretoken.
     pub counts: &'a [u64],
-    /// The merges that exist already; new ones follow.
-    pub base: &'a [Merge],
+    /// The tokens of the symbols from 256 on; new ones follow.
+    pub base: &'a [&'a [u8]],
 }
 
 impl<'a> From<WeightedPretokens<'a>> for Input<'a> {

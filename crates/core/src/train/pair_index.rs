@@ -41,7 +41,7 @@ pub(super) struct PairIndex<'a, P> {
 }
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
-    /// An empty index. With `has_base`, the existing merges must be added next, with `add_symbol`.
+    /// An empty index. With `has_base`, the existing tokens must be added next, with `add_token`.
     pub fn new(
         options: &MergeOptions,
         lengths: &'a AtomicArray<P>,
@@ -68,6 +68,14 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
             n_bytes.try_push(n_bytes[left] + n_bytes[right], "the lengths of the tokens")?;
         }
         self.queue.add_symbol(left, right)
+    }
+
+    /// Adds the next symbol, which exists already; all of them come before the first merged one.
+    pub fn add_token(&mut self, token: &[u8]) -> Result<()> {
+        if let Some(n_bytes) = &mut self.n_bytes {
+            n_bytes.try_push(token.len(), "the lengths of the tokens")?;
+        }
+        self.queue.add_token(token)
     }
 
     /// Whether the merged token of `left` and `right` is within `max_token_bytes`.

@@ -46,6 +46,13 @@ impl TokenBytes {
         self.ends.try_push(self.bytes.len(), what)
     }
 
+    /// Adds the token of the next symbol.
+    fn add_token(&mut self, token: &[u8]) -> Result<()> {
+        let what = "the bytes of the tokens";
+        self.bytes.try_extend(token, what)?;
+        self.ends.try_push(self.bytes.len(), what)
+    }
+
     /// The first eight bytes as a big-endian integer, padded with zeros. It has the order of the bytes, except that a
     /// shorter token may equal a longer one.
     fn prefix(&self, symbol: usize) -> u64 {
@@ -94,6 +101,11 @@ impl<'a> PairQueue<'a> {
     /// Adds the next symbol, merged from `left` and `right`.
     pub fn add_symbol(&mut self, left: usize, right: usize) -> Result<()> {
         self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add_symbol(left, right))
+    }
+
+    /// Adds the next symbol, whose token exists already.
+    pub fn add_token(&mut self, token: &[u8]) -> Result<()> {
+        self.tokens.as_mut().map_or(Ok(()), |tokens| tokens.add_token(token))
     }
 
     /// Adds a pair with its count.

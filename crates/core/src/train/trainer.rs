@@ -69,7 +69,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     /// A trainer that has not counted any pair yet.
     pub fn new(
         array: &'a SymbolArray<S, P>,
-        base: &[Merge],
+        base: &[&[u8]],
         pool: PoolHandle<'s, 'a, S, P>,
         options: &MergeOptions,
         tuning: Tuning,
@@ -78,8 +78,8 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     ) -> Result<Self> {
         let min_frequency = options.min_frequency.max(1);
         let mut pair_index = PairIndex::new(options, &array.lengths, !base.is_empty(), budget)?;
-        for &(left, right) in base {
-            pair_index.add_symbol(options.own_symbol(left), options.own_symbol(right))?;
+        for token in base {
+            pair_index.add_token(token)?;
         }
         Ok(Trainer {
             array,
