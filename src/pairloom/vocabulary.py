@@ -216,7 +216,7 @@ def truncated(
         specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
     elif n_specials:
         raise ValueError(
-            f"this tokenizer was not trained here, so it is unknown whether vocab_size counts its {n_specials}"
+            f"nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its {n_specials}"
             " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
             " specials_counted=False (as 'bpetite' has it)"
         )

@@ -42,7 +42,7 @@ def read(data: bytes, name: str = "model file") -> Model:
         from pairloom.training.config import TrainingConfig
 
         try:
-            TrainingConfig.of_model(model)
+            TrainingConfig.of_record(model.training)
         except (TypeError, ValueError) as error:
             raise FormatError(f"{name}: training: {error}") from None
     return model

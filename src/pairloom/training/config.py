@@ -117,17 +117,22 @@ class TrainingConfig:
         return canonical_json({"profile": profile, **differing[profile]})
 
     @classmethod
+    def of_record(cls, record: str, **fields: Any) -> TrainingConfig:
+        """The config of a record, with `fields` of the Model; TypeError or ValueError for a wrong record."""
+        recorded = json.loads(record)
+        if wrong := recorded.keys() & set(_OF_MODEL):
+            raise ValueError(f"{min(wrong)} is no field of a record")
+        return cls.from_profile(**{"profile": None, **recorded, **fields})
+
+    @classmethod
     def of_model(cls, model: Model) -> TrainingConfig | None:
-        """How the model was trained, by its record; None if it has none. TypeError or ValueError for a wrong record."""
+        """How the model was trained, by its record; None if it has none."""
         if model.training is None:
             return None
         parts = (model.pattern,) if isinstance(model.pattern, str) else model.pattern
         names = tuple(pattern_name(part) or part for part in parts)
-        own = {"pattern": names[0] if isinstance(model.pattern, str) else names, "decode_errors": model.decode_errors}
-        fields = json.loads(model.training)
-        if overlap := own.keys() & fields.keys():
-            raise ValueError(f"{min(overlap)} is no field of a record of training")
-        return cls.from_profile(**{"profile": None, **fields, **own})
+        pattern = names[0] if isinstance(model.pattern, str) else names
+        return cls.of_record(model.training, pattern=pattern, decode_errors=model.decode_errors)
 
     @property
     def base_vocab_size(self) -> int:

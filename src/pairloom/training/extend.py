@@ -71,7 +71,7 @@ class Extension:
             assert vocab_size is not None
             if recorded is None and specials and "specials_counted" not in fields:
                 raise ValueError(
-                    "this tokenizer was not trained here, so it is unknown whether vocab_size counts its"
+                    "nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its"
                     f" {len(specials)} special tokens; pass n_tokens, the number of tokens to add"
                 )
             n_old = model.columns.n_tokens + (len(specials) if config.specials_counted else 0)
