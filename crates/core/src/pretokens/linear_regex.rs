@@ -27,8 +27,8 @@ pub(super) struct LinearRegex {
 }
 
 impl LinearRegex {
-    /// `None` if the pattern has any other syntax.
-    pub fn new(pattern: &str) -> Option<Self> {
+    /// `None` if the pattern has any other syntax, or an automaton of more than `max_bytes`.
+    pub fn new(pattern: &str, max_bytes: usize) -> Option<Self> {
         let alternatives = split(pattern)?;
         let spaces = alternatives.iter().position(|&alternative| alternative == SPACES);
         let mut plain = alternatives.clone();
@@ -36,10 +36,10 @@ impl LinearRegex {
         if let Some(nth) = spaces {
             plain[nth] = r"\s+";
             if nth + 1 < plain.len() {
-                after_spaces = Some(compile(&plain[nth + 1..])?);
+                after_spaces = Some(compile(&plain[nth + 1..], max_bytes)?);
             }
         }
-        Some(LinearRegex { all: compile(&plain)?, spaces, after_spaces })
+        Some(LinearRegex { all: compile(&plain, max_bytes)?, spaces, after_spaces })
     }
 
     /// Whether it matches nothing somewhere.
@@ -94,10 +94,10 @@ impl LinearRegex {
 }
 
 /// An automaton for `patterns`; the first one that matches wins.
-fn compile(patterns: &[&str]) -> Option<Regex> {
+fn compile(patterns: &[&str], max_bytes: usize) -> Option<Regex> {
     // The lazy DFA of o200k's pattern overflows the default cache of 2 MB again and again, and then runs at 1 MB/s:
     // letters by case, in many scripts.
-    let config = Regex::config().hybrid_cache_capacity(16 << 20);
+    let config = Regex::config().hybrid_cache_capacity(16 << 20).nfa_size_limit(Some(max_bytes));
     let patterns: Vec<_> = patterns.iter().map(|pattern| with_separate_alternatives(pattern)).collect();
     Regex::builder().configure(config).build_many(&patterns).ok()
 }

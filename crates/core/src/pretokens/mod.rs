@@ -40,7 +40,7 @@ use crate::monitor::OnProgress;
 use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
-pub use regex::spelt_as_written;
+pub use regex::{MAX_PATTERN_BYTES, spelt_as_written};
 pub use scan::ENDS_PER_FILL;
 use steps::Step;
 pub use unicode_tables::UNICODE_VERSION;
@@ -75,8 +75,8 @@ impl Pretokenizer {
     /// Compiles patterns that split in turn: each splits the segments that the one before left, matches and gaps alike,
     /// and sees nothing outside of its segment.
     ///
-    /// [`Error::Pattern`] if one does not compile or there are more than [`MAX_PATTERNS`], [`Error::Invalid`] if there
-    /// is none.
+    /// [`Error::Pattern`] if one does not compile or there are more than [`MAX_PATTERNS`], or more than [`MAX_PATTERN_BYTES`] of
+    /// them together, [`Error::Invalid`] if there is none.
     pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
         Self::at_tier(patterns, CpuTier::best())
     }
@@ -102,11 +102,15 @@ impl Pretokenizer {
 
     fn compile<S: AsRef<str>>(
         patterns: &[S],
-        compile: impl Fn(&str) -> Result<RegexScanner>,
+        compile: impl Fn(&str, usize) -> Result<RegexScanner>,
     ) -> Result<Self> {
+        regex::check_length(patterns)?;
+        let max_bytes = regex::MAX_AUTOMATA_BYTES / patterns.len().max(1);
         let engine = match patterns {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
-            [pattern] if !steps::is_commented(pattern.as_ref()) => Engine::Regex(compile(pattern.as_ref())?),
+            [pattern] if !steps::is_commented(pattern.as_ref()) => {
+                Engine::Regex(compile(pattern.as_ref(), max_bytes)?)
+            }
             patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
                     "it is one of {} that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
@@ -115,7 +119,8 @@ impl Pretokenizer {
                 return Err(Error::Pattern { pattern: patterns[0].as_ref().to_owned(), message });
             }
             patterns => {
-                let compiled = patterns.iter().map(|pattern| Step::new(pattern.as_ref(), &compile));
+                let compiled =
+                    patterns.iter().map(|pattern| Step::new(pattern.as_ref(), max_bytes, &compile));
                 Engine::Sequence(compiled.collect::<Result<_>>()?)
             }
         };

@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use fancy_regex::{Input, Regex};
+use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
 
 use super::as_written::as_written;
 use super::captures::without_captures;
@@ -22,6 +22,14 @@ use crate::monitor::OnProgress;
 /// Room for what the engines allocate without `try_reserve`: automata, their caches of up to 16 MiB each, and the stack
 /// of a backtracking search.
 const ROOM_BYTES: usize = 64 << 20;
+
+/// How many bytes the patterns of a pretokenizer may have together. Those of published tokenizers have up to 604, and
+/// compiling takes quadratic time: 0.02 s for this many bytes, minutes for some hundred thousand.
+pub const MAX_PATTERN_BYTES: usize = 1 << 14;
+
+/// How many bytes the automata of a pretokenizer may take together; building them takes about half a second. A short
+/// pattern may need many: 150 lookaheads with counts up to {1,150} took 600 MB and 4 s.
+pub(super) const MAX_AUTOMATA_BYTES: usize = 16 << 20;
 
 /// About how many bytes of text are read between two calls of `on_progress`.
 const BYTES_PER_CALL: usize = 1 << 24;
@@ -43,11 +51,11 @@ enum Engine {
 }
 
 impl Engine {
-    fn backtracking(pattern: &str) -> Result<Self> {
-        let (regex, respelt) = compiled(pattern)?;
+    fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
+        let (regex, respelt) = compiled(pattern, max_bytes)?;
         let regex = match respelt == pattern {
             true => regex,
-            false => Regex::new(&respelt).map_err(|error| refusal(pattern, &error))?,
+            false => built(&respelt, max_bytes).map_err(|error| refusal(pattern, &error))?,
         };
         Ok(Engine::Backtracking(Box::new(regex)))
     }
@@ -56,16 +64,48 @@ impl Engine {
 /// The pattern, spelt so that libraries that run it by `fancy_regex` run it as it is written; [`Error::Pattern`] if it
 /// does not compile, or if that spelling is not known.
 pub fn spelt_as_written(pattern: &str) -> Result<String> {
+    check_length(&[pattern])?;
     let _room = room()?;
     match as_written(pattern) {
         Ok(Some(spelt)) if spelt == pattern => Ok(spelt),
-        _ => Ok(compiled(pattern)?.1),
+        _ => Ok(compiled(pattern, MAX_AUTOMATA_BYTES)?.1),
     }
 }
 
+/// [`Error::Pattern`] if the patterns together are longer than [`MAX_PATTERN_BYTES`].
+pub(super) fn check_length<S: AsRef<str>>(patterns: &[S]) -> Result<()> {
+    let n_bytes: usize = patterns.iter().map(|pattern| pattern.as_ref().len()).sum();
+    if n_bytes <= MAX_PATTERN_BYTES {
+        return Ok(());
+    }
+    let pattern = patterns.first().map_or("", AsRef::as_ref).to_owned();
+    let what = if patterns.len() > 1 { "it and those that split after it have" } else { "it has" };
+    let message = format!("{what} {n_bytes} bytes; at most {MAX_PATTERN_BYTES} are compiled");
+    Err(Error::Pattern { pattern, message })
+}
+
+/// The pattern as `fancy_regex` compiles it: to parts that backtracking joins, each an automaton of its own. Together
+/// they take `max_bytes` at most.
+fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
+    let bytes = pattern.as_bytes();
+    let is_one_of = |at: usize, among: &[u8]| bytes.get(at).is_some_and(|byte| among.contains(byte));
+    // Lookaround, atomic groups, possessive repetitions, references, `\K` and `\G` stand between two parts.
+    let n_joints = (0..bytes.len())
+        .filter(|&at| match bytes[at] {
+            b'(' => is_one_of(at + 1, b"?") && !is_one_of(at + 2, b":imsx-"),
+            b'+' => at > 0 && is_one_of(at - 1, b"*+?}"),
+            b'\\' => is_one_of(at + 1, b"0123456789kKgG"),
+            _ => false,
+        })
+        .count();
+    let n_alternatives = 1 + bytes.iter().filter(|&&byte| byte == b'|').count();
+    let n_parts = if n_joints == 0 { 1 } else { 2 * n_joints + n_alternatives };
+    RegexBuilder::new(pattern).delegate_size_limit(max_bytes / n_parts).build()
+}
+
 /// The pattern as `fancy_regex` compiles it, and its spelling that is run as it is written.
-fn compiled(pattern: &str) -> Result<(Regex, String)> {
-    let regex = Regex::new(pattern).map_err(|error| refusal(pattern, &error))?;
+fn compiled(pattern: &str, max_bytes: usize) -> Result<(Regex, String)> {
+    let regex = built(pattern, max_bytes).map_err(|error| refusal(pattern, &error))?;
     let plain = match without_captures(pattern) {
         Some((plain, n_captures)) if regex.captures_len() == n_captures + 1 => plain,
         _ => pattern.to_owned(),
@@ -85,30 +125,30 @@ pub(super) fn room() -> Result<Room> {
 }
 
 impl RegexScanner {
-    /// Compiles `pattern`, to an automaton if possible.
-    pub fn new(pattern: &str) -> Result<Self> {
+    /// Compiles `pattern`, to an automaton if possible; its automata may take `max_bytes`.
+    pub fn new(pattern: &str, max_bytes: usize) -> Result<Self> {
         let _room = room()?;
-        let engine = match LinearRegex::new(pattern) {
+        let engine = match LinearRegex::new(pattern, max_bytes) {
             Some(found) => Engine::Automaton(found),
-            None => Engine::backtracking(pattern)?,
+            None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
     /// The same, also finding matches of nothing.
-    pub fn cutting(pattern: &str) -> Result<Self> {
+    pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
         let _room = room()?;
-        let engine = match LinearRegex::new(pattern).filter(|regex| !regex.can_be_empty()) {
+        let engine = match LinearRegex::new(pattern, max_bytes).filter(|regex| !regex.can_be_empty()) {
             Some(found) => Engine::Automaton(found),
-            None => Engine::backtracking(pattern)?,
+            None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: true })
     }
 
     /// Compiles `pattern` for the backtracking engine, which supports all syntax.
-    pub fn backtracking(pattern: &str) -> Result<Self> {
+    pub fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
         let _room = room()?;
-        let engine = Engine::backtracking(pattern)?;
+        let engine = Engine::backtracking(pattern, max_bytes)?;
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
@@ -295,5 +335,16 @@ impl Input for Watched<'_, '_> {
 }
 
 fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
-    Error::Pattern { pattern: pattern.to_owned(), message: error.to_string() }
+    let message = match error {
+        fancy_regex::Error::CompileError(inner) if is_too_large(inner) => {
+            "it needs too large automata; repeat smaller classes, or less often, by counts such as {1,100}"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    };
+    Error::Pattern { pattern: pattern.to_owned(), message }
+}
+
+fn is_too_large(error: &CompileError) -> bool {
+    matches!(error, CompileError::InnerError(inner) if inner.size_limit().is_some())
 }

@@ -50,16 +50,21 @@ pub(super) fn is_commented(pattern: &str) -> bool {
 }
 
 impl Step {
-    /// The step that the text means; a text without a comment is compiled by `compile`.
-    pub fn new(pattern: &str, compile: impl Fn(&str) -> Result<RegexScanner>) -> Result<Self> {
+    /// The step that the text means; a text without a comment is compiled by `compile`. Its automata may take
+    /// `max_bytes`.
+    pub fn new(
+        pattern: &str,
+        max_bytes: usize,
+        compile: impl Fn(&str, usize) -> Result<RegexScanner>,
+    ) -> Result<Self> {
         if pattern == BYTE_LEVEL {
             return Ok(Step::ByteLevel);
         }
         let named =
             COMMENTS.iter().find_map(|&(comment, joining)| Some((pattern.strip_prefix(comment)?, joining)));
         Ok(match named {
-            Some((regex, joining)) => Step::Split(RegexScanner::cutting(regex)?, joining),
-            None => Step::Split(compile(pattern)?, Joining::Nothing),
+            Some((regex, joining)) => Step::Split(RegexScanner::cutting(regex, max_bytes)?, joining),
+            None => Step::Split(compile(pattern, max_bytes)?, Joining::Nothing),
         })
     }
 }

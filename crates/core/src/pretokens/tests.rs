@@ -420,7 +420,8 @@ fn automata_equal_the_backtracking_regex() {
     {
         let compiled = Pretokenizer::compile(&texts, RegexScanner::new).unwrap();
         let (compiled, oracle) = ([(CpuTier::Portable, compiled)], Pretokenizer::by_regex(&texts).unwrap());
-        n_automata += usize::from(texts.iter().all(|text| linear_regex::LinearRegex::new(text).is_some()));
+        n_automata +=
+            usize::from(texts.iter().all(|text| linear_regex::LinearRegex::new(text, usize::MAX).is_some()));
         let mut random = Random(0x0BAD_5EED);
         for _ in 0..if cfg!(debug_assertions) { 100 } else { 5000 } {
             assert_equal(&compiled, &oracle, &hostile_text(&mut random, 30, 8));
@@ -582,6 +583,19 @@ fn patterns_that_do_not_compile_or_give_up_are_errors() {
     assert!(Pretokenizer::sequence(&["a"; MAX_PATTERNS]).is_ok());
     let message = Pretokenizer::sequence(&["a"; MAX_PATTERNS + 1]).err().unwrap().to_string();
     assert!(message.contains("33 that split in turn; at most 32"), "{message}");
+    let long = "(?=a)".repeat(MAX_PATTERN_BYTES / 5) + "a";
+    assert!(Pretokenizer::new(&long).is_ok());
+    let halves = [&"a|".repeat(MAX_PATTERN_BYTES / 4), "a", &"b|".repeat(MAX_PATTERN_BYTES / 4)];
+    for patterns in [&[format!("{long}aaaa").as_str()][..], &halves] {
+        let message = Pretokenizer::sequence(patterns).err().unwrap().to_string();
+        assert!(message.contains("16385 bytes; at most 16384"), "{message}");
+    }
+    // Few bytes that need many automata, or large ones.
+    let many: String = (1..150).map(|n| format!(r"(?=\w{{{n}}})")).collect();
+    for patterns in [&[many.as_str()][..], &[r"\p{L}{9999}"], &[r"\w{1,200}"; 32]] {
+        let message = Pretokenizer::sequence(patterns).err().unwrap().to_string();
+        assert!(message.contains("it needs too large automata"), "{message}");
+    }
     let exponential = Pretokenizer::new(r"(?:(?=a)a|a)*b(?!c)").unwrap();
     assert!(matches!(exponential.ends(&"a".repeat(100_000)), Err(Error::Pattern { .. })));
 }

@@ -27,6 +27,8 @@ from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS, commented, uncommented
 __all__ = ["read_splitters", "write_splitters"]
 
 _MOST_NESTED = 8
+# Published ones have up to 7 steps and 604 characters. Translating a class under (?i) takes some milliseconds.
+_MOST_STEPS, _MOST_CHARACTERS = 32, 4096
 # A text as one pretoken.
 _WHOLE = r"[\s\S]+"
 _NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
@@ -66,7 +68,15 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
     where = f"{name}: pre_tokenizer"
     patterns: list[str] = []
     prefix = False
-    for step in _flat(node, where):
+    n_characters = 0
+    for n_steps, step in enumerate(_flat(node, where), start=1):
+        if isinstance(written := step.get("pattern"), dict):
+            n_characters += sum(len(text) for text in written.values() if isinstance(text, str))
+        if n_steps > _MOST_STEPS or n_characters > _MOST_CHARACTERS:
+            raise FormatError(
+                f"{where} has more than {_MOST_STEPS} steps, or patterns of more than {_MOST_CHARACTERS} characters"
+                " together, which are not read; make it shorter"
+            )
         if take(step, "type", str, where) != "ByteLevel":
             patterns += (_behind if BYTE_LEVEL in patterns else _before)(step, patterns, where)
             continue
