@@ -330,8 +330,8 @@ def test_special_tokens_take_no_quadratic_work() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
             long = Tokenizer(vocab, [], ["x" * 150_000])
             assert long.encode("x" * 150_000 + "y") == [256, 121]
-            many = Tokenizer(vocab, [], [f"<|{number}|>" for number in range(150_000)])
-            assert many.encode("<|149999|>") == [256 + 149_999]
+            many = Tokenizer(vocab, [], [f"<|{number}|>" for number in range(100_000)])
+            assert many.encode("<|99999|>") == [256 + 99_999]
             for _ in range(200):
                 assert many.encode("x", allowed_special=(), disallowed_special="all") == [120]
             os._exit(0)

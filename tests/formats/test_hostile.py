@@ -66,7 +66,6 @@ def test_huge_files_are_refused_within_bounds(kind: str, tmp_path: Path) -> None
         with open(path, "wb") as file:
             file.write({HUGE[kind]})
         from pairloom import PretokenCounts, Tokenizer, formats
-from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
         for format in (None, *formats.READABLE):
             if format == "gpt2":
                 continue

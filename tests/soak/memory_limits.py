@@ -54,7 +54,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 26 * 116
+FULL = 26 * 118
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
@@ -380,6 +380,7 @@ def _calls() -> dict[str, Call]:
         "tokenize_files, .zst to Megatron": tokenized("zstandard", "megatron"),
         "tokenize_files, .jsonl to Parquet": tokenized("json_lines", "parquet"),
         "tokenize_files, Parquet to Parquet": tokenized("parquet", "parquet"),
+        "verify_shards": lambda x: pairloom.verify_shards(tokenized("path", "npy")(x), deep=True),
         "corpus_stats": lambda x: corpus_stats(x.tokenizer, x.path).n_tokens,
         "text_stats": lambda x: text_stats(x.tokenizer, x.texts).n_tokens,
         "training_curve": lambda x: training_curve(x.tokenizer, text_stats(x.tokenizer, x.texts)).times,

@@ -46,7 +46,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 378 * 144
+FULL = 384 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -575,6 +575,15 @@ def calls(folder: Path) -> dict[str, Call]:
             overwrite=False,
             progress=None,
             max_memory=None,
+        ),
+        "verify_shards": made(
+            pairloom.verify_shards,
+            folder=inputs.shards,
+            deep=False,
+            repair=False,
+            model=None,
+            inputs=None,
+            threads=1,
         ),
         "corpus_stats": made(
             corpus_stats,
