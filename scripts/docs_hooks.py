@@ -109,10 +109,12 @@ def newest_picture() -> Path | None:
 
 
 def benchmarks_page() -> str:
-    """The README's figures of speed, with links to the record as paths."""
+    """The README's figures of speed and those of other processors, with links to the record as paths."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- bench:begin -->\n(.*?)<!-- bench:end -->", readme, re.DOTALL)
     body = found[1] if found else "No record yet.\n"
+    others = (ROOT / "benchmarks/record/README.md").read_text(encoding="utf-8").split("\n\n", 2)[2]
+    body += "\n" + re.sub(r"\]\((?=\w)", "](benchmarks/record/", others)
     body = re.sub(r"(!\[[^\]]*\])\((?:[^)]*/)?([^)/]*\.svg)\)", r"\1(\2)", body)
     body = re.sub(r"(?<!!)\[([^\]]*)\]\((benchmarks/[^)]*)\)", r"\1 (`\2`)", body)
     return (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pairloom import Tokenizer
 from tests.cli.test_commands import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,7 +18,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encod
 
 @pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
 def test_the_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "README.md").write_bytes((ROOT / "README.md").read_bytes())
+    (tmp_path / "corpus.txt").write_text("low lower lowest newest widest\n" * 40, encoding="utf-8")
+    Tokenizer.train("low lower", 258, decode_errors="replace").save(tmp_path / "tokenizer.json", format="huggingface")
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
 
