@@ -393,12 +393,9 @@ def test_truncation_is_training_to_that_size() -> None:
         kept = big.truncate_vocab(290, keep_ids=True)
         assert kept.merges == small.merges and kept.special_tokens == big.special_tokens
         changes = kept.changes_from(big)
-        assert (len(changes.new), len(changes.moved), len(changes.removed)) == (
-            0,
-            0,
-            len(big.merges) - len(small.merges),
-        )
-        assert kept.truncate_vocab(280) == big.truncate_vocab(280)
+        n_removed = len(big.merges) - len(small.merges)
+        assert [len(changes.new), len(changes.moved), len(changes.removed)] == [0, 0, n_removed]
+        assert kept.truncate_vocab(280).merges == big.truncate_vocab(280).merges
         with pytest.raises(ValueError, match="vocab_size"):
             big.truncate_vocab(255)
         with pytest.raises(TypeError, match="keep_ids"):

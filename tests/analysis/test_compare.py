@@ -282,7 +282,8 @@ def test_compare_plots_each_file(tmp_path: Path, suffix: str, head: bytes) -> No
     plot, again = tmp_path / f"plot{suffix}", tmp_path / f"again{suffix}"
     for path in (plot, again):
         done = run("compare", *models, "--input", *inputs, "--json", "--plot", path)
-        assert (done.returncode, done.stderr.count(b"\n")) == (0, 1) and b"empty.txt will give no" in done.stderr
+        assert (done.returncode, done.stderr.count(b"\n")) == (0, 2) and b"empty.txt will give no" in done.stderr
+        assert f"wrote {path}: a plot".encode() in done.stderr
     assert plot.read_bytes().startswith(head)
     assert plot.read_bytes() == again.read_bytes()
     if suffix == ".svg":

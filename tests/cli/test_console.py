@@ -137,7 +137,7 @@ def test_quiet_and_json_logs(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     done = run(*arguments, "--log-json")
     assert done.status == 0
     events = [json.loads(line) for line in done.err.splitlines()]
-    assert {event["event"] for event in events} == {"progress", "warning"}
+    assert {event["event"] for event in events} == {"note", "progress", "warning"}
     last = [event for event in events if event["event"] == "progress"][-1]
     assert (last["stage"], last["unit"], last["total"]) == ("encode", "bytes", (folder / "a.txt").stat().st_size)
     assert {"per_second", "seconds_left", "elapsed_seconds", "time"} <= last.keys()

@@ -119,7 +119,7 @@ def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
         ("--doc-cap 100", "--doc-cap 10", "was made with --doc-cap 100, not with --doc-cap 10;"),
         ("--shard-tokens 7", "", "was made with --shard-tokens 7, not with --shard-tokens 100000000;"),
         ("", "--lines", r"was made without --separator, not with --separator '\n';"),
-        ("--eot", "", "was made with --eot (id 258), not without --eot;"),
+        ("--eot", "", "was made with --eot '<|endoftext|>', not without --eot;"),
     ],
 )
 def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: str, then: str, message: str) -> None:

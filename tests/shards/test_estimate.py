@@ -134,7 +134,7 @@ def test_a_list_of_records_is_refused_at_once_as_by_tokenize(tmp_path: Path, beg
     messages = []
     reads: list[Any] = [estimate, lambda model, path: tokenize_files(model, path, tmp_path / "shards")]
     for read in reads:
-        with pytest.raises(CorpusError, match=r"line 1: .*; write one record a line, not a list of records") as caught:
+        with pytest.raises(CorpusError, match=r"line 1: .* not a record a line|not a list of records") as caught:
             read(TOKENIZER, path)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]

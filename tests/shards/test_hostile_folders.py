@@ -41,7 +41,7 @@ def unfinished(corpus: Path, out: Path, **options: Any) -> None:
     whole = corpus.read_text()
     corpus.write_text(whole * 3 + "{broken\n")
     with pytest.raises(CorpusError), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("pairloom.corpus.compression.PIECE_BYTES", 700)
+        patched.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
         tokenize_files(TOKENIZER, corpus, out, shard_tokens=500, **options)
     corpus.write_text(whole * 3)
     os.utime(corpus, ns=(1, 1))

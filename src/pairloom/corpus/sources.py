@@ -195,7 +195,9 @@ def _warn_of_doubled(sources: list[Source]) -> None:
 
 
 def _warn_of_empty(sources: list[Source]) -> None:
-    if empty := [source.name for source in sources if source.n_bytes == 0]:
+    # Of a compressed file and of Parquet and Arrow, no bytes are damage, which is an error.
+    plain = (source for source in sources if source.compression is None and source.format in ("text", "jsonl"))
+    if empty := [source.name for source in plain if source.n_bytes == 0]:
         warn(f"{_first_of(empty)} will give no documents: no byte is in it")
 
 

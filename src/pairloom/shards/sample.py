@@ -155,7 +155,6 @@ class Sample:
         blocks: list[_core.Documents] = []
         # Compression has little to refer to at first, so what the first bytes hold does not count.
         done = n_text = skipped = 0
-        is_damaged = False
         try:
             for block in reading:
                 if not is_whole and block.done > done:
@@ -165,17 +164,15 @@ class Sample:
                         blocks.clear()
                     elif skipped and (done - skipped >= n_bytes or n_text >= _MOST_RATIO * n_bytes):
                         break
-                done, is_damaged = block.done, block.withdraws
-                if not is_damaged:
-                    blocks.append(block.documents)
-                    n_text += block.documents.n_bytes
+                done = block.done
+                blocks.append(block.documents)
+                n_text += block.documents.n_bytes
             else:
                 done = size
         finally:
             reading.close()
         self.n_read += done
-        span = self._span(number, done - skipped, blocks)
-        return span._replace(texts=span.texts[: span.n_documents]) if is_damaged else span
+        return self._span(number, done - skipped, blocks)
 
     def _span(self, number: int, n_bytes: int, blocks: Iterable[_core.Documents]) -> Span:
         texts: list[str] = []
