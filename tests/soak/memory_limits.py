@@ -380,7 +380,7 @@ def _calls() -> dict[str, Call]:
         "tokenize_files, .zst to Megatron": tokenized("zstandard", "megatron"),
         "tokenize_files, .jsonl to Parquet": tokenized("json_lines", "parquet"),
         "tokenize_files, Parquet to Parquet": tokenized("parquet", "parquet"),
-        "verify_shards": lambda x: pairloom.verify_shards(tokenized("path", "npy")(x), deep=True),
+        "verify_shards": lambda x: pairloom.verify_shards(str(tokenized("path", "npy")(x)), deep=True),
         "corpus_stats": lambda x: corpus_stats(x.tokenizer, x.path).n_tokens,
         "text_stats": lambda x: text_stats(x.tokenizer, x.texts).n_tokens,
         "training_curve": lambda x: training_curve(x.tokenizer, text_stats(x.tokenizer, x.texts)).times,
