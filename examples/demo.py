@@ -44,8 +44,6 @@ def main() -> int:
     """Runs the demo; 1 when decoding does not give the corpus back byte for byte."""
     began = time.perf_counter()
     files, skipped = standard_library()
-    for path in skipped:
-        print(f"skipped, not UTF-8: {path}")
     n_bytes = sum(Path(path).stat().st_size for path in files)
     print(f"corpus: {n_bytes / 1e6:.1f} MB in {len(files)} documents (the Python standard library)")
 
@@ -83,7 +81,15 @@ def main() -> int:
     print()
     print(coloured(tokenizer, PARAGRAPH), end="")
     print(f"({len(PARAGRAPH.encode())} bytes, {tokenizer.count_tokens(PARAGRAPH)} tokens)")
-    print(f"\nmake demo: done in {time.perf_counter() - began:.1f} s")
+    if skipped:
+        print(
+            f"\n{len(skipped)} files were skipped, because they are not UTF-8:",
+            ", ".join(Path(path).name for path in skipped),
+        )
+    print(
+        f"\nmake demo: this took {time.perf_counter() - began:.1f} s; pairloom is now installed in .venv, compiled in target; "
+        "nothing else was kept. Try `.venv/bin/pairloom --help`, then `make test`."
+    )
     return 0
 
 

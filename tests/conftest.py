@@ -10,11 +10,15 @@ import pytest
 from tests import skips
 from tests.cases import CS336
 
+_TESTS = Path(__file__).parent
+# Folders that `make ci` runs and `make test` does not.
+_LONG = {"browser", "docs", "engines", "parity", "soak", "wasm"}
 _skips: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-slow", action="store_true", help="also run tests marked slow")
+    parser.addoption("--quick", action="store_true", help="leave out tests marked long, and folders of long tests")
     parser.addoption("--strict-skips", action="store_true", help="fail where a skip is not justified in tests/skips.py")
 
 
@@ -46,6 +50,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        long = {item: item.path.relative_to(_TESTS).parts[0] in _LONG or "long" in item.keywords for item in items}
+        config.hook.pytest_deselected(items=[item for item in items if long[item]])
+        items[:] = [item for item in items if not long[item]]
     if config.getoption("--run-slow"):
         return
     slow = pytest.mark.skip(reason="takes minutes; `make test-slow` runs it")

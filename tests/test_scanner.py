@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import pytest
 import regex
 
 from pairloom import pretokenize
@@ -13,6 +14,7 @@ from tests.unicode16 import unicode16_differences
 CONTEXTS = ("{}", " {}", "a{}", "{}a", "1{}1", "'{}", "{}'s", " {} ", "  {}", "\n{}\n", "{0}{0}", "漢{}é", "!{}!")
 
 
+@pytest.mark.long
 def test_every_code_point_in_context() -> None:
     changed = unicode16_differences()
     compiled = regex.compile(GPT2)

@@ -498,6 +498,7 @@ def test_many_threads_at_once() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.long
 def test_memory_of_freed_arrays_serves_others(wide: bool, tmp_path: Path) -> None:
     tokenizer = trained()
     if wide:

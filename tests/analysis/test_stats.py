@@ -298,6 +298,7 @@ def test_a_pipe_can_be_measured(model: Path) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "head"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+@pytest.mark.long
 def test_plots_are_files_of_their_suffix_and_the_same_again(
     model: Path, text: Path, tmp_path: Path, suffix: str, head: bytes
 ) -> None:

@@ -139,6 +139,7 @@ def killed_and_resumed(model: Path, corpus: Path, folder: Path, n_kills: int, se
     assert contents(out) == contents(whole)
 
 
+@pytest.mark.long
 def test_killed_a_few_times(model: Path, large: Path, tmp_path: Path) -> None:
     killed_and_resumed(model, large, tmp_path, n_kills=3, seed=1)
 

@@ -125,6 +125,7 @@ print(peak - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system lacks what is tested: peaks that can be reset")
+@pytest.mark.long
 def test_adding_in_place_takes_no_third_table() -> None:
     def grown_kib(how: str) -> int:
         # A fixed threshold: else glibc keeps freed tables for later, which hides what is needed.

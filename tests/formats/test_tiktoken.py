@@ -115,6 +115,7 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
     return {token: rank for rank, token in enumerate(tokens)}
 
 
+@pytest.mark.long
 def test_random_ranks_encode_as_tiktoken_does_through_every_format(tmp_path: Path) -> None:
     library = pytest.importorskip("tiktoken", reason="compares with tiktoken")
     pairloom = pytest.importorskip("pairloom")

@@ -23,6 +23,7 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.long
 def test_the_naive_trainer_learns_the_reference_merges() -> None:
     trained = NaiveTrainer().train(CS336 / "corpus.en", 500, [ENDOFTEXT])
     assert trained.merges_as_bytes() == read_gpt2_merges(CS336 / "train-bpe-reference-merges.txt")

@@ -362,6 +362,7 @@ def _wait_for_lock(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_a_driver_that_is_killed_and_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
     n_tasks, n_documents = (10, 100) if n_kills < 20 else (50, 1000)
     folder = tmp_path / "shards"

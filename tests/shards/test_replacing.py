@@ -101,6 +101,7 @@ def killed_at(step: int, run: Any) -> bool:
 @pytest.mark.parametrize(
     ("old_format", "format", "stride"), [("npy", "npy", 1), ("parquet", "bin", 3), ("npy", "parquet", 3)]
 )
+@pytest.mark.long
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_folder(
     tmp_path: Path, old_format: str, format: str, stride: int
 ) -> None:

@@ -40,6 +40,7 @@ def write(folder: Path, number: int, *, cut: bool = False) -> Path:
 
 @pytest.mark.parametrize("is_list", [True, False])
 @pytest.mark.parametrize("is_complete", [True, False])
+@pytest.mark.long
 def test_texts_in_memory_are_told_apart_by_how_they_begin(
     tokenizer: Tokenizer, tmp_path: Path, is_list: bool, is_complete: bool
 ) -> None:

@@ -398,6 +398,7 @@ print(peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system lacks what is tested: peaks that can be reset")
+@pytest.mark.long
 def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
     n_bytes = 40_000_000
     (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)

@@ -21,6 +21,7 @@ from tests.soak import checkpoint_damage, checkpoint_kills
 TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_and_resumed_gives_the_uninterrupted_model(tmp_path: Path) -> None:
     corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
     assert checkpoint_kills.failures_of_kills(corpus, tmp_path, 3, seed=3) == []
@@ -194,6 +195,7 @@ def test_a_second_training_in_the_same_folder_is_refused_until_the_first_ends(tm
     assert first == Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
 
 
+@pytest.mark.long
 def test_two_processes_on_one_folder_give_the_right_model_or_an_error(tmp_path: Path) -> None:
     corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
     assert checkpoint_kills.failures_of_pairs(corpus, tmp_path, 2, seed=1) == []

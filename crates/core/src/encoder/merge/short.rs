@@ -167,11 +167,11 @@ fn merge_pairs<P: Pairs + ?Sized>(
             vocabulary.prefetch_pair(ids[previous(starts, offset)], merged_id);
             vocabulary.prefetch_pair(merged_id, ids[next(starts, right)]);
         }
-        let new = [(ids[before], merged_id, before), (merged_id, ids[after], offset)]
-            .map(|(left, right, offset)| at_offset(vocabulary.pair_rank(left, right), offset));
-        least = others.min(new[0]).min(new[1]);
-        pairs.set(before, new[0]);
-        pairs.set(offset, new[1]);
+        let new_before = at_offset(vocabulary.pair_rank(ids[before], merged_id), before);
+        let new_after = at_offset(vocabulary.pair_rank(merged_id, ids[after]), offset);
+        least = others.min(new_before).min(new_after);
+        pairs.set(before, new_before);
+        pairs.set(offset, new_after);
     }
     out.grow(edge, "ids")?;
     // Without the symbols on both sides of the pretoken.
