@@ -55,10 +55,7 @@ def test_a_failure_of_the_writer_comes_out_and_ends_the_writing() -> None:
         put(2)
 
 
-def test_drain_waits_for_all_items_without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slept(_: float) -> None:
-        raise AssertionError("drain looks again and again")
-
+def test_drain_waits_for_all_items() -> None:
     may_write, written = threading.Event(), list[int]()
 
     def write(item: int) -> None:
@@ -70,7 +67,6 @@ def test_drain_waits_for_all_items_without_polling(monkeypatch: pytest.MonkeyPat
         behind.drain()
         put(1)
         put(2)
-        monkeypatch.setattr("pairloom._internal.background_io.time.sleep", slept)
         threading.Timer(0.05, may_write.set).start()
         behind.drain()
         assert written == [1, 2]
@@ -85,14 +81,6 @@ def test_drain_raises_the_failure_of_the_last_item() -> None:
         put(1)
         with pytest.raises(Stopped):
             behind.drain()
-        behind.drain()
-
-
-def test_drain_ends_where_the_thread_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom._internal.background_io._thread.start_new_thread", lambda *_: 1)
-    behind = WriteBehind(_ignored)
-    with pytest.raises(MemoryError, match="a thread ended"), behind as put:
-        put(1)
         behind.drain()
 
 
@@ -113,17 +101,15 @@ def test_what_waits_when_a_block_is_broken_off(always: bool, ended_by: type[Base
         assert may_end.wait(10)
         found.append(item)
 
-    behind = WriteBehind(write, always=always)
     # The first item is not written before the block has ended for long.
     release = threading.Timer(0.1, may_end.set)
-    with pytest.raises(ended_by), behind as put:
+    with pytest.raises(ended_by), WriteBehind(write, always=always) as put:
         for item in range(3):
             put(item)
-        assert begun.wait(10) and behind.is_at_work
+        assert begun.wait(10)
         release.start()
         raise ended_by
     assert found == written
-    assert not behind.is_at_work
 
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
@@ -133,7 +119,7 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(
     def refused(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("pairloom._internal.background_io._thread.start_new_thread", refused)
+    monkeypatch.setattr("threading.Thread.start", refused)
     written: list[int] = []
     with ReadAhead(iter(range(5))) as items, WriteBehind(written.append) as put:
         for item in items:
@@ -141,13 +127,24 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(
     assert written == list(range(5))
 
 
-def test_a_thread_that_dies_before_it_runs_is_no_endless_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As where the new thread has no memory for its first frame: nothing of it ever runs.
-    monkeypatch.setattr("pairloom._internal.background_io._thread.start_new_thread", lambda *_: 1)
-    with pytest.raises(MemoryError, match="a thread ended"), ReadAhead(iter(range(5))) as items:
-        next(items)
-    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored, depth=1) as put:
-        for item in range(5):
-            put(item)
-    with pytest.raises(MemoryError, match="a thread ended"), WriteBehind(_ignored):
-        pass
+def test_a_block_that_ends_early_stops_the_reader_and_closes_it() -> None:
+    class Items(Iterator[int]):
+        def __init__(self) -> None:
+            self.calls: list[str] = []
+
+        def __next__(self) -> int:
+            return 1
+
+        def stop(self) -> None:
+            self.calls.append("stop")
+
+        def close(self) -> None:
+            self.calls.append("close")
+
+    read, n_threads = Items(), threading.active_count()
+    for taken in (0, 1, 5):
+        with ReadAhead(read) as items:
+            for _ in range(taken):
+                next(items)
+        assert threading.active_count() == n_threads
+    assert read.calls == ["stop", "close"] * 3
