@@ -83,14 +83,14 @@ class SkippedFile(NamedTuple):
 class Position:
     """A boundary between two documents, from which reading can be resumed.
 
-    source: index of the source; documents: number of its documents before the boundary. n_bytes, n_skipped: bytes of
-    text, and records skipped, in earlier sources.
+    source: index of the source; documents: number of its documents before the boundary. source_bytes, source_skipped:
+    bytes of text, and skipped records, of earlier sources.
     """
 
     source: int = 0
     documents: int = 0
-    n_bytes: int = 0
-    n_skipped: int = 0
+    source_bytes: int = 0
+    source_skipped: int = 0
 
 
 class Corpus:
@@ -305,13 +305,13 @@ class Reading:
         self._limit: _core.ByteLimit | None = None
         if corpus.max_bytes is not None or corpus.doc_cap is not None:
             self._limit = _core.ByteLimit(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
-            self._limit.use_up(start.n_bytes)
+            self._limit.use_up(start.source_bytes)
         self.total = self._expected()
-        self.n_skipped = start.n_skipped
+        self.n_skipped = start.source_skipped
         self.messages: list[str] = []
         self.skipped_files: list[SkippedFile] = []
         self._with_nuls: list[str] = []
-        self._n_text_bytes = start.n_bytes
+        self._n_text_bytes = start.source_bytes
         self._n_decoder_bytes = 0
         self._blocks = _joined(self._read(), self._piece_bytes // 4) if joined else self._read()
 

@@ -7,7 +7,7 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom.corpus import Corpus, Position, Reading
-from pairloom.shards.manifest import Manifest, ResumePoint
+from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
@@ -63,9 +63,8 @@ def encode_corpus(
     Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out.
     """
     point = manifest.next
-    start = Position(point.source, point.documents, point.source_bytes, point.source_skipped)
     # An error of a literal names the document, of which input only the block tells.
-    reading = reading_of(corpus, start, plan, manifest.digests, joined=manifest.config["specials"] != "error")
+    reading = reading_of(corpus, point, plan, manifest.digests, joined=manifest.config["specials"] != "error")
     reading.skipped_files.extend(manifest.skipped_files)
     encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     names = corpus.names
@@ -99,7 +98,7 @@ def encode_corpus(
                 if part.source != source:
                     # No document is open where an input begins.
                     source, source_bytes = part.source, int(byte_ends[part.start - 1]) if part.start else n_bytes
-                points.append((part.start, ResumePoint(source, part.first, source_bytes, part.n_skipped_before)))
+                points.append((part.start, Position(source, part.first, source_bytes, part.n_skipped_before)))
             write(Batch(ids, ends, byte_ends, literals, points, tuple(reading.skipped_files)))
             n_bytes += documents.n_bytes
             n_tokens += len(ids)

@@ -36,14 +36,14 @@ from pairloom._internal.arguments import (
 )
 from pairloom._internal.urls import public_url
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus, SkippedFile
+from pairloom.corpus import Corpus, Position, SkippedFile
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
-from pairloom.shards.manifest import Manifest, ResumePoint, digested, with_inputs
+from pairloom.shards.manifest import Manifest, digested, with_inputs
 from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
 from pairloom.shards.shards import Batch, Shard, Shards
@@ -430,7 +430,7 @@ def _checked(receipt: Receipt, empty: Manifest, special_tokens: Set[str]) -> Man
         if [file["file"] for file in files] != file_names(empty.format, number):
             raise ValueError(f"the files of shard {number} are {shown(files)}")
     # No job can be resumed.
-    point = {"next": dataclasses.asdict(ResumePoint())}
+    point = {"next": dataclasses.asdict(Position())}
     part = dataclasses.replace(
         empty,
         shards=[files[0] | entry | point for entry, files in shards],

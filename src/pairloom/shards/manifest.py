@@ -22,7 +22,7 @@ from typing import Any, Final
 from pairloom._core import __version__
 from pairloom._internal.arguments import LARGEST_INT
 from pairloom._internal.atomic import open_regular, sync_directory
-from pairloom.corpus import SkippedFile
+from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.files import (
     FORMATS,
@@ -35,7 +35,7 @@ from pairloom.shards.files import (
 )
 from pairloom.shards.writers import parquet
 
-__all__ = ["Manifest", "ResumePoint", "digested", "exists", "remove", "with_inputs"]
+__all__ = ["Manifest", "digested", "exists", "remove", "with_inputs"]
 
 _PARQUET_NAME, _JSON_NAME = MANIFESTS
 SCHEMA: Final = "pairloom-tokens-2"
@@ -44,20 +44,6 @@ METADATA_KEY: Final = b"pairloom.manifest"
 _PLAIN_KEYS = ("model", "config", "inputs", "format", "dtype", "n_vocab", "version", "complete")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _MOST_IDS = 1 << 31
-
-
-@dataclass(frozen=True, slots=True)
-class ResumePoint:
-    """A boundary between two documents of the corpus, from which a run resumes.
-
-    source: index of the input; documents: number of its documents before the boundary. source_bytes and source_skipped:
-    bytes of text, and skipped records, of earlier inputs.
-    """
-
-    source: int = 0
-    documents: int = 0
-    source_bytes: int = 0
-    source_skipped: int = 0
 
 
 @dataclass
@@ -86,9 +72,9 @@ class Manifest:
     _encoded: dict[int, tuple[dict[str, Any], str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def next(self) -> ResumePoint:
+    def next(self) -> Position:
         """Where the run resumes: after the last shard."""
-        return ResumePoint(**self.shards[-1]["next"]) if self.shards else ResumePoint()
+        return Position(**self.shards[-1]["next"]) if self.shards else Position()
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -246,7 +232,7 @@ class Manifest:
         _check(content["totals"] == found.totals, "its totals are not the sums of its shards")
         _check(found.inputs == found._inputs_with_totals(), "totals of an input are not the sums of the shards")
         _check(content["config_sha256"] == found.config_sha256, "its config has another digest")
-        _check(found.complete or ResumePoint(**content["next"]) == found.next, "next is not the end of the last shard")
+        _check(found.complete or Position(**content["next"]) == found.next, "next is not the end of the last shard")
         return found
 
     def check_values(self) -> None:
@@ -262,7 +248,7 @@ class Manifest:
             [entry["file"] for entry in self.indexes] == [name for _, *more in names for name in more],
             "an index has another name",
         )
-        points = [ResumePoint(**entry["next"]) for entry in self.shards]
+        points = [Position(**entry["next"]) for entry in self.shards]
         numbers = [self.skipped, *(entry["size"] for entry in self.files)]
         numbers += [entry[name] for entry in self.shards for name in ("tokens", "documents", "bytes")]
         numbers += [n for entry in self.shards for n in entry.get("special_literals", {}).values()]
@@ -282,14 +268,14 @@ class Manifest:
             all(type(entry["path"]) is str and type(entry["mtime_ns"]) in (int, type(None)) for entry in self.inputs),
             "an input has no path or no time",
         )
-        before = ResumePoint()
+        before = Position()
         for entry, point in zip(self.shards, points, strict=True):
             n, n_before = entry["documents"], before.documents
             fits = point.documents == n_before + n if point.source == before.source else 0 < point.documents <= n
             is_among = before.source <= point.source < max(len(self.inputs), 1)
             # A job, which cannot be resumed, has no points.
             _check(
-                (fits and is_among) or point == before == ResumePoint(),
+                (fits and is_among) or point == before == Position(),
                 f"{entry['file']} does not end where its next says",
             )
             before = point

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.corpus import Corpus, Position
+from pairloom.corpus import Corpus
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.encoding import block_encoder, reading_of
@@ -238,7 +238,7 @@ def check_same_documents(
     Only the input that contains the resume point is read.
     """
     point = manifest.next
-    reading = reading_of(corpus, Position(point.source, 0, point.source_bytes, point.source_skipped), plan)
+    reading = reading_of(corpus, dataclasses.replace(point, documents=0), plan)
     encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     stored = _StoredDocuments(folder, manifest, manifest.documents - point.documents)
     n_documents, is_same = 0, True

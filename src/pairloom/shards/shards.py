@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.atomic import naming, open_regular
-from pairloom.corpus import SkippedFile
+from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.files import MODULES, damage_reported, file_names, partial_path, unlinked
-from pairloom.shards.manifest import Manifest, ResumePoint
+from pairloom.shards.manifest import Manifest
 
 __all__ = [
     "Batch",
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
     ends: npt.NDArray[np.int64]
     byte_ends: npt.NDArray[np.int64]
     literals: npt.NDArray[np.int64]
-    points: Sequence[tuple[int, ResumePoint]] = ()
+    points: Sequence[tuple[int, Position]] = ()
     skipped_files: Sequence[SkippedFile] = ()
 
 
@@ -154,7 +154,7 @@ class Shard(NamedTuple):
     n_bytes: int
     special_literals: dict[str, int]
     inputs: list[tuple[int, int, int]]
-    point: ResumePoint
+    point: Position
     skipped_files: Sequence[SkippedFile]
 
 
