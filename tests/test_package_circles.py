@@ -24,13 +24,11 @@ def modules_in(package: Path) -> dict[str, Path]:
 
 
 def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """(module, name or None) of each import, also inside functions and by LazyModule, except under TYPE_CHECKING."""
+    """(module, name or None) of each import, also inside functions, except under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             for other in node.orelse:
                 yield from imports_of(ast.Module([other], []))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "LazyModule":
-            yield ast.literal_eval(node.args[0]), None
         elif isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

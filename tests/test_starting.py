@@ -10,37 +10,9 @@ import pytest
 
 from pairloom import Tokenizer
 
-# Each takes milliseconds to import.
-HEAVY = {"numpy", "asyncio", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile", "pairloom.corpus.corpus"}
-
-# What importing Tokenizer adds to what every interpreter starts with. Each module here is small: whoever adds one says
-# why every program must load it. Absent on purpose: typing, re, pathlib and json, which cost more than all of these.
-LOADED = {
-    "pairloom",
-    "pairloom._core",
-    "pairloom._internal",
-    "pairloom._internal.arguments",
-    "pairloom._internal.lazy",
-    "pairloom._internal.plain_calls",
-    "pairloom._internal.warnings",
-    "pairloom.errors",
-    "pairloom.formats",
-    "pairloom.formats.native",
-    "pairloom.formats.shared",
-    "pairloom.formats.shared.json_text",
-    "pairloom.model",
-    "pairloom.special_policies",
-    "pairloom.tokenizer",
-    "pairloom.tokenizer.base",
-    "pairloom.tokenizer.decode_methods",
-    "pairloom.tokenizer.encode_methods",
-    "pairloom.tokenizer.file_methods",
-    "pairloom.tokenizer.settings_methods",
-    "pairloom.tokenizer.training_methods",
-    "pairloom.tokenizer.vocabulary_methods",
-}
-STANDARD = {"collections", "contextlib", "errno", "functools", "importlib", "types", "warnings"}
-STANDARD |= {"itertools", "keyword", "operator", "reprlib"}
+# Each takes as long to import as all that encoding a text needs, or nearly so.
+HEAVY = {"numpy", "asyncio", "dataclasses", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile"}
+HEAVY |= {"pairloom.corpus.corpus", "pairloom.training.config", "pairloom.training.train"}
 
 
 def loaded(code: str) -> set[str]:
@@ -57,16 +29,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_importing_the_tokenizer_loads_nothing_heavy() -> None:
-    found = loaded("from pairloom import Tokenizer, TrainingConfig")
+    found = loaded("from pairloom import Tokenizer")
     assert "pairloom.tokenizer" in found
     assert not found & HEAVY
-
-
-def test_importing_the_tokenizer_loads_exactly_these_modules() -> None:
-    found = loaded("from pairloom import Tokenizer") - loaded("pass")
-    assert {name for name in found if name.split(".")[0] == "pairloom"} == LOADED
-    # What those of the standard library load themselves changes between versions of Python.
-    assert {name.split(".")[0] for name in found - LOADED if name[0] != "_"} <= STANDARD
 
 
 def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
@@ -74,7 +39,7 @@ def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
         f"from pairloom import Tokenizer; t = Tokenizer.load({str(model)!r}); assert t.decode(t.encode('ab')) == 'ab'"
     )
     assert "numpy" not in loaded(code + "; assert list(t.encode_iterable(['ab', ' ab'])) == t.encode('ab ab')")
-    assert not loaded(code) & (HEAVY | {"pairloom.formats.huggingface", "pairloom.training.train"})
+    assert not loaded(code) & HEAVY
     # The arrays load it.
     assert "numpy" in loaded(code + "; t.encode_to_numpy('ab')")
 

@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pairloom._internal import background_io
-    from pairloom.corpus import corpus as corpora
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    # Only a pipe needs these.
-    background_io = LazyModule("pairloom._internal.background_io")
-    corpora = LazyModule("pairloom.corpus.corpus")
-
 __all__ = ["encode_pieces", "encode_pipe"]
 
 
@@ -43,8 +33,13 @@ def encode_pipe(
     encoder: _core.BlockEncoder, path: str, id_dtype: np.dtype[Any], report: Any
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
     """The ids [n] of the text from a pipe, read in Python so that waiting can be interrupted."""
+    import numpy as np
+
+    from pairloom._internal.background_io import ReadAhead
+    from pairloom.corpus import Corpus
+
     parts = [np.zeros(0, id_dtype)]
-    with background_io.ReadAhead(corpora.Corpus.of_stream(path).read()) as blocks:
+    with ReadAhead(Corpus.of_stream(path).read()) as blocks:
         for block in blocks:
             ids, _, _ = encoder.push(block.documents, name=path)
             parts.append(ids.copy())

@@ -6,27 +6,20 @@ its constructor checks all of it, in a few milliseconds for 100,000 tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import json
-    from collections.abc import Iterable, Sequence
-    from typing import Any, Literal
-
     import numpy as np
     import numpy.typing as npt
 
-    DecodeErrors = Literal["strict", "replace", "ignore"]
-    MergeRule = Literal["pairs", "ranks"]
-else:
-    from pairloom._internal.lazy import json
-    from pairloom._internal.lazy import numpy as np
-
+DecodeErrors = Literal["strict", "replace", "ignore"]
+MergeRule = Literal["pairs", "ranks"]
 Pattern = str | tuple[str, ...]
 
 DECODE_ERRORS = ("strict", "replace", "ignore")
@@ -136,6 +129,8 @@ class Model:
         special_rules: Iterable[tuple[str, str]] = (),
         training: str | None = None,
     ) -> None:
+        import numpy as np
+
         token_ids = _column("token_ids", token_ids, np.uint32, 1)
         token_ends = _column("token_ends", token_ends, np.uint64, 1)
         merges = _column("merges", merges, np.uint32, 2)
@@ -283,6 +278,8 @@ class Model:
         training: str | None = None,
     ) -> Model:
         """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
+        import numpy as np
+
         if not isinstance(tokens, Mapping):
             raise TypeError(f"tokens must be a dict from int to bytes, not {type(tokens).__name__}")
         for token_id, token in tokens.items():
@@ -419,6 +416,8 @@ def _reencoded(name: str, text: Any) -> str:
 
 def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.NDArray[Any]:
     """`value` as an array without gaps; TypeError unless it has the type and dimensions."""
+    import numpy as np
+
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != n_dims:
         found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"{name} must be an array of {dtype.__name__} with {n_dims} dimensions, not {found}")
@@ -427,6 +426,8 @@ def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.
 
 def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:
     """The rows (left, right, merged) as an array; TypeError or ValueError where they are no such rows."""
+    import numpy as np
+
     try:
         rows = np.asarray(merges)
         if rows.size == 0:

@@ -5,23 +5,18 @@ Cost: two passes over the ids, and for text that is not ASCII two over its bytes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from pairloom import _core
 from pairloom._internal.arguments import shown
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from pairloom import _core
-    from pairloom.model import Model
-
-    Spans = npt.NDArray[np.int64]
-else:
-    from pairloom._internal.lazy import numpy as np
-
+from pairloom.model import Model
 
 __all__ = ["TokenSpans", "byte_spans", "char_spans", "starts_of_tokens"]
+
+Spans = npt.NDArray[np.int64]
 
 
 class TokenSpans:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any, Final, Literal
+
 from pairloom import _core
 from pairloom._internal.arguments import check_several
+from pairloom.model import Model
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any, Literal
+__all__ = ["ALL", "NONE", "Allowed", "SpecialPolicies"]
 
-    from pairloom.model import Model
+Allowed = Literal["all"] | Collection[str]
 
-    Allowed = Literal["all"] | Collection[str]
-
-__all__ = ["SpecialPolicies"]
+ALL: Final = "all"
+NONE: Final = ()
+"""The defaults of calls: a call that has both needs no policy."""
 
 # The most policies that are cached: the core builds a matcher for each.
 _MOST_POLICIES = 16
 
-_NONE: frozenset[str] = frozenset()
+_NO_LITERALS: frozenset[str] = frozenset()
 # All are recognised, none is refused.
-_DEFAULT = (None, _NONE)
+_DEFAULT = (None, _NO_LITERALS)
 
 
 class SpecialPolicies:
@@ -66,7 +67,7 @@ def _literals(name: str, tokens: Any) -> frozenset[str] | None:
     if isinstance(tokens, str) and tokens == "all":
         return None
     if type(tokens) is tuple and not tokens:
-        return _NONE
+        return _NO_LITERALS
     check_several(name, "str", tokens)
     literals = list(tokens)
     for literal in literals:

@@ -9,26 +9,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
-from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
+from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
+from pairloom.view.merging import merge_lookup, merged
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from pairloom.view import merging
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    merging = LazyModule("pairloom.view.merging")
-
-if TYPE_CHECKING:
-    from pairloom.model import DecodeErrors
     from pairloom.training.config import TrainingConfig
 
 __all__ = [
@@ -179,7 +171,7 @@ def tokens_made(model: Model) -> set[int]:
         special_rules=[],
         cache_bytes=None,
     )
-    lookup = merging.merge_lookup(model, tokens)
+    lookup = merge_lookup(model, tokens)
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
     made = set()
     for token_id, token in tokens.items():
@@ -187,7 +179,7 @@ def tokens_made(model: Model) -> set[int]:
             ids: list[int | None] = [*whole.encode_ordinary(token.decode())]
         except (UnicodeDecodeError, MissingByteError):
             # Bytes that are no text.
-            ids = merging.merged([id_of_byte.get(byte) for byte in token], lookup).symbols
+            ids = merged([id_of_byte.get(byte) for byte in token], lookup).symbols
         if ids == [token_id]:
             made.add(token_id)
     return made

@@ -9,10 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = [
     "LARGEST_INT",

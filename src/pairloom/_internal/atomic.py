@@ -10,14 +10,11 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path
 
 from pairloom.errors import FormatError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from io import BufferedReader
-    from pathlib import Path
 
 __all__ = [
     "check_file",

@@ -10,19 +10,13 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
-    from typing import Any
-
 __all__ = ["main"]
 
 # Windows has no SIGHUP.
 _SIGNALS = (_signal.SIGINT, _signal.SIGTERM, *([_signal.SIGHUP] if hasattr(_signal, "SIGHUP") else []))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit.
 
     `argv` is what follows the program's name, that of the process if it is None.
@@ -44,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(argv, interruptions)
 
 
-def _handled_at_once() -> dict[int, Any]:
+def _handled_at_once() -> dict[int, object]:
     """Has signals end the process without a traceback; gives their handlers of before, none outside the main thread."""
-    before: dict[int, Any] = {}
+    before: dict[int, object] = {}
     for number in _SIGNALS:
         handler = _signal.getsignal(number)
         # What is ignored stays so: nohup, and commands in the background of a script.
@@ -59,7 +53,7 @@ def _handled_at_once() -> dict[int, Any]:
     return before
 
 
-def _end(number: int, _: FrameType | None) -> None:
+def _end(number: int, _: object) -> None:
     """Ends the process: there is nothing to clean up yet."""
     os.write(2, b"pairloom: interrupted\n" if number == _signal.SIGINT else b"pairloom: terminated\n")
     os._exit(128 + number)

@@ -9,36 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from pairloom._internal import atomic
 from pairloom._internal.arguments import check_bool, check_path, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import native
+from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
+from pairloom.formats.model_cache import ModelCache
 from pairloom.formats.shared.json_text import check_not_pickle
 from pairloom.model import Model, Pattern, config_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import pathlib
-    from pathlib import Path
-
-    from pairloom import patterns
-    from pairloom._internal import atomic
-    from pairloom.formats import gpt2, huggingface, model_cache, objects, pretrained, ranks, tekken, tiktoken
-else:
-    from pairloom._internal.lazy import LazyModule, pathlib
-
-    # Loading a file of pairloom's own needs none of these.
-    atomic = LazyModule("pairloom._internal.atomic")
-    gpt2 = LazyModule("pairloom.formats.gpt2")
-    huggingface = LazyModule("pairloom.formats.huggingface")
-    model_cache = LazyModule("pairloom.formats.model_cache")
-    objects = LazyModule("pairloom.formats.objects")
-    patterns = LazyModule("pairloom.patterns")
-    pretrained = LazyModule("pairloom.formats.pretrained")
-    ranks = LazyModule("pairloom.formats.ranks")
-    tekken = LazyModule("pairloom.formats.tekken")
-    tiktoken = LazyModule("pairloom.formats.tiktoken")
+from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = [
     "INCOMPLETE",
@@ -95,12 +76,12 @@ def load(
     cache: a folder for `ModelCache`. Raises OSError, and FormatError naming the file, the location and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
-    kept = None if cache is None else model_cache.ModelCache(check_path("cache", cache))
+    kept = None if cache is None else ModelCache(check_path("cache", cache))
     if format is not None:
         _check_format(format, READABLE)
     if pattern is not None:
-        pattern = patterns.pattern_text(pattern)
-    file = pathlib.Path(check_path("path", path))
+        pattern = pattern_text(pattern)
+    file = Path(check_path("path", path))
     companions, folder, incomplete = None, str(file), False
     if file.is_dir():
         companions = pretrained.read(file)
@@ -161,7 +142,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     FileNotFoundError where the parent directory does not exist, FormatError where the format cannot express the model
     exactly.
     """
-    target = pathlib.Path(check_path("path", path))
+    target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     format = _format_for(target, format)
     # Fails before translating if the target cannot be written.
@@ -185,7 +166,7 @@ def _not_stored(model: Model, format: str) -> str:
     missing, arguments = [], []
     if format == "tiktoken":
         missing.append("the pattern")
-        arguments.append(f"pattern={shown(patterns.pattern_name(model.pattern) or model.pattern)}")
+        arguments.append(f"pattern={shown(pattern_name(model.pattern) or model.pattern)}")
     if format in INCOMPLETE and model.special_tokens:
         missing.append("which tokens are special")
         arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
@@ -207,7 +188,7 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     Raises FileExistsError for a file that is there unless `overwrite`, NotADirectoryError for one in the place of the
     folder, FormatError where a tokenizer.json cannot express the model exactly.
     """
-    target = pathlib.Path(check_path("path", path))
+    target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     atomic.check_folder(target, (), overwrite)
     tokenizer_json = huggingface.write(pretrained.without_split(model))
@@ -232,7 +213,7 @@ def _tiktoken_files(folder: Path) -> list[Path]:
 
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
     """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
-    target = pathlib.Path(check_path("path", path))
+    target = Path(check_path("path", path))
     if format == "gpt2":
         atomic.check_folder(target, (gpt2.VOCAB_NAME, gpt2.MERGES_NAME), overwrite)
     else:
@@ -241,7 +222,7 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
 
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
     """Raises FormatError, without writing anything, where `save` would."""
-    target = pathlib.Path(check_path("path", path))
+    target = Path(check_path("path", path))
     _translated(model, _format_for(target, format))
 
 

@@ -30,10 +30,6 @@ from pairloom.model import Model, canonical_json, config_of
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-else:
-    from pairloom._internal.lazy import numpy as np
-
-if TYPE_CHECKING:
     import tokenizers
 
 __all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "texts_of", "to_huggingface", "vocab_of", "write"]

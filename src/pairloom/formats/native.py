@@ -5,15 +5,13 @@ Equal models give equal bytes.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pairloom import _core
 from pairloom._internal.arguments import as_text
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import model_of
 from pairloom.model import Model
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["read", "sniff", "write"]
 

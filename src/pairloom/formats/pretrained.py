@@ -18,7 +18,6 @@ from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, shown, take_id
 from pairloom.model import Model, canonical_json, config_of, literal_of
-from pairloom.vocabulary import with_special_tokens
 
 __all__ = [
     "CARRIED",
@@ -130,6 +129,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     if incomplete:
         known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
         model = model.replaced(plain_specials=plain, special_rules=known)
+    from pairloom.vocabulary import with_special_tokens
+
     try:
         before = model
         if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:

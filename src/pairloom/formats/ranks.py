@@ -19,8 +19,6 @@ from pairloom.model import LARGEST_ID, Model, Pattern
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-else:
-    from pairloom._internal.lazy import numpy as np
 
 __all__ = ["pairs", "read", "unreachable", "write"]
 
@@ -81,6 +79,8 @@ def write(model: Model) -> dict[bytes, int]:
 def unreachable(ranks: Mapping[bytes, int]) -> set[bytes]:
     """The tokens of a rank list that merging cannot produce."""
     tokens = sorted(ranks, key=ranks.__getitem__)
+    import numpy as np
+
     ends = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
     return {tokens[index] for index in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}
 
@@ -105,6 +105,8 @@ def _why_not_ranks(model: Model) -> str | None:
     It does when the merges make ids in ascending order and hold each token's one pair. Further pairs of the same token,
     which other tools write, never stand side by side.
     """
+    import numpy as np
+
     merged_ids = model.merges[:, 2]
     descents = np.flatnonzero(merged_ids[1:] < merged_ids[:-1])
     if len(descents):

@@ -10,15 +10,9 @@ from __future__ import annotations
 
 import json
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from pairloom.model import Model
 from pairloom.patterns import GPT2
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from pairloom._internal.lazy import numpy as np
 
 __all__ = ["KEYS", "SPECIAL", "expresses", "write"]
 
@@ -43,7 +37,15 @@ def expresses(model: Model) -> bool:
         and _was_trained_by_bpetite(model)
         and model.pattern == GPT2
         and model.special_tokens == {SPECIAL: n}
-        and np.array_equal(model.token_ids, np.arange(n))
+        and _ids_are_bytes_and_ranks(model, n)
+    )
+
+
+def _ids_are_bytes_and_ranks(model: Model, n: int) -> bool:
+    import numpy as np
+
+    return (
+        np.array_equal(model.token_ids, np.arange(n))
         and np.array_equal(model.token_ends[:256], np.arange(1, 257))
         and model.token_bytes[:256] == bytes(range(256))
         and np.array_equal(model.merges[:, 2], np.arange(256, n))

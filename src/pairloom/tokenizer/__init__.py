@@ -7,13 +7,16 @@ of the class itself costs, since CPython caches where it found a method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
 
-from pairloom import formats
 from pairloom._internal.arguments import check_bool, check_choice, check_str
 from pairloom._internal.warnings import warn
-from pairloom.tokenizer.base import SPECIALS
+from pairloom.formats import native, objects
+from pairloom.model import DecodeErrors, Pattern
+from pairloom.patterns import pattern_name
+from pairloom.tokenizer.base import SPECIALS, Specials
 from pairloom.tokenizer.decode_methods import DecodeMethods
 from pairloom.tokenizer.encode_methods import EncodeMethods, text_list
 from pairloom.tokenizer.file_methods import FileMethods
@@ -21,23 +24,12 @@ from pairloom.tokenizer.settings_methods import SettingsMethods
 from pairloom.tokenizer.training_methods import TrainingMethods
 from pairloom.tokenizer.vocabulary_methods import VocabularyMethods
 
-TYPE_CHECKING = False
+# NumPy, training, corpora and other formats would triple the time of `pairloom encode --text hi`. So what that command
+# runs (this package, `model.py`, `formats`) imports them in the functions that need them.
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, Self
-
-    from pairloom import patterns, vocabulary
-    from pairloom.dropin import huggingface_tokenizer, tiktoken_encoding
-    from pairloom.model import DecodeErrors, Pattern
-    from pairloom.tokenizer.base import Specials
+    from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+    from pairloom.dropin.tiktoken_encoding import Encoding
     from pairloom.view.view import View
-else:
-    from pairloom._internal.lazy import LazyModule
-
-    huggingface_tokenizer = LazyModule("pairloom.dropin.huggingface_tokenizer")
-    patterns = LazyModule("pairloom.patterns")
-    tiktoken_encoding = LazyModule("pairloom.dropin.tiktoken_encoding")
-    vocabulary = LazyModule("pairloom.vocabulary")
 
 __all__ = ["SPECIALS", "Tokenizer", "check_tokenizer"]
 
@@ -64,14 +56,16 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         decode_errors: DecodeErrors = "replace",
         allow_missing_bytes: bool = False,
     ) -> None:
+        from pairloom.vocabulary import from_bytes, missing_bytes_text, unreachable_text
+
         check_bool("allow_missing_bytes", allow_missing_bytes)
-        model = vocabulary.from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
-        if not allow_missing_bytes and (text := vocabulary.missing_bytes_text(model)) is not None:
+        model = from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
+        if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
             warn(
                 f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
                 " allow_missing_bytes=True if that is meant"
             )
-        if (text := vocabulary.unreachable_text(model)) is not None:
+        if (text := unreachable_text(model)) is not None:
             warn(text)
         self._hold(model)
 
@@ -92,7 +86,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         tokens or of ids in rank order, or a dict (left id, right id) -> merged id. Unpickle them yourself, if you
         trust the file. Raises FormatError for other objects, ValueError where they do not fit together.
         """
-        tokens, pairs = formats.objects.read(vocab, merges)
+        tokens, pairs = objects.read(vocab, merges)
         return cls(
             tokens,
             pairs,
@@ -102,19 +96,23 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
             allow_missing_bytes=allow_missing_bytes,
         )
 
-    def as_tiktoken(self, name: str = "pairloom") -> tiktoken_encoding.Encoding:
+    def as_tiktoken(self, name: str = "pairloom") -> Encoding:
         """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
 
         Special tokens in a text are errors there by default: `encode(text, allowed_special="all")` recognises them.
         """
-        return tiktoken_encoding.Encoding(check_str("name", name), self)
+        from pairloom.dropin.tiktoken_encoding import Encoding
 
-    def as_huggingface(self) -> huggingface_tokenizer.HuggingFaceTokenizer:
+        return Encoding(check_str("name", name), self)
+
+    def as_huggingface(self) -> HuggingFaceTokenizer:
         """An object that behaves as tokenizers.Tokenizer for encoding and decoding and runs on this tokenizer.
 
         The library is not needed. Raises FormatError for a post-processor that cannot be run.
         """
-        return huggingface_tokenizer.HuggingFaceTokenizer(self)
+        from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+
+        return HuggingFaceTokenizer(self)
 
     def view(
         self,
@@ -151,7 +149,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         return hash(self._model)
 
     def __repr__(self) -> str:
-        pattern = patterns.pattern_name(self.pattern) or self.pattern
+        pattern = pattern_name(self.pattern) or self.pattern
         normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
         rules = f", special_rules={self.special_rules!r}" if self._model.special_rules else ""
         specials = f"special_tokens={self.special_tokens!r}{rules}"
@@ -177,5 +175,5 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 # The tasks of an engine's worker bring the same tokenizer again and again.
 @lru_cache(maxsize=1)
 def _unpickled(data: bytes, training: str | None) -> Tokenizer:
-    model = formats.native.read(data, "the pickled tokenizer")
+    model = native.read(data, "the pickled tokenizer")
     return Tokenizer.from_model(model.replaced(training=training))

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
-from types import FunctionType
+from typing import TYPE_CHECKING, Any, Self
 
 from pairloom import _core
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import Model
 from pairloom.special_policies import SpecialPolicies
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import weakref
-    from typing import Any, Self, TypeVar
-
     import numpy as np
 
-    from pairloom import offsets as token_offsets
+    from pairloom.offsets import TokenSpans
     from pairloom.post_processing import PostProcessor
 
-    Methods = TypeVar("Methods", bound="type[TokenizerBase]")
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    token_offsets = LazyModule("pairloom.offsets")
-    weakref = LazyModule("weakref")
-
-__all__ = ["SPECIALS", "PathLike", "Specials", "TokenizerBase", "named_as_public"]
+__all__ = ["SPECIALS", "PathLike", "Specials", "TokenizerBase"]
 
 Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
@@ -48,7 +37,7 @@ class TokenizerBase:
         self._model = model
         self._native: bytes | None = None
         self._post_processor: PostProcessor | None = None
-        self._spans: token_offsets.TokenSpans | None = None
+        self._spans: TokenSpans | None = None
         self._policies = SpecialPolicies(model)
         self._core = _core.Encoder(
             columns=model.columns,
@@ -91,21 +80,13 @@ class TokenizerBase:
     @property
     def id_dtype(self) -> np.dtype[Any]:
         """uint16 when every id fits, else uint32."""
+        import numpy as np
+
         return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
 
-    def _token_spans(self) -> token_offsets.TokenSpans:
+    def _token_spans(self) -> TokenSpans:
         if self._spans is None:
-            self._spans = token_offsets.TokenSpans(self._model, self._core)
+            from pairloom.offsets import TokenSpans
+
+            self._spans = TokenSpans(self._model, self._core)
         return self._spans
-
-
-def named_as_public(methods: Methods) -> Methods:
-    """The class with its methods named `Tokenizer.encode` and so on: errors of CPython, `help` and pickles say that."""
-    for name, member in vars(methods).items():
-        function = getattr(member, "__func__", member)
-        # A method with a fast path keeps the documented one, which raises the errors, as `__wrapped__`.
-        for each in (function, getattr(function, "__wrapped__", None)):
-            if isinstance(each, FunctionType):
-                each.__qualname__ = f"Tokenizer.{name}"
-                each.__module__ = "pairloom.tokenizer"
-    return methods

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
+from pairloom._internal import arrow
 from pairloom._internal.arguments import check_bool, check_choice, check_several
 from pairloom.model import DECODE_ERRORS
-from pairloom.tokenizer.base import TokenizerBase, named_as_public
+from pairloom.tokenizer.base import TokenizerBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    import numpy as np
     import numpy.typing as npt
-
-    from pairloom import offsets as token_offsets
-    from pairloom._internal import arrow
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    arrow = LazyModule("pairloom._internal.arrow")
-    token_offsets = LazyModule("pairloom.offsets")
 
 __all__ = ["DecodeMethods"]
 
 
-@named_as_public
 class DecodeMethods(TokenizerBase):
     """Decoding of ids, of many lists, of columns, and id by id."""
 
@@ -69,6 +57,8 @@ class DecodeMethods(TokenizerBase):
         return self._core.decode_batch(list_of_ids)
 
     def _without_specials(self, ids: Iterable[int] | npt.NDArray[Any], skip: bool) -> list[int] | npt.NDArray[Any]:
+        import numpy as np
+
         skipped = self._skipped(skip)
         if isinstance(ids, np.ndarray):
             return ids[~np.isin(ids, skipped)] if ids.ndim == 1 else ids
@@ -88,11 +78,15 @@ class DecodeMethods(TokenizerBase):
         As tiktoken has it: a token that begins inside a character has that one's index. Raises UnicodeDecodeError for
         malformed bytes, UnknownTokenIdError (a KeyError).
         """
+        import numpy as np
+
+        from pairloom.offsets import starts_of_tokens
+
         if not isinstance(ids, np.ndarray):
             check_several("ids", "int", ids)
             ids = list(ids)
         text, blob = self._core.decode(ids, "strict"), self._core.decode_bytes(ids)
-        return text, token_offsets.starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
+        return text, starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pairloom import _core
+from pairloom import _core, encode_streams
+from pairloom import dropout as dropouts
+from pairloom._internal import arrow
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
@@ -15,58 +18,30 @@ from pairloom._internal.arguments import (
     check_texts,
     resolve_threads,
 )
-from pairloom._internal.plain_calls import plain_count_tokens, plain_encode
-from pairloom.tokenizer.base import SPECIALS, TokenizerBase, named_as_public
+from pairloom._internal.progress import Progress, reporter
+from pairloom.special_policies import ALL, NONE, Allowed
+from pairloom.tokenizer.base import SPECIALS, PathLike, TokenizerBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     import numpy as np
     import numpy.typing as npt
-
-    from pairloom import dropout as dropouts
-    from pairloom import encode_streams, post_processing
-    from pairloom import offsets as token_offsets
-    from pairloom._internal import arrow
-    from pairloom._internal import progress as progress_reports
-    from pairloom._internal.progress import Progress
-    from pairloom.corpus import first_bytes, streams
-    from pairloom.special_policies import Allowed
-    from pairloom.tokenizer.base import PathLike
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    # Encoding a text needs none of these.
-    arrow = LazyModule("pairloom._internal.arrow")
-    dropouts = LazyModule("pairloom.dropout")
-    encode_streams = LazyModule("pairloom.encode_streams")
-    post_processing = LazyModule("pairloom.post_processing")
-    progress_reports = LazyModule("pairloom._internal.progress")
-    first_bytes = LazyModule("pairloom.corpus.first_bytes")
-    streams = LazyModule("pairloom.corpus.streams")
-    token_offsets = LazyModule("pairloom.offsets")
 
 __all__ = ["EncodeMethods", "text_list"]
 
 
-@named_as_public
 class EncodeMethods(TokenizerBase):
     """Encoding of a text, of many, of columns, files and streams; counting of tokens."""
 
     __slots__ = ()
 
-    @plain_encode
     def encode(
         self,
         text: str,
         pair: str | None = None,
         *,
         add_special_tokens: bool = False,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
         dropout: float | None = None,
         seed: int | None = None,
     ) -> list[int]:
@@ -81,22 +56,38 @@ class EncodeMethods(TokenizerBase):
         Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, MissingByteError, PatternError for a pattern
         that gives up on the text, ValueError and TypeError for arguments (such as dropout without seed).
         """
+        if pair is None and add_special_tokens is False and dropout is None and seed is None:
+            # Nearly all calls: looking up the policy would be a third of their time.
+            if allowed_special is ALL and disallowed_special is NONE:
+                return self._core.encode(text)
+            return self._core.encode(text, self._policies.of(allowed_special, disallowed_special))
+        check_bool("add_special_tokens", add_special_tokens)
         policy = self._policies.of(allowed_special, disallowed_special)
-        if pair is not None or add_special_tokens is not False or dropout is not None or seed is not None:
-            check_bool("add_special_tokens", add_special_tokens)
-            if dropout is None and seed is None:
-                ids = self._core.encode(text, policy)
-            elif pair is not None:
-                raise ValueError("dropout takes one text; encode the pair apart")
-            else:
-                ids = dropouts.encode(self._core, text, policy, dropout, seed)
-            second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
-            if not add_special_tokens:
-                return ids + (second or [])
-            if self._post_processor is None:
-                self._post_processor = post_processing.post_processor_of(self._model.post_processor)
-            return self._post_processor.surrounded(ids, second)
-        return self._core.encode(text, policy)
+        return self._encode_with(text, pair, policy, add_special_tokens, dropout, seed)
+
+    def _encode_with(
+        self,
+        text: str,
+        pair: str | None,
+        policy: _core.SpecialPolicy | None,
+        add_special_tokens: bool,
+        dropout: float | None,
+        seed: int | None,
+    ) -> list[int]:
+        if dropout is None and seed is None:
+            ids = self._core.encode(text, policy)
+        elif pair is not None:
+            raise ValueError("dropout takes one text; encode the pair apart")
+        else:
+            ids = dropouts.encode(self._core, text, policy, dropout, seed)
+        second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
+        if not add_special_tokens:
+            return ids + (second or [])
+        if self._post_processor is None:
+            from pairloom.post_processing import post_processor_of
+
+            self._post_processor = post_processor_of(self._model.post_processor)
+        return self._post_processor.surrounded(ids, second)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`; special tokens are plain text."""
@@ -107,8 +98,8 @@ class EncodeMethods(TokenizerBase):
         texts: Sequence[str],
         *,
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> list[list[int]]:
         """The ids of each text, on `threads` threads (0: all)."""
         policy = self._policies.of(allowed_special, disallowed_special)
@@ -119,7 +110,7 @@ class EncodeMethods(TokenizerBase):
         return self.encode_batch(texts, threads=threads, allowed_special=())
 
     def encode_to_numpy(
-        self, text: str, *, allowed_special: Allowed = "all", disallowed_special: Allowed = ()
+        self, text: str, *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
         """The ids of `text` as an array [n] of `id_dtype`."""
         return self._core.encode_to_numpy(text, self._policies.of(allowed_special, disallowed_special))
@@ -129,8 +120,8 @@ class EncodeMethods(TokenizerBase):
         texts: Sequence[str],
         *,
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64]]:
         """(ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
 
@@ -144,18 +135,20 @@ class EncodeMethods(TokenizerBase):
         text: str,
         *,
         unit: str = "char",
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[list[int], npt.NDArray[np.int64]]:
         """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
 
         unit: "char" counts characters, "byte" bytes of UTF-8. Tokens that split a character among them have all of it.
         Raises ValueError for a text that the tokenizer's normaliser changes.
         """
+        from pairloom.offsets import char_spans
+
         check_choice("unit", unit, ("char", "byte"))
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         spans = self._token_spans().of(text, ids)
-        return ids, token_offsets.char_spans(text, spans) if unit == "char" else spans
+        return ids, char_spans(text, spans) if unit == "char" else spans
 
     def encode_batch_with_offsets(
         self,
@@ -163,13 +156,17 @@ class EncodeMethods(TokenizerBase):
         *,
         unit: str = "char",
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
 
         ids: [total] of `id_dtype`; offsets: int64 [n + 1]; spans: int64 [total, 2], each from the start of its text.
         """
+        import numpy as np
+
+        from pairloom.offsets import char_spans
+
         check_choice("unit", unit, ("char", "byte"))
         texts = text_list(texts)
         ids, offsets = self.encode_batch_to_numpy(
@@ -178,7 +175,7 @@ class EncodeMethods(TokenizerBase):
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             spans = self._token_spans().of(text, ids[start:end])
-            parts.append(token_offsets.char_spans(text, spans) if unit == "char" else spans)
+            parts.append(char_spans(text, spans) if unit == "char" else spans)
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 
     def encode_arrow(
@@ -187,8 +184,8 @@ class EncodeMethods(TokenizerBase):
         *,
         type: Any = None,
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> Any:
         """The ids of each row of an Arrow column of text, as a column of lists; no Python object is made for a row.
 
@@ -222,25 +219,28 @@ class EncodeMethods(TokenizerBase):
         specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
         ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
         """
+        from pairloom.corpus import first_bytes, streams
+
         check_choice("specials", specials, SPECIALS)
         file = check_path("path", path)
-        with progress_reports.reporter(progress) as report:
+        with reporter(progress) as report:
             if streams.is_stream(file):
                 encoder = self.block_encoder(specials=specials, threads=threads)
                 return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
             first_bytes.warn_of_nuls(first_bytes.files_with_nuls([file]))
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
-    @plain_count_tokens
     def count_tokens(
         self,
         text: str,
         *,
         limit: int | None = None,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> int:
         """The number of ids of `text`, at most `limit`: counting stops there."""
+        if limit is None and allowed_special is ALL and disallowed_special is NONE:
+            return self._core.count_tokens(text, None)
         if limit is not None:
             check_int("limit", limit, least=0)
         return self._core.count_tokens(text, limit, self._policies.of(allowed_special, disallowed_special))
@@ -250,8 +250,8 @@ class EncodeMethods(TokenizerBase):
         texts: Sequence[str],
         *,
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> npt.NDArray[np.int64]:
         """The number of ids of each text: int64 [n]."""
         policy = self._policies.of(allowed_special, disallowed_special)
@@ -262,8 +262,8 @@ class EncodeMethods(TokenizerBase):
         texts: Any,
         *,
         threads: int = 0,
-        allowed_special: Allowed = "all",
-        disallowed_special: Allowed = (),
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> Any:
         """The number of ids of each row of an Arrow column of text, as a column of int64; a null stays a null.
 

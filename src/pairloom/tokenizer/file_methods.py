@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any, Self
 
 from pairloom import formats
 from pairloom._internal.arguments import check_path, shown
 from pairloom._internal.warnings import warn
-from pairloom.tokenizer.base import TokenizerBase, named_as_public
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from pairloom import patterns, vocabulary
-    from pairloom.model import Pattern
-    from pairloom.tokenizer.base import PathLike, Specials
-else:
-    from pairloom._internal.lazy import LazyModule
-
-    patterns = LazyModule("pairloom.patterns")
-    vocabulary = LazyModule("pairloom.vocabulary")
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_text
+from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
 
 __all__ = ["FileMethods"]
 
 
-@named_as_public
 class FileMethods(TokenizerBase):
     """Files, and objects of other libraries."""
 
@@ -46,10 +35,12 @@ class FileMethods(TokenizerBase):
         Raises OSError, FormatError naming file and place when one is damaged or, unless allow_missing_bytes is True,
         lacks some of the 256 bytes. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
         """
+        from pairloom.vocabulary import unreachable_text
+
         vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
         model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
         formats.check_bytes(model, vocab, allow_missing_bytes)
-        if (text := vocabulary.unreachable_text(model)) is not None:
+        if (text := unreachable_text(model)) is not None:
             warn(f"{merges}: {text}")
         return cls.from_model(model, name=vocab)
 
@@ -124,7 +115,7 @@ class FileMethods(TokenizerBase):
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
         name = "mergeable_ranks"
-        model = formats.tiktoken.from_ranks(mergeable_ranks, patterns.pattern_text(pattern), special_tokens, name)
+        model = formats.tiktoken.from_ranks(mergeable_ranks, pattern_text(pattern), special_tokens, name)
         formats.check_bytes(model, name, allow_missing_bytes)
         return cls.from_model(model, name=name)
 

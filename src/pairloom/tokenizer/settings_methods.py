@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from pairloom._internal.arguments import check_int, shown
-from pairloom.model import canonical_json, checked_normalizer, config_of, literal_of
-from pairloom.tokenizer.base import TokenizerBase, named_as_public
+from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
+from pairloom.tokenizer.base import TokenizerBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from pairloom.model import DecodeErrors, Model, Pattern
-    from pairloom.training import config as configs
     from pairloom.training.config import TrainingConfig
-else:
-    from pairloom._internal.lazy import LazyModule
-
-    configs = LazyModule("pairloom.training.config")
 
 __all__ = ["SettingsMethods"]
 
 
-@named_as_public
 class SettingsMethods(TokenizerBase):
     """Pattern, normaliser, post-processor, cache, and the settings of a model folder."""
 
@@ -37,7 +28,9 @@ class SettingsMethods(TokenizerBase):
     @property
     def config(self) -> TrainingConfig | None:
         """How it was trained, as pairloom's own files say it; None if it was constructed, or is of another's file."""
-        return configs.TrainingConfig.of_model(self._model)
+        from pairloom.training.config import TrainingConfig
+
+        return TrainingConfig.of_model(self._model)
 
     @property
     def pattern(self) -> Pattern:

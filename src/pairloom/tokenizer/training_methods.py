@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from pairloom._internal.arguments import check_texts
-from pairloom.tokenizer.base import TokenizerBase, named_as_public
+from pairloom._internal.progress import Progress
+from pairloom.model import Pattern
+from pairloom.tokenizer.base import PathLike, TokenizerBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Self
-
-    from pairloom._internal.progress import Progress
-    from pairloom.counts import pretoken_counts
     from pairloom.counts.pretoken_counts import PretokenCounts
-    from pairloom.model import Pattern
-    from pairloom.tokenizer.base import PathLike
-    from pairloom.training import config as configs
-    from pairloom.training import extend as extending
-    from pairloom.training import train as training
-else:
-    from pairloom._internal.lazy import LazyModule
-
-    configs = LazyModule("pairloom.training.config")
-    extending = LazyModule("pairloom.training.extend")
-    pretoken_counts = LazyModule("pairloom.counts.pretoken_counts")
-    training = LazyModule("pairloom.training.train")
+    from pairloom.training.extend import Extension
 
 __all__ = ["TrainingMethods"]
 
 
-@named_as_public
 class TrainingMethods(TokenizerBase):
     """Training from a corpus or from counts, and training on."""
 
@@ -65,8 +50,11 @@ class TrainingMethods(TokenizerBase):
         be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
         for one that is in use.
         """
-        config = configs.TrainingConfig.from_profile(profile, **fields)
-        model = training.train_on_texts(
+        from pairloom.training.config import TrainingConfig
+        from pairloom.training.train import train_on_texts
+
+        config = TrainingConfig.from_profile(profile, **fields)
+        model = train_on_texts(
             corpus,
             vocab_size,
             config,
@@ -100,8 +88,11 @@ class TrainingMethods(TokenizerBase):
         small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
         another training, or whose files have changed, FileExistsError for one that is in use.
         """
-        config = configs.TrainingConfig.from_profile(profile, **fields)
-        model = training.train_on_files(
+        from pairloom.training.config import TrainingConfig
+        from pairloom.training.train import train_on_files
+
+        config = TrainingConfig.from_profile(profile, **fields)
+        model = train_on_files(
             paths,
             vocab_size,
             config,
@@ -129,14 +120,16 @@ class TrainingMethods(TokenizerBase):
         The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
         another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be exceeded.
         """
-        if not isinstance(counts, pretoken_counts.PretokenCounts):
+        from pairloom.counts.pretoken_counts import PretokenCounts
+        from pairloom.training.config import TrainingConfig
+        from pairloom.training.train import check_counts, prune, train_model
+
+        if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
-        config = configs.TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
-        training.check_counts(counts, config)
-        counts, config = training.prune(counts, config)
-        model = training.train_model(
-            counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory
-        )
+        config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
+        check_counts(counts, config)
+        counts, config = prune(counts, config)
+        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory)
         return cls.from_model(model)
 
     def extend(
@@ -165,16 +158,20 @@ class TrainingMethods(TokenizerBase):
         nothing says whether its vocab_size counts them. Raises ValueError for a smaller vocab_size and for a vocabulary
         that lacks some of the 256 bytes; MemoryError when `max_memory` (bytes) would be exceeded.
         """
+        from pairloom.counts.pretoken_counts import PretokenCounts
+        from pairloom.training.extend import Extension
+        from pairloom.training.train import warn_of_a_file_named
+
         if isinstance(corpus, str):
-            training.warn_of_a_file_named(corpus, "extend_files")
+            warn_of_a_file_named(corpus, "extend_files")
             corpus = [corpus]
         if isinstance(corpus, os.PathLike):
             raise TypeError("corpus is a path; use extend_files to train on the file")
         check_texts("corpus", corpus)
-        what = extending.Extension.of(
+        what = Extension.of(
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
-        count = partial(pretoken_counts.PretokenCounts.from_texts, corpus)
+        count = partial(PretokenCounts.from_texts, corpus)
         return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
 
     def extend_files(
@@ -192,10 +189,13 @@ class TrainingMethods(TokenizerBase):
         **fields: Any,
     ) -> Self:
         """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
-        what = extending.Extension.of(
+        from pairloom.counts.pretoken_counts import PretokenCounts
+        from pairloom.training.extend import Extension
+
+        what = Extension.of(
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
-        count = partial(pretoken_counts.PretokenCounts.from_files, paths, input_errors=what.config.input_errors)
+        count = partial(PretokenCounts.from_files, paths, input_errors=what.config.input_errors)
         return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
 
     def extend_from_counts(
@@ -212,13 +212,18 @@ class TrainingMethods(TokenizerBase):
         **fields: Any,
     ) -> Self:
         """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
-        if not isinstance(counts, pretoken_counts.PretokenCounts):
+        from pairloom.counts.pretoken_counts import PretokenCounts
+        from pairloom.training.extend import Extension
+
+        if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         pattern = counts.metadata.pattern
-        what = extending.Extension.of(
+        what = Extension.of(
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
         return self._extended(what, lambda **_: counts, threads=threads, progress=progress, max_memory=max_memory)
 
-    def _extended(self, what: extending.Extension, count: Callable[..., PretokenCounts], **run: Any) -> Self:
-        return self.from_model(extending.extend_counted(what, self._core, count, **run))
+    def _extended(self, what: Extension, count: Callable[..., PretokenCounts], **run: Any) -> Self:
+        from pairloom.training.extend import extend_counted
+
+        return self.from_model(extend_counted(what, self._core, count, **run))

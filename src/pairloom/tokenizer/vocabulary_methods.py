@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
 from pairloom import formats
 from pairloom._internal.arguments import check_bool
-from pairloom.tokenizer.base import TokenizerBase, named_as_public
+from pairloom.tokenizer.base import Specials, TokenizerBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
-
     import numpy as np
     import numpy.typing as npt
 
-    from pairloom import vocabulary
-    from pairloom.tokenizer.base import Specials
-    from pairloom.training import config as configs
-else:
-    from pairloom._internal.lazy import LazyModule
-    from pairloom._internal.lazy import numpy as np
-
-    configs = LazyModule("pairloom.training.config")
-    vocabulary = LazyModule("pairloom.vocabulary")
+    from pairloom.vocabulary import VocabularyChanges
 
 __all__ = ["VocabularyMethods"]
 
 
-@named_as_public
 class VocabularyMethods(TokenizerBase):
     """Ids, the bytes of tokens, merges and special tokens."""
 
@@ -108,6 +98,8 @@ class VocabularyMethods(TokenizerBase):
         are special tokens and negative numbers (what losses ignore), do not count. Raises ValueError for other shapes
         and where no target has bytes, UnknownTokenIdError (a KeyError) for an id of n_vocab or more.
         """
+        import numpy as np
+
         nats, ids = np.asarray(loss), np.asarray(targets)
         if nats.shape != ids.shape or ids.dtype.kind not in "iu" or nats.dtype.kind not in "fiu":
             raise ValueError(
@@ -129,19 +121,26 @@ class VocabularyMethods(TokenizerBase):
         Warns with the number of ids that move. Raises ValueError if specials_counted is missing, when vocab_size is
         below the base vocabulary, or the tokenizer is not one of merges.
         """
-        config = configs.TrainingConfig.of_model(self._model)
-        return self.from_model(vocabulary.truncated(self._model, vocab_size, config, specials_counted, keep_ids))
+        from pairloom.training.config import TrainingConfig
+        from pairloom.vocabulary import truncated
 
-    def changes_from(self, old: TokenizerBase) -> vocabulary.VocabularyChanges:
+        config = TrainingConfig.of_model(self._model)
+        return self.from_model(truncated(self._model, vocab_size, config, specials_counted, keep_ids))
+
+    def changes_from(self, old: TokenizerBase) -> VocabularyChanges:
         """Which rows of an embedding for `old` must change for this tokenizer: (new, moved, removed).
 
         new: int64 [n], the ids whose tokens `old` lacks. moved: int64 [m, 2], (old id, id here). removed: int64 [k],
         ids of `old` whose tokens are gone. Tokens are the same by their bytes, special tokens by their text.
         """
+        from pairloom.vocabulary import changes
+
         if not isinstance(old, TokenizerBase):
             raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
-        return vocabulary.changes(old._model, self._model)
+        return changes(old._model, self._model)
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
-        return self.from_model(vocabulary.with_special_tokens(self._model, special_tokens))
+        from pairloom.vocabulary import with_special_tokens
+
+        return self.from_model(with_special_tokens(self._model, special_tokens))

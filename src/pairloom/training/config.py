@@ -9,14 +9,11 @@ import dataclasses
 import difflib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
-from pairloom.model import DECODE_ERRORS, Pattern, canonical_json
+from pairloom.model import DECODE_ERRORS, DecodeErrors, Model, Pattern, canonical_json
 from pairloom.patterns import pattern_name, pattern_text
-
-if TYPE_CHECKING:
-    from pairloom.model import DecodeErrors, Model
 
 __all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
 

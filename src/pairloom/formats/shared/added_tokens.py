@@ -8,8 +8,7 @@ model with another one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pairloom import _core
 from pairloom.errors import FormatError
@@ -24,8 +23,7 @@ FLAGS: Final = ("lstrip", "rstrip", "single_word")
 """What an added token may say of how it is recognised."""
 
 
-@dataclass(frozen=True)
-class AddedTokens:
+class AddedTokens(NamedTuple):
     """ids: literal -> id. plain: the literals that are not called special. rules: `Model.special_rules`."""
 
     ids: dict[str, int]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-else:
-    from pairloom._internal.lazy import numpy as np
 
 
 __all__ = ["ALPHABET", "from_alphabet", "to_alphabet"]
@@ -32,6 +30,8 @@ _NO_BYTE: Final = 256
 @cache
 def _byte_of() -> npt.NDArray[np.uint16]:
     """The byte of each character below U+10000."""
+    import numpy as np
+
     table = np.full(1 << 16, _NO_BYTE, dtype=np.uint16)
     table[[ord(character) for character in ALPHABET]] = np.arange(256)
     return table
@@ -56,6 +56,8 @@ def from_alphabet(text: str) -> bytes | None:
 
     Meant for whole vocabularies in one string: a table over UTF-16 takes a tenth of the time of str.translate.
     """
+    import numpy as np
+
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
     found = _byte_of()[units]
     return None if (found == _NO_BYTE).any() else found.astype(np.uint8).tobytes()

@@ -6,23 +6,18 @@ deeper than Python's limit, integers of thousands of digits. Cost: one pass of t
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
+from typing import Any, NoReturn, TypeVar
 
 from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
 from pairloom.errors import FormatError, MissingKeyError, PairloomError
 from pairloom.model import LARGEST_ID
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import json
-    from collections.abc import Callable, Iterator, Set
-    from typing import Any, NoReturn, TypeVar
-
-    T = TypeVar("T")
-else:
-    from pairloom._internal.lazy import json
-
 __all__ = ["check_keys", "check_not_pickle", "is_text", "model_of", "parse", "shown", "take", "take_id"]
+
+T = TypeVar("T")
 
 
 def parse(data: bytes, name: str) -> Any:

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Rows = npt.NDArray[np.uint32]
-else:
-    from pairloom._internal.lazy import numpy as np
-
 __all__ = ["check_entries", "merge_rows", "ordinary_entries", "token_columns"]
 
 
@@ -48,7 +44,7 @@ def check_entries(entries: Any, where: str) -> dict[str, int]:
 
 def merge_rows(
     lefts: Sequence[str], rights: Sequence[str], entries: Mapping[str, int], location: Callable[[int], str]
-) -> Rows:
+) -> npt.NDArray[np.uint32]:
     """Rows (left, right, merged_id) of ids; `location` names the location of the merge of a rank."""
     look_up = entries.get
     joined = map(str.__add__, lefts, rights)
@@ -62,6 +58,8 @@ def merge_rows(
                 f"{location(rank)} merges {shown(left)} and {shown(right)}, but the vocabulary lacks {shown(lacking)};"
                 " do the two belong together?"
             )
+    import numpy as np
+
     rows = np.array(columns, dtype=np.uint32).reshape(3, -1).T
     pairs = rows[:, 0].astype(np.uint64) << np.uint64(32) | rows[:, 1]
     ordered = np.argsort(pairs, kind="stable")
@@ -76,13 +74,17 @@ def merge_rows(
     return np.ascontiguousarray(rows)
 
 
-def ordinary_entries(entries: dict[str, int], specials: Mapping[str, int], rows: Rows, where: str) -> dict[str, int]:
+def ordinary_entries(
+    entries: dict[str, int], specials: Mapping[str, int], rows: npt.NDArray[np.uint32], where: str
+) -> dict[str, int]:
     """The entries without those that are special tokens and nothing else.
 
     An entry stays that a merge uses or makes, or that is a byte: it is a token of its own then, of the same bytes.
     """
     if not specials:
         return entries
+    import numpy as np
+
     text_of = dict(zip(entries.values(), entries, strict=True))
     ids = np.array(list(specials.values()), dtype=np.uint32)
     merged = frozenset(ids[np.isin(ids, rows)].tolist())
@@ -109,6 +111,8 @@ def ordinary_entries(entries: dict[str, int], specials: Mapping[str, int], rows:
 
 def token_columns(entries: Mapping[str, int], where: str) -> dict[str, Any]:
     """token_ids, token_bytes and token_ends of a Model. A token not written in the alphabet is taken literally."""
+    import numpy as np
+
     order = sorted(entries, key=entries.__getitem__)
     blob = from_alphabet("".join(order))
     if blob is None:
