@@ -22,14 +22,14 @@ PARAGRAPH = (
 
 
 def standard_library() -> tuple[list[str], list[str]]:
-    """(files that are UTF-8, files that are not) among the standard library's sources."""
+    """(files of text, files that are not UTF-8) among the standard library's sources."""
     usable, skipped = [], []
     for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
         if "site-packages" in path.parts:
             continue
         try:
-            path.read_bytes().decode()
-            usable.append(str(path))
+            if path.read_bytes().decode():
+                usable.append(str(path))
         except UnicodeDecodeError:
             skipped.append(str(path))
     return usable, skipped
@@ -87,8 +87,8 @@ def main() -> int:
             ", ".join(Path(path).name for path in skipped),
         )
     print(
-        f"\nmake demo: this took {time.perf_counter() - began:.1f} s; pairloom is now installed in .venv, compiled in target; "
-        "nothing else was kept. Try `.venv/bin/pairloom --help`, then `make test`."
+        f"\nmake demo: done in {time.perf_counter() - began:.1f} s. pairloom is in .venv and compiled in target:"
+        " try `.venv/bin/pairloom --help`, then `make test`."
     )
     return 0
 

@@ -15,6 +15,7 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
 from pairloom.analysis.render import coloured, shown_token
+from pairloom.analysis.stages import stages
 from pairloom.model import Model
 from tests.cli.test_commands import failed, run
 from tests.formats.models import random_model
@@ -174,3 +175,24 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         done = run("inspect", *arguments)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"usage:" in done.stderr
+
+
+def test_stages_tell_the_special_tokens_pretokens_and_merges_of_a_text() -> None:
+    tokenizer = Tokenizer.train("low low lower", 260)
+    assert stages(tokenizer, "low<|endoftext|> lo") == [
+        "text: 'low<|endoftext|> lo'",
+        "pretoken 'low': 257",
+        "  merge of rank 0: 'l' + 'o' = 256",
+        "  merge of rank 1: 'lo' + 'w' = 257",
+        "special token '<|endoftext|>': 260",
+        "pretoken ' lo': 32 256",
+        "  merge of rank 0: 'l' + 'o' = 256",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "e\u0301 é", "<|endoftext|>", "日本 🙂\n\n  x"])
+def test_stages_end_in_the_ids_of_encode(text: str) -> None:
+    tokenizer = Tokenizer.train("low low lower é 日本", 270).with_normalizer("nfc")
+    lines = [line for line in stages(tokenizer, text) if line.startswith(("pretoken ", "special token "))]
+    assert [int(token_id) for line in lines for token_id in line.rpartition(": ")[2].split()] == tokenizer.encode(text)
+    assert not any("report this" in line for line in lines)

@@ -10,6 +10,7 @@ import sys
 from pairloom import Tokenizer
 from pairloom.analysis.inspect import Inspection, inspect_tokenizer
 from pairloom.analysis.render import coloured, shown_token
+from pairloom.analysis.stages import stages
 from pairloom.cli.console import text_argument, write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
 
@@ -24,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text", metavar="T", help="show how this text is cut: in colour on a terminal, else as a list of tokens"
     )
+    parser.add_argument(
+        "--stages", metavar="T", help="show how this text is normalised, split and merged, step by step"
+    )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
 
 
@@ -31,6 +35,9 @@ def run(args: argparse.Namespace) -> None:
     """Prints the inspection."""
     text = None if args.text is None else text_argument(args.text)
     tokenizer = load_model(args)
+    if args.stages is not None:
+        write_stdout("\n".join(stages(tokenizer, text_argument(args.stages))) + "\n")
+        return
     inspection = inspect_tokenizer(tokenizer)
     if args.json:
         report = inspection.as_dict()
