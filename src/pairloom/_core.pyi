@@ -123,9 +123,17 @@ def is_scanned(pattern: _Pattern) -> bool:
 def is_total(pattern: _Pattern) -> bool:
     """Whether the matches of a pattern surely leave no gaps in any text."""
 
-def spelt_as_written(pattern: str) -> str:
-    """The pattern, spelt so that libraries with the same regex engine run it as it is written; PatternError where that
-    spelling is not known."""
+def is_run_as_written(pattern: str) -> bool:
+    """Whether tiktoken's regex engine runs the pattern as it is written; PatternError if it does not parse."""
+
+def can_match_nothing(pattern: str) -> bool:
+    r"""Whether a match may be empty, or leave text out by `\K`; PatternError if the pattern does not parse."""
+
+def read_oniguruma(pattern: str) -> tuple[str, bool]:
+    """(pattern of a tokenizer.json for pairloom, if it may match nothing); PatternError names what is not taken."""
+
+def write_oniguruma(pattern: str) -> tuple[str, bool]:
+    """(the pattern for a tokenizer.json, if it may match nothing); PatternError names what cannot be written."""
 
 @final
 class Counter:

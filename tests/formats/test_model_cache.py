@@ -130,7 +130,7 @@ def test_another_build_has_its_own_entries(
 ) -> None:
     Tokenizer.load(files / "tokenizer.json", cache=tmp_path)
     build = model_cache._build()
-    assert "oniguruma.py" in build and "_core" in build and "named_patterns.json" in build
+    assert "pre_tokenizer.py" in build and "_core" in build and "named_patterns.json" in build
     monkeypatch.setattr(model_cache, "_build", lambda: build + "x")
     Tokenizer.load(files / "tokenizer.json", cache=tmp_path)
     assert reads.n == 2 and len(entries(tmp_path)) == 2

@@ -27,7 +27,6 @@ HARNESSES: tuple[str, ...] = (
     "corpus_mutations",
     "forks",
     "full_disk",
-    "huggingface_captures",
     "huggingface_patterns",
     "huggingface_random",
     "memory_limits",
@@ -37,7 +36,6 @@ HARNESSES: tuple[str, ...] = (
     "shard_damage",
     "shard_mutations",
     "signals",
-    "tiktoken_patterns",
     "tokenize_kills",
 )
 """The names of the harness modules in this folder."""

@@ -1,110 +1,136 @@
-"""Random regular expressions of Oniguruma: split as HuggingFace's library splits, or refused by name.
+"""Random regular expressions, most of what is taken from a tokenizer.json: split as there.
 
-Each pattern that is taken is written back for the library too, and must split there as before. A search that either
-engine gives up is left out.
+A pattern is refused by name, or pairloom splits by it as HuggingFace's library does, also after it was written back;
+and what is written for tiktoken gives the same ids there. Searches that an engine gives up are left out.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
-from pairloom import FormatError, PatternError, pretokenize
-from pairloom.formats.shared.empty_matches import can_match_nothing
-from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
+from pairloom import FormatError, PatternError, Tokenizer, _core, pretokenize
 from tests.soak.harness import Table
 
-SUMMARY = (
-    "random regexes against HuggingFace's library, read and written back; a failure is a text that is split otherwise"
-)
+SUMMARY = "random regexes against HuggingFace's library and tiktoken; a failure is a text that is split otherwise"
 QUICK = 150
 FULL = 20_000
 
 _N_TEXTS = 25
-CHARACTERS = (*"abcskK1 .\n-_'ßéÉſiI²東Σςσ", "\u212a", "\u0130", "\u0307", "\u0301", "\u200d", "\r\n", "ss")
-# What grapheme clusters tell apart: marks, prepended signs, jamo, regional indicators, pictographs and what joins them.
-_CLUSTERS = (
-    *"a\u0301\u0345\u0903\u094d\u0915\u0600\u0e33\u1100\u1161\u11a8\uac00\uac01한🇦🇧👩👩🏽©\u200d\u200d\r\n\t",
-    "\r\n",
-)
+_CHARACTERS = (*"aabbcskK1 .\n-_'<%ßéſ²東Σ", "\u212a", "\u0301", "\u200d", "\r\n", "ss", "  ", "12", "Ab")
 _ATOMS = (
-    *("a", "b", "c", "s", "k", "K", "i", "1", "ß", "é", r"\.", r"\ ", "\u212a", ".", r"\x41", r"\x{e9}", r"\n"),
-    *(r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", r"\h", r"\H", r"\R", r"\N", r"\O", r"\X"),
-    *(r"\p{L}", r"\P{L}", r"\p{^L}", r"\p{Lu}", r"\p{N}", r"\p{P}", r"\p{Word}"),
+    *("a", "a", "b", "c", "s", "t", "k", "1", "é", "東", " ", "'", "<", r"\.", r"\<", r"\%", r"\-", r"\ ", ".", "[ab]"),
+    *(r"\s", r"\S", r"\d", r"\D", r"\w", r"\W", r"\h", r"\n", r"\x41", r"\u00e9", r"\x{e9}"),
+    *(r"\p{L}", r"\P{L}", r"\p{Lu}", r"\p{N}", r"\p{M}", r"\p{P}", r"\p{Han}"),
 )
-_ASSERTIONS = ("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G", r"\K")
+_ASSERTIONS = ("^", "$", r"\A", r"\z", r"\b", r"\B", r"(?!\S)", r"(?=\s)", r"(?!\d)", r"\s++$")
+_REFUSED = (r"\K", r"\G", r"\R", r"\X", r"\Z", r"\1", "(?<=a)", "(?m:.)", "(?i)", "(?<n>a)", "{", "]", r"\p{Word}")
 _MEMBERS = (
-    *("a-c", "s", "S", "k", "A-Z", "ß", "é", ".", "'", " ", r"\n", "[:alpha:]", "[:^alpha:]", "[:punct:]", "[:space:]"),
-    *(r"\w", r"\W", r"\d", r"\s", r"\S", r"\p{L}", r"\P{L}", r"\p{^N}", r"\h", r"\H"),
+    *(
+        "a-c",
+        "s",
+        "S",
+        "k",
+        "A-Z",
+        "ß",
+        "é-ü",
+        ".",
+        "'",
+        " ",
+        "|",
+        "(",
+        "&",
+        "<",
+        "0-9",
+        "!-~",
+        "^",
+        r"\-",
+        r"\]",
+        r"\n",
+    ),
+    *(r"\x00-\x7F", r"\w", r"\W", r"\d", r"\s", r"\S", r"\h", r"\p{L}", r"\P{L}", r"\p{Lu}", "[:alpha:]", "-"),
 )
 _QUANTIFIERS = ("*", "+", "?", "{1,2}", "{2}", "{0,2}", "{2,}")
-_GROUPS = ("(", "(?:", "(?i:", "(?-i:", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?m:", "(?i)", "(?m)", "(?<n>")
+_GROUPS = ("(", "(", "(?:", "(?:", "(?i:", "(?>", "(?=", "(?!")
 _BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguous")
 
 
 def run(count: int, seed: int) -> Table:
     """Runs `count` patterns and tabulates what became of them."""
-    return run_patterns(count, seed, lambda rng: Pattern(rng).alternatives(2), CHARACTERS)
-
-
-def run_patterns(count: int, seed: int, make: Callable[[random.Random], str], characters: tuple[str, ...]) -> Table:
-    """Runs `count` patterns that `make` makes on texts of `characters`."""
-    table = Table(("patterns", "no regex there", "refused", "split alike", "of these not written back", "otherwise"))
+    names = ("no regex there", "refused", "split alike", "of these written back", "of these written for tiktoken")
+    table = Table(("patterns", *names, "otherwise"))
     found: Counter[str] = Counter()
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
-        pattern = make(rng)
+        # Half of them have few letters, which repetitions and alternatives meet more often.
+        pattern = _Pattern(rng, _ATOMS if number % 2 else ("a", "a", "b", "[ab]", "c")).alternatives(2)
+        characters = _CHARACTERS if number % 2 else ("a", "a", "b", "b", "c")
+        texts = ["".join(rng.choices(characters, k=rng.randrange(1, 10))) for _ in range(_N_TEXTS)]
         try:
-            found[_outcome(pattern, rng, found, characters)] += 1
+            found[_outcome(pattern, rng.choice(_BEHAVIORS), texts, found)] += 1
         except AssertionError as error:
-            found["failed"] += 1
+            found["otherwise"] += 1
             table.failures.append(f"pattern {number} of seed {seed}: {error}")
-    names = ("no regex", "refused", "alike", "not written", "failed")
-    table.add(count, *(found[name] for name in names))
+    table.add(count, *(found[name] for name in (*names, "otherwise")))
     return table
 
 
-def _outcome(pattern: str, rng: random.Random, found: Counter[str], characters: tuple[str, ...]) -> str:
+def _outcome(pattern: str, behavior: str, texts: list[str], found: Counter[str]) -> str:
     import tokenizers
 
     try:
         theirs = tokenizers.Regex(pattern)
     except Exception:
-        return "no regex"
+        return "no regex there"
     try:
-        ours = from_oniguruma(pattern)
-    except FormatError:
-        return "refused"
-    ours = f"(?:{ours})"
-    behavior = rng.choice(_BEHAVIORS)
-    comment = f"(?#{behavior})" if behavior != "isolated" or can_match_nothing(ours) else ""
-    try:
-        pretokenize("", comment + ours)
+        ours, can_be_empty = _core.read_oniguruma(pattern)
+        step = f"(?#{behavior}){ours}" if behavior != "isolated" or can_be_empty else f"(?:{ours})"
+        pieces = [_ours(text, step) for text in texts]
     except PatternError:
         return "refused"
     try:
-        back = tokenizers.Regex(to_oniguruma(ours))
-    except FormatError:
-        back = None
-        found["not written"] += 1
-    for _ in range(_N_TEXTS):
-        letters = _CLUSTERS if r"\X" in pattern and rng.random() < 0.7 else characters
-        text = "".join(rng.choices(letters, k=rng.randrange(1, 10)))
-        wanted = _split(theirs, behavior, text)
-        try:
-            pieces = [piece.decode() for piece in pretokenize(text, comment + ours)]
-        except PatternError:
-            continue
-        if wanted is not None:
-            assert pieces == wanted, f"{pattern!a}, respelt {ours!a}, splits {text!a} into {pieces!a}, not {wanted!a}"
-        if back is not None and (again := _split(back, behavior, text)) is not None:
-            assert again == pieces, f"{ours!a}, written {to_oniguruma(ours)!a}: {text!a} into {again!a}, not {pieces!a}"
-    return "alike"
+        back = tokenizers.Regex(_core.write_oniguruma(ours)[0])
+        found["of these written back"] += 1
+    except PatternError:
+        back = theirs
+    for text, split in zip(texts, pieces, strict=True):
+        for regex in (theirs, back):
+            wanted = _theirs(regex, behavior, text)
+            assert None in (split, wanted) or split == wanted, f"{pattern!a}, here {ours!a}: {text!a} {split} {wanted}"
+    if not can_be_empty:
+        found["of these written for tiktoken"] += _check_tiktoken(f"(?:{ours})|[\\s\\S]", texts)
+    return "split alike"
 
 
-def _split(regex: Any, behavior: str, text: str) -> list[str] | None:
+def _check_tiktoken(pattern: str, texts: list[str]) -> bool:
+    """Whether it is written for tiktoken; the vocabulary holds every part of the texts, so that ids show splits."""
+    ranks = {bytes((byte,)): byte for byte in range(256)}
+    for text in texts:
+        for start in range(len(text)):
+            for end in range(start + 1, len(text) + 1):
+                ranks.setdefault(text[start:end].encode(), len(ranks))
+    ours = Tokenizer.from_ranks(ranks, pattern)
+    try:
+        theirs = ours.to_tiktoken()
+    except (FormatError, PatternError):
+        return False
+    for text in texts:
+        ids, wanted = ours.encode_ordinary(text), theirs.encode_ordinary(text)
+        assert ids == wanted, f"{pattern!a} in tiktoken: {text!a} has {wanted}, not {ids}"
+    return True
+
+
+def _ours(text: str, pattern: str) -> list[str] | None:
+    try:
+        return [piece.decode() for piece in pretokenize(text, pattern)]
+    except PatternError as error:
+        if "limit" not in str(error):
+            raise
+        return None
+
+
+def _theirs(regex: Any, behavior: str, text: str) -> list[str] | None:
     """The pieces there; None where the search is given up, by a panic."""
     import tokenizers
 
@@ -116,53 +142,39 @@ def _split(regex: Any, behavior: str, text: str) -> list[str] | None:
         return None
 
 
-class Pattern:
+class _Pattern:
     """Makes one pattern."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, atoms: tuple[str, ...]) -> None:
         self.rng = rng
-        self.n_groups = 0
-        self.has_name = False
+        self.atoms = atoms
 
     def alternatives(self, depth: int) -> str:
         return "|".join(self._sequence(depth) for _ in range(self.rng.choice((1, 1, 2, 3))))
 
     def _sequence(self, depth: int) -> str:
-        return "".join(self._repeated(depth) for _ in range(self.rng.randrange(1, 4)))
+        return "".join(self._repeated(depth) for _ in range(self.rng.choice((1, 1, 2, 2, 3, 0 if depth < 2 else 1))))
 
     def _repeated(self, depth: int) -> str:
-        atom = self._atom(depth)
-        is_fixed = atom in ("(?i)", "(?m)", *_ASSERTIONS) or atom.startswith(("(?=", "(?!", "(?<=", "(?<!"))
-        if is_fixed or self.rng.random() < 0.6:
-            return atom
-        return atom + self.rng.choice(_QUANTIFIERS) + self.rng.choice(("", "", "?", "+"))
-
-    def _atom(self, depth: int) -> str:
         rng, kind = self.rng, self.rng.random()
-        if kind < 0.45:
-            return rng.choice(_ATOMS)
-        if kind < 0.62:
-            return self._class()
-        if kind < 0.70:
+        if kind < 0.08:
             return rng.choice(_ASSERTIONS)
-        if kind < 0.73:
-            references = [f"\\{number + 1}" for number in range(self.n_groups)]
-            return rng.choice([*references, r"\k<n>" if self.has_name else r"\K"])
-        return self._group(depth - 1) if depth else rng.choice("abcs1")
+        if kind < 0.09:
+            return rng.choice(_REFUSED)
+        atom = (
+            self._group(depth - 1) if depth and kind < 0.35 else self._class() if kind < 0.5 else rng.choice(self.atoms)
+        )
+        if atom.startswith(("(?=", "(?!")) or rng.random() < 0.55:
+            return atom
+        return atom + rng.choice(_QUANTIFIERS) + rng.choice(("", "", "", "?", "+"))
 
     def _group(self, depth: int) -> str:
-        begin = self.rng.choice(_GROUPS)
-        if begin in ("(?i)", "(?m)"):
-            return begin
-        if begin in ("(?<=", "(?<!"):
-            return begin + "".join(self.rng.choices(("a", "b", "s", r"\s", r"\w", "[ab]", "."), k=2)) + ")"
-        body = self.alternatives(depth)
-        self.n_groups += begin == "("
-        self.has_name |= begin == "(?<n>"
-        return f"{begin}{body})"
+        return f"{self.rng.choice(_GROUPS)}{self.alternatives(depth)})"
 
-    def _class(self, is_nested: bool = False) -> str:
+    def _class(self, *, is_nested: bool = False) -> str:
         rng = self.rng
+        if len(self.atoms) < 6 and rng.random() < 0.9:
+            return rng.choice(("[ab]", "[^a]", "[a-c&&[^b]]"))
         members = rng.choices(_MEMBERS, k=rng.randrange(1, 4))
         if not is_nested and rng.random() < 0.15:
             members.append(self._class(is_nested=True))

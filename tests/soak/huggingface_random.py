@@ -25,20 +25,8 @@ FULL = 6_000
 _N_TEXTS = 199
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 _REGEXES = (
-    r"\s+",
-    "[ab]",
-    r"\p{N}{1,3}",
-    "a*",
-    r"(?=b)",
-    r"(?i:A)b?|1$",
-    r"\w+|\h",
-    r"[\w']+",
-    r"\ba",
-    r"(?=(\d{3})+$)",
-    " ",
-    r"([ab])\1|2\K1",
-    "a(?i)b|c",
-    r"[[:punct:]]+|\n\Z",
+    *(r"\s+", "[ab]", r"\p{N}{1,3}", "a*", r"(?=b)", r"(?i:A)b?|1$", r"\w+|\h", r"[\w']+", r"\ba"),
+    *(r"(?=(\d{3})+$)", " ", r"[ab]{1,2}+|2(?!1)", "a(?i:b|c)", r"[^\W\d]+|\n\z"),
 )
 _BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "Removed")
 _CHARACTERS = (*"aabbAc  12.,_\n-'é²", "  ", "東京", "e\u0301", "\u00a0", "ab", "<s>", "1234567")
@@ -155,14 +143,12 @@ def _pre_tokenizer(rng: random.Random) -> dict[str, Any]:
 
 
 def _step(rng: random.Random) -> dict[str, Any]:
-    kind = rng.randrange(10)
+    kind = rng.randrange(9)
     behavior = rng.choice(_BEHAVIORS[:4]) if rng.random() < 0.95 else "Removed"
     if kind == 0:
         return {"type": "Punctuation", "behavior": behavior}
     if kind == 1:
         return {"type": "Digits", "individual_digits": rng.random() < 0.5}
-    if kind == 2:
-        return {"type": "FixedLength", "length": rng.randrange(1, 5)}
     regex = rng.choice(_REGEXES)
     pattern = {"String": regex} if rng.random() < 0.1 else {"Regex": regex}
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": rng.random() < 0.3}

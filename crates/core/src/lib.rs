@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod decoder;
 pub mod encoder;
 pub mod error;
+pub mod format;
 pub mod ids;
 pub mod memory;
 pub mod model;

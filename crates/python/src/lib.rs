@@ -85,7 +85,10 @@ mod _core {
     #[pymodule_export]
     use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
     #[pymodule_export]
-    use super::pretokens::{is_scanned, is_total, pretokenize, spelt_as_written};
+    use super::pretokens::{
+        can_match_nothing, is_run_as_written, is_scanned, is_total, pretokenize, read_oniguruma,
+        write_oniguruma,
+    };
     #[pymodule_export]
     use super::special_policies::SpecialPolicy;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use pairloom_core::format::oniguruma;
 use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::normalizer::{self, Step};
 use pairloom_core::pretokens::{self, Pretokenizer};
@@ -53,10 +54,28 @@ pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(py.detach(|| pretokenizer.is_total()))
 }
 
-/// The pattern, written so that libraries with the same regex engine run it as this one does.
+/// Whether tiktoken's regex engine runs the pattern as it is written.
 #[pyfunction]
-pub fn spelt_as_written(py: Python<'_>, pattern: String) -> PyResult<String> {
-    py.detach(|| pretokens::spelt_as_written(&pattern)).map_err(|error| exception(py, error))
+pub fn is_run_as_written(py: Python<'_>, pattern: String) -> PyResult<bool> {
+    pretokens::is_run_as_written_by_fancy_regex(&pattern).map_err(|error| exception(py, error))
+}
+
+/// Whether a match of the pattern may be empty, or leave text out by `\K`.
+#[pyfunction]
+pub fn can_match_nothing(py: Python<'_>, pattern: String) -> PyResult<bool> {
+    pretokens::can_match_nothing(&pattern).map_err(|error| exception(py, error))
+}
+
+/// The pattern of a tokenizer.json for pairloom, and whether it may match nothing.
+#[pyfunction]
+pub fn read_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {
+    oniguruma::read(&pattern).map_err(|error| exception(py, error))
+}
+
+/// A pattern of pairloom's for a tokenizer.json, and whether it may match nothing.
+#[pyfunction]
+pub fn write_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {
+    oniguruma::write(&pattern).map_err(|error| exception(py, error))
 }
 
 /// The steps of a normaliser by name; ValueError for an unknown one.

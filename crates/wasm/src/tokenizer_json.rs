@@ -1,11 +1,12 @@
 //! Reads HuggingFace's tokenizer.json: vocabulary and merges by the core, here the settings around them.
 //!
-//! The reader in Python (`src/pairloom/formats/huggingface.py`) takes more files, since it translates regexes. Here a file is
-//! taken where nothing has to be translated: its pre-tokenizer is ByteLevel, alone or behind splits by the regexes of named
-//! patterns, which mean the same in both dialects. Anything else is refused by name, also each key that is not known.
+//! The reader in Python (`src/pairloom/formats/huggingface.py`) takes more files. Here the pre-tokenizer is ByteLevel, alone or
+//! after splits by digits and by regexes whose matches are pretokens. Anything else is refused by name, also each key that is
+//! not known.
 
+use pairloom_core::format::oniguruma;
 use pairloom_core::model_file::tokenizer_json;
-use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern, normalizer, patterns};
+use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern, normalizer};
 use pairloom_core::special::{SpecialTokens, first_overlap};
 use pairloom_core::{Error, Result};
 use serde::Deserialize;
@@ -264,13 +265,13 @@ impl Splits {
                 self.patterns.push(if *individual_digits { DIGIT.into() } else { format!("{DIGIT}+") });
                 Ok(())
             }
-            PreTokenizer::Split { pattern: SplitPattern::Regex(regex), behavior, invert }
-                if is_known(regex) =>
-            {
+            PreTokenizer::Split { pattern: SplitPattern::Regex(regex), behavior, invert } => {
+                let (regex, can_be_empty) =
+                    oniguruma::read(regex).map_err(|error| refused(&error.to_string()))?;
                 // Nothing is lost where what is removed is always empty.
                 let is_isolated = match (behavior.as_str(), invert) {
                     ("Isolated", _) => true,
-                    ("Removed", true) => Pretokenizer::new(regex)?.is_total(),
+                    ("Removed", true) => Pretokenizer::new(&regex)?.is_total(),
                     _ => false,
                 };
                 if !is_isolated {
@@ -278,16 +279,12 @@ impl Splits {
                         "a Split of its pre-tokenizer has the behavior {behavior:?}"
                     )));
                 }
-                self.patterns.push(regex.clone());
+                self.patterns.push(if can_be_empty { format!("(?#isolated){regex}") } else { regex });
                 Ok(())
             }
-            PreTokenizer::Split {
-                pattern: SplitPattern::Regex(text) | SplitPattern::String(text), ..
-            } => {
+            PreTokenizer::Split { pattern: SplitPattern::String(text), .. } => {
                 let shown: String = text.chars().take(60).collect();
-                Err(refused(&format!(
-                    "its pre-tokenizer splits by {shown:?}, which is in none of the named patterns"
-                )))
+                Err(refused(&format!("its pre-tokenizer splits by the text {shown:?}")))
             }
         }
     }
@@ -301,14 +298,6 @@ impl Splits {
         }
         Pretokenizer::sequence(&self.patterns)
     }
-}
-
-/// Whether a regex is one of a named pattern, and means the same in Oniguruma, the engine of HuggingFace's library.
-fn is_known(regex: &str) -> bool {
-    // There `{1,3}+` is a group that is repeated, here it is possessive.
-    let is_possessive = |before: &str| before.ends_with(|last: char| last.is_ascii_digit());
-    let has_possessive_interval = regex.match_indices("}+").any(|(at, _)| is_possessive(&regex[..at]));
-    !has_possessive_interval && patterns::spellings().any(|(_, texts)| texts.iter().any(|text| text == regex))
 }
 
 /// Literals with their ids, and rules of literals: see `pairloom_core::special`.

@@ -14,7 +14,7 @@ from typing import Any
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.shared.json_text import parse, shown, take, take_id
-from pairloom.formats.shared.tiktoken_pattern import warn_of_rewriting
+from pairloom.formats.shared.tiktoken_pattern import check_run_alike
 from pairloom.model import Model
 
 __all__ = ["FILE_NAME", "read", "sniff"]
@@ -69,7 +69,7 @@ def read(data: bytes, name: str = "tekken.json") -> Model:
     n_missing = n_ids - n_specials - len(found)
     if n_missing:
         raise FormatError(f"{name}: vocab lacks {n_missing} of the ranks below {n_ids - n_specials}")
-    warn_of_rewriting(pattern)  # tiktoken runs it in mistral-common
+    check_run_alike(pattern)  # mistral-common runs it by tiktoken
     return ranks.read(
         found,
         pattern=pattern,

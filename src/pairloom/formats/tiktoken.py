@@ -21,7 +21,7 @@ from pairloom.formats import ranks
 from pairloom.formats.shared.json_text import check_not_pickle, model_of, shown
 from pairloom.formats.shared.pattern_aliases import named_of
 from pairloom.formats.shared.post_processor import check_none
-from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, left_out, warn_of_rewriting
+from pairloom.formats.shared.tiktoken_pattern import check_run_alike, for_tiktoken, left_out
 from pairloom.model import LARGEST_ID, Model, Pattern, assign_special_ids
 from pairloom.patterns import PATTERNS
 
@@ -57,7 +57,6 @@ def read(
     # Fast path: a file as it should be, with special tokens beside its tokens. Any other is read line by line.
     columns = _core.read_tiktoken(data)
     if columns is not None and (model := _beside(columns, pattern, special_tokens, name)) is not None:
-        warn_of_rewriting(pattern)
         return model
     found = _line_by_line(data, name)
     if not found:
@@ -76,9 +75,7 @@ def from_ranks(
     # An entry that the caller names as a special token is that and no more, unless merging makes it of text, too.
     alone = named and ranks.unreachable(found) & named
     kept = {token: rank for token, rank in found.items() if token not in alone} if alone else found
-    model = ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
-    warn_of_rewriting(pattern)
-    return model
+    return ranks.read(kept, pattern=pattern, special_tokens=specials, name=name)
 
 
 def _beside(columns: _core.ModelColumns, pattern: Pattern, special_tokens: Specials | None, name: str) -> Model | None:
@@ -161,7 +158,7 @@ def from_tiktoken(encoding: Any) -> Model:
     model = ranks.read(
         found, pattern=named_of(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
     )
-    warn_of_rewriting(pattern)
+    check_run_alike(pattern)
     if (lost := left_out(pattern)) is not None:
         warn(
             f"tiktoken leaves out what the pattern {shown(pattern, 200)} does not match, such as {shown(lost)};"

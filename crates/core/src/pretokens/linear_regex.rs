@@ -11,8 +11,6 @@
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-use super::as_written::with_separate_alternatives;
-
 /// The only lookahead that is supported.
 const SPACES: &str = r"\s+(?!\S)";
 
@@ -98,8 +96,7 @@ fn compile(patterns: &[&str], max_bytes: usize) -> Option<Regex> {
     // The lazy DFA of o200k's pattern overflows the default cache of 2 MB again and again, and then runs at 1 MB/s:
     // letters by case, in many scripts.
     let config = Regex::config().hybrid_cache_capacity(16 << 20).nfa_size_limit(Some(max_bytes));
-    let patterns: Vec<_> = patterns.iter().map(|pattern| with_separate_alternatives(pattern)).collect();
-    Regex::builder().configure(config).build_many(&patterns).ok()
+    Regex::builder().configure(config).build_many(patterns).ok()
 }
 
 /// The alternatives of a pattern, if all of them, except [`SPACES`], use only syntax that both engines read alike:

@@ -9,7 +9,6 @@
 
 mod as_written;
 pub(crate) mod byte_block;
-mod captures;
 mod cl100k;
 mod deepseek;
 mod families;
@@ -37,10 +36,11 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
+pub use as_written::{can_match_nothing, is_run_as_written, is_run_as_written_by_fancy_regex};
 use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
-pub use regex::{MAX_PATTERN_BYTES, spelt_as_written};
+pub use regex::{MAX_PATTERN_BYTES, check_length};
 pub use scan::ENDS_PER_FILL;
 use steps::Step;
 pub use unicode_tables::UNICODE_VERSION;

@@ -11,8 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
 
-use super::as_written::as_written;
-use super::captures::without_captures;
 use super::linear_regex::LinearRegex;
 use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
@@ -52,28 +50,13 @@ enum Engine {
 
 impl Engine {
     fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let (regex, respelt) = compiled(pattern, max_bytes)?;
-        let regex = match respelt == pattern {
-            true => regex,
-            false => built(&respelt, max_bytes).map_err(|error| refusal(pattern, &error))?,
-        };
+        let regex = built(pattern, max_bytes).map_err(|error| refusal(pattern, &error))?;
         Ok(Engine::Backtracking(Box::new(regex)))
     }
 }
 
-/// The pattern, spelt so that libraries that run it by `fancy_regex` run it as it is written; [`Error::Pattern`] if it
-/// does not compile, or if that spelling is not known.
-pub fn spelt_as_written(pattern: &str) -> Result<String> {
-    check_length(&[pattern])?;
-    let _room = room()?;
-    match as_written(pattern) {
-        Ok(Some(spelt)) if spelt == pattern => Ok(spelt),
-        _ => Ok(compiled(pattern, MAX_AUTOMATA_BYTES)?.1),
-    }
-}
-
 /// [`Error::Pattern`] if the patterns together are longer than [`MAX_PATTERN_BYTES`].
-pub(super) fn check_length<S: AsRef<str>>(patterns: &[S]) -> Result<()> {
+pub fn check_length<S: AsRef<str>>(patterns: &[S]) -> Result<()> {
     let n_bytes: usize = patterns.iter().map(|pattern| pattern.as_ref().len()).sum();
     if n_bytes <= MAX_PATTERN_BYTES {
         return Ok(());
@@ -101,22 +84,6 @@ fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
     let n_alternatives = 1 + bytes.iter().filter(|&&byte| byte == b'|').count();
     let n_parts = if n_joints == 0 { 1 } else { 2 * n_joints + n_alternatives };
     RegexBuilder::new(pattern).delegate_size_limit(max_bytes / n_parts).build()
-}
-
-/// The pattern as `fancy_regex` compiles it, and its spelling that is run as it is written.
-fn compiled(pattern: &str, max_bytes: usize) -> Result<(Regex, String)> {
-    let regex = built(pattern, max_bytes).map_err(|error| refusal(pattern, &error))?;
-    let plain = match without_captures(pattern) {
-        Some((plain, n_captures)) if regex.captures_len() == n_captures + 1 => plain,
-        _ => pattern.to_owned(),
-    };
-    match as_written(&plain).map_err(|error| refusal(pattern, &error))? {
-        Some(respelt) => Ok((regex, respelt)),
-        None => {
-            let message = "the regex engine would run its repetitions in another way than they are written";
-            Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() })
-        }
-    }
 }
 
 /// Room for what the engines allocate; held while a pattern is compiled or run.
@@ -334,7 +301,7 @@ impl Input for Watched<'_, '_> {
     }
 }
 
-fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
+pub(super) fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
     let message = match error {
         fancy_regex::Error::CompileError(inner) if is_too_large(inner) => {
             "it needs too large automata; repeat smaller classes, or less often, by counts such as {1,100}"

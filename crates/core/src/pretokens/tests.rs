@@ -1,7 +1,5 @@
 //! Differential tests: the hand-written scanners against a regex engine that runs the same pattern.
 
-use super::as_written::{as_written, with_separate_alternatives};
-use super::captures::without_captures;
 use super::*;
 
 /// The ends of all pretokens, by calling `fill` to the end of the text.
@@ -355,52 +353,6 @@ fn scanners_split_a_long_run_of_one_character() {
             assert_eq!(ends_of(&fast, &text).last(), Some(&text.len()));
         }
     }
-}
-
-#[test]
-fn captures_are_taken_out_where_nothing_refers_to_them() {
-    let taken_out = [
-        (r"(a)|(?:b)(?=c)(?<=(d))", r"(?:a)|(?:b)(?=c)(?<=(?:d))", 2),
-        (r"(?<one>a)(?P<two>b)(?<!c)", r"(?:a)(?:b)(?<!c)", 2),
-        (r"\((a)[(][]()][^](][[(]()]\\(b)", r"\((?:a)[(][]()][^](][[(]()]\\(?:b)", 2),
-        (r"(?i)(?s-m:(ß))(?>a)", r"(?i)(?s-m:(?:ß))(?>a)", 1),
-    ];
-    for (pattern, rewritten, n_captures) in taken_out {
-        assert_eq!(without_captures(pattern), Some((rewritten.to_owned(), n_captures)), "{pattern}");
-    }
-    for pattern in
-        [r"(a)\1", r"(?<n>a)\k<n>", "(?P<n>a)(?P=n)", "(a)(?(1)b|c)", "(?x)(a) # (", "(?#[)(a)", "(?<n", r"\"]
-    {
-        assert_eq!(without_captures(pattern), None, "{pattern}");
-    }
-}
-
-#[test]
-fn patterns_that_the_engine_would_rewrite_are_respelt() {
-    let respelt = [
-        ("a+b?a+", "(?:(?:a+){1}(?:b?){1}(?:a+){1})|(?!)"),
-        (r"(?:[]+a]*\x41*?[]+a]+)*+", r"(?:(?:(?:(?:[]+a]*){1}(?:\x41*?){1}(?:[]+a]+){1})*+){1})|(?!)"),
-        (r"(\p{L}+)+\1(?=\*)", r"(?:(?:((?:\p{L}+){1})+){1}\1(?>(?=\*)))|(?!)"),
-        (r"(?:a\Kb)\K(?#+)(?!c)", r"(?:(?:a\Kb)\K(?#+)(?!c))|(?!)"),
-        (
-            r"[\]*+]+\pL?(?<n>[a[^]]]){,3}?(?=a)",
-            r"(?:(?:[\]*+]+){1}(?:\pL?){1}(?:(?<n>[a[^]]]){,3}?){1}(?>(?=a)))|(?!)",
-        ),
-        (r"(?<=(a|.)b)\1(?!c)", r"(?:(?>(?<=(a|.|[^\s\S])b))\1(?!c))|(?!)"),
-        (r"\G\Ga", r"(?:\G\Ga)|(?!)"),
-        (r"[ab]+a|[ab]+c(?!d)", r"(?:[ab]+a|[ab]+c(?!d)|[^\s\S])"),
-        (r"[ab]+a|[ab]+c(?=(d))", r"(?:(?:[ab]+){1}a|(?:[ab]+){1}c(?>(?=(d)))|[^\s\S])|(?!)"),
-    ];
-    for (pattern, expected) in respelt {
-        assert_eq!(as_written(pattern).unwrap().as_deref(), Some(expected), "{pattern}");
-    }
-    for pattern in [r"\s+(?!\S)|\s+", r"a+b?c+(?!d)", r"(a|b)+\1", "a{", r"\Ga(?!b)"] {
-        assert_eq!(as_written(pattern).unwrap().as_deref(), Some(pattern));
-    }
-    assert_eq!(with_separate_alternatives(r"(?:[ab]+a|([ab]+)c)+"), r"(?:[ab]+a|([ab]+)c|[^\s\S])+");
-    assert_eq!(with_separate_alternatives(r"([ab]+|[ab]+c|d)+"), r"([ab]+|[ab]+c|d)+");
-    // A comment that ends the pattern also hides what stands behind it.
-    assert_eq!(as_written("(?x)a+b?a+#").unwrap(), None);
 }
 
 /// The named patterns and some others, without hand-written scanners.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CLUSTER", "DIGIT", "LETTERS", "PUNCTUATION", "WORDS"]
+__all__ = ["DIGIT", "PUNCTUATION"]
 
 DIGIT: Final = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
 """Digits: numbers of Unicode 17."""
@@ -21,32 +21,3 @@ PUNCTUATION: Final = (
     "\U00016e97-\U00016e9a\U00016fe2\U0001e5ff\U0001e95e-\U0001e95f]]"
 )
 """Punctuation: that of an older Unicode, and all of ASCII that is neither letter, digit nor space."""
-
-_LETTERS = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u0143"
-_WORD = _LETTERS + "0-9_\u00b5"
-
-LETTERS: Final = f"[{_LETTERS}]+"
-"""UnicodeScripts behind ByteLevel: runs of the letters of the byte alphabet; the others are of no script."""
-
-WORDS: Final = f"[{_WORD}]+|[^{_WORD}]+"
-"""Whitespace behind ByteLevel, where there is no white space left."""
-
-
-def _cluster() -> str:
-    names = ("L", "V", "T", "LV", "LVT", "RI", "PP", "EX", "ZWJ", "SM", "CN")
-    lead, vowel, trail, lv, lvt, regional, prepend, extend, zwj, spacing, control = (
-        rf"\p{{gcb={name}}}" for name in names
-    )
-    pictograph = r"\p{ExtPict}"
-    hangul = rf"{lead}*(?:[{lv}{vowel}]{vowel}*{trail}*|{lvt}{trail}*)|{lead}+|{trail}+"
-    # Only these depend on the text before, back to its beginning: flags are pairs of regional indicators, and ZWJ joins
-    # two pictographs.
-    flag = rf"(?<=(?:\A|[^{regional}])(?:{regional}{regional})*){regional}{regional}"
-    joined = rf"{extend}*{zwj}{pictograph}"
-    emoji = rf"(?:{pictograph}|(?<={pictograph}{extend}*){joined})(?:{joined})*"
-    core = rf"{flag}|{emoji}|{hangul}|[^\r\n{control}]"
-    return rf"(?>\r\n|[\r\n{control}]|{prepend}*(?:{core})[{extend}{zwj}{spacing}]*)"
-
-
-CLUSTER: Final = _cluster()
-r"""A grapheme cluster, `\X`, by Unicode's annex 29 as Oniguruma 6.9.10 has it: tables of 16.0, without rule GB9c."""

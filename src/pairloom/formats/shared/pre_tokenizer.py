@@ -1,39 +1,30 @@
 """The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 
-Supported: ByteLevel anywhere in a Sequence; before and behind it Split, Digits, Punctuation and FixedLength where they
-keep the text; behind it also what splits at white space, which the byte alphabet does not have. `reference.pretokens`
-says how a pattern splits. What loses text is refused by name: behaviours that remove it, UnicodeScripts (spaces at the
-beginning), and a space put before pieces inside of the text.
+Supported: ByteLevel, and before and after it Split, Digits and Punctuation where they keep the text.
+`reference.pretokens` says how a pattern splits. Refused by name are other steps, behaviours that
+remove text, and a space put before pieces inside of the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 
+from pairloom import _core
 from pairloom.errors import FormatError, PatternError
-from pairloom.formats.shared.byte_alphabet import ALPHABET
-from pairloom.formats.shared.character_classes import DIGIT, LETTERS, PUNCTUATION, WORDS
-from pairloom.formats.shared.empty_matches import can_match_nothing
-from pairloom.formats.shared.json_text import shown, take, take_id
-from pairloom.formats.shared.oniguruma import from_oniguruma, to_oniguruma
-from pairloom.formats.shared.pattern_aliases import published_of
-from pairloom.formats.shared.removals import removes_nothing
+from pairloom.formats.shared.character_classes import DIGIT, PUNCTUATION
+from pairloom.formats.shared.json_text import shown, take
 from pairloom.model import Pattern
-from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS, commented, uncommented
+from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
 __all__ = ["read_splitters", "write_splitters"]
 
 _MOST_NESTED = 8
-# Published ones have up to 7 steps and 604 characters. Translating a class under (?i) takes some milliseconds.
+# Published ones have up to 7 steps and 604 characters.
 _MOST_STEPS, _MOST_CHARACTERS = 32, 4096
 # A text as one pretoken.
 _WHOLE = r"[\s\S]+"
-_NAMED = frozenset(text for text in PATTERNS.values() if isinstance(text, str))
-# `$` is the end of a line there and of the text here. After `\s++`, which takes all newlines, the two are one.
-_SAME_IN_BOTH = frozenset((published_of(GPT2),))
 _COMMENTS: Final = {
     "Isolated": "isolated",
     "Contiguous": "contiguous",
@@ -43,7 +34,6 @@ _COMMENTS: Final = {
 _BEHAVIORS: Final = {comment: behavior for behavior, comment in _COMMENTS.items()}
 # What is joined if what is not matched is joined to what is.
 _INVERTED: Final = {"MergedWithPrevious": "MergedWithNext", "MergedWithNext": "MergedWithPrevious"}
-_LETTERS: Final = frozenset(ALPHABET)
 # What would be taken for the name of a pattern.
 _BARE_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 _BYTE_LEVEL: Final = {"type": "ByteLevel", "trim_offsets": True}
@@ -78,7 +68,7 @@ def read_splitters(node: Any, name: str) -> tuple[Pattern, bool]:
                 " together, which are not read; make it shorter"
             )
         if take(step, "type", str, where) != "ByteLevel":
-            patterns += (_behind if BYTE_LEVEL in patterns else _before)(step, patterns, where)
+            patterns += _step(step, where)
             continue
         if BYTE_LEVEL in patterns:
             raise FormatError(f"{where}: a second ByteLevel writes the bytes of the first one's letters; leave it out")
@@ -144,38 +134,24 @@ def _written(text: str) -> dict[str, Any]:
     comment, regex = uncommented(text)
     if text == BYTE_LEVEL:
         raise FormatError("a tokenizer.json cannot turn letters of the byte alphabet into letters again")
-    if comment is None and can_match_nothing(regex):
+    try:
+        written, can_be_empty = _core.write_oniguruma(regex)
+    except PatternError as error:
+        raise FormatError(str(error)) from None
+    if comment is None and can_be_empty:
         raise FormatError(
             f"a tokenizer.json would cut where the pattern {shown(regex, 200)} matches nothing; save as 'pairloom', or"
             " write the pattern so that each match has a character"
         )
     behavior = "Isolated" if comment is None else _BEHAVIORS[comment]
-    written = regex if regex in _SAME_IN_BOTH else to_oniguruma(regex)
     return {"type": "Split", "pattern": {"Regex": written}, "behavior": behavior, "invert": False}
 
 
-@cache
-def _as_named() -> dict[str, str]:
-    """The named patterns by the spelling that `write_splitters` gives them."""
-    return {to_oniguruma(text): text for text in _NAMED}
-
-
-def _read(written: str, where: str) -> str:
-    if written in _SAME_IN_BOTH:
-        return written
-    if (named := _as_named().get(written)) is not None:
-        return named
-    try:
-        return from_oniguruma(written)
-    except FormatError as error:
-        raise FormatError(f"{where}: {error}") from None
-
-
-def _before(step: dict[str, Any], before: list[str], where: str) -> list[str]:
-    """The patterns of a step that is not ByteLevel, with those of the steps before it."""
+def _step(step: dict[str, Any], where: str) -> list[str]:
+    """The patterns of a step that is not ByteLevel."""
     kind = take(step, "type", str, where)
     if kind == "Split":
-        return _split(step, before, where)
+        return _split(step, where)
     if kind == "Digits":
         return [DIGIT if take(step, "individual_digits", bool, f"{where}: Digits") else DIGIT + "+"]
     if kind == "Punctuation":
@@ -183,61 +159,39 @@ def _before(step: dict[str, Any], before: list[str], where: str) -> list[str]:
         if behavior not in _COMMENTS:
             raise _removal(where, f"Punctuation with behavior {shown(behavior)}")
         return [PUNCTUATION if behavior == "Isolated" else commented(PUNCTUATION, _COMMENTS[behavior])]
-    if kind == "FixedLength":
-        length = take_id(take(step, "length", int, f"{where}: FixedLength"), f"{where}: FixedLength: length")
-        return [rf"[\s\S]{{1,{max(length, 1)}}}"]
-    if kind in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer", "CharDelimiterSplit", "UnicodeScripts"):
-        raise _removal(where, kind)
-    raise FormatError(f"{where}: {shown(kind)} cannot be expressed as a pattern")
+    raise FormatError(
+        f"{where}: the step {shown(kind)} is not taken, only ByteLevel, Split, Digits and Punctuation are"
+    )
 
 
-def _behind(step: dict[str, Any], before: list[str], where: str) -> list[str]:
-    """The patterns of a step behind ByteLevel, which sees no white space."""
-    kind = take(step, "type", str, where)
-    if kind == "Whitespace":
-        return [WORDS]
-    if kind == "WhitespaceSplit":
-        return []
-    if kind == "BertPreTokenizer":
-        return [PUNCTUATION]
-    if kind == "UnicodeScripts":
-        return [LETTERS]
-    if kind == "CharDelimiterSplit" and step.get("delimiter") not in _LETTERS:
-        return []
-    if kind == "Metaspace" and step.get("prepend_scheme") == "never" and step.get("replacement") not in _LETTERS:
-        return []
-    return _before(step, before, where)
-
-
-def _split(step: dict[str, Any], before: list[str], where: str) -> list[str]:
+def _split(step: dict[str, Any], where: str) -> list[str]:
     pattern = take(step, "pattern", dict, f"{where}: Split")
-    literal: str | None = None
-    if set(pattern) == {"String"}:
-        literal = take(pattern, "String", str, f"{where}: Split")
-        text = re.escape(literal)
-    elif set(pattern) == {"Regex"}:
-        text = _read(take(pattern, "Regex", str, f"{where}: Split"), where)
-    else:
-        raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
-    if _BARE_WORD.fullmatch(text):
-        text = f"(?:{text})"
+    can_be_empty = is_total = False
     behavior = take(step, "behavior", str, f"{where}: Split")
     invert = take(step, "invert", bool, f"{where}: Split")
-    if behavior == "Removed":
+    if set(pattern) == {"String"}:
+        text = re.escape(take(pattern, "String", str, f"{where}: Split"))
+        can_be_empty = not text
+    elif set(pattern) == {"Regex"}:
         try:
-            is_kept = removes_nothing(text, before, literal=literal, invert=invert)
+            text, can_be_empty = _core.read_oniguruma(take(pattern, "Regex", str, f"{where}: Split"))
+            is_total = behavior == "Removed" and invert and _core.is_total(text)
         except PatternError as error:
             raise FormatError(f"{where}: {error}") from None
-        if not is_kept:
+    else:
+        raise FormatError(f"{where}: a Split's pattern has one of String and Regex, not {shown(pattern)}")
+    if behavior == "Removed":
+        if not is_total:
             raise _removal(where, f"a Split with behavior 'Removed' and invert {invert}")
+        # Published files remove what does not match, where everything does.
         behavior = "Isolated"
-    if not text:
-        return []  # An empty String is found nowhere there.
+    if _BARE_WORD.fullmatch(text):
+        text = f"(?:{text})"
     if invert:
         behavior = _INVERTED.get(behavior, behavior)
     if behavior not in _COMMENTS:
         raise FormatError(f"{where}: a Split has no behavior {shown(behavior)}")
-    plain = behavior == "Isolated" and not can_match_nothing(text)
+    plain = behavior == "Isolated" and not can_be_empty
     return [text if plain else commented(text, _COMMENTS[behavior])]
 
 

@@ -1,0 +1,3 @@
+//! What files of other libraries hold, in pairloom's terms.
+
+pub mod oniguruma;

@@ -1,0 +1,79 @@
+"""The pre-tokenizers of published models split texts as their owner's library does, or are refused by name."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import tokenizers
+
+from pairloom import FormatError, Tokenizer, _core, pretokenize
+from pairloom.formats.shared.byte_alphabet import from_alphabet
+from pairloom.reference.pretokens import pretokenize as reference_pretokenize
+
+_PUBLISHED: Final = dict(
+    json.loads((Path(__file__).parents[2] / "testdata/pre_tokenizers.json").read_text(encoding="utf-8"))
+)
+# Their text is changed: SentencePiece's models, and white space that CLIP leaves out.
+_REFUSED: Final = {"Metaspace": "the step 'Metaspace' is not taken", "CLIP": "'Removed' and invert True leaves parts"}
+_TEXT: Final = (
+    "the| cat|Cats|camelCase|don't|IT'S|'ll|'LL've|x'\u017f|K\u212a|1|12|1234567| |  |   |\n|\r\n|\n\n| \n|\t|"
+    "\xa0|\u3000|\u2028|\x85|!|...|?!|(a)|[b]|/\n|//|\\|_|`|~|$5|<sentinel:12>|IMGIMGABCZ|。|…|“|，|"
+    "théâtre|e\u0301|\u0301|東京|カタカナ|한국어|ㄅㄆ|ไทย|हिन्दी|العربية|١٢٣٤|²³|½|Ⅷ|ß|ﬁ|𐐀|👩\u200d👩|\u200d|"
+    "\ufeff|\x00|\x1c|🇩🇪|a.b|3.14|A1b2|a_1|\u0345|\u200b"
+)
+_PARTS: Final = (*_TEXT.split("|"), 7 * " ", 40 * " ", 300 * " ")
+
+
+def _texts(n: int) -> list[str]:
+    rng = random.Random(1)
+    return ["".join(rng.choices(_PARTS, k=rng.randrange(1, 25))) for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def file() -> dict[str, Any]:
+    trained = Tokenizer.train([" ".join(_PARTS)] * 3, 600, profile="huggingface", special_tokens=())
+    found: dict[str, Any] = json.loads(trained.to_huggingface().to_str())
+    return found
+
+
+def _library(file: dict[str, Any], steps: list[dict[str, Any]]) -> Any:
+    node = steps[0] if len(steps) == 1 else {"type": "Sequence", "pretokenizers": steps}
+    return tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": node}))
+
+
+@pytest.mark.parametrize("families", [name for name in _PUBLISHED if name not in _REFUSED])
+def test_a_published_pre_tokenizer_splits_as_its_owner_does(families: str, file: dict[str, Any]) -> None:
+    theirs = _library(file, _PUBLISHED[families])
+    ours = Tokenizer.from_huggingface(theirs)
+    again = ours.to_huggingface()
+    assert Tokenizer.from_huggingface(again) == ours
+    for number, text in enumerate(_texts(40)):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text) == again.encode(text).ids == ids, text
+        if not ours.normalizer:
+            pieces = [from_alphabet(piece) for piece, _ in theirs.pre_tokenizer.pre_tokenize_str(text)]
+            assert pretokenize(text, ours.pattern) == pieces, text
+            assert number > 2 or reference_pretokenize(text, ours.pattern) == pieces, text
+
+
+@pytest.mark.parametrize("families", _REFUSED)
+def test_a_published_pre_tokenizer_that_loses_text_is_refused(families: str, file: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match=_REFUSED[families]):
+        Tokenizer.from_huggingface(_library(file, _PUBLISHED[families]))
+
+
+def test_regexes_of_published_files_are_written_back_as_they_were() -> None:
+    n_regexes = n_kept = 0
+    for steps in _PUBLISHED.values():
+        for step in steps:
+            if regex := step.get("pattern", {}).get("Regex"):
+                ours, _ = _core.read_oniguruma(regex)
+                n_regexes += 1
+                n_kept += ours == regex
+                if "}+" not in regex:
+                    assert _core.write_oniguruma(ours)[0] == regex
+    assert (n_regexes, n_kept) == (59, 54)
