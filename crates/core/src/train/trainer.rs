@@ -31,7 +31,7 @@
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
 use super::count_pairs;
-use super::options::{Merge, MergeOptions, Shortage, Trained, Tuning};
+use super::options::{MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
