@@ -54,7 +54,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 26 * 118
+FULL = 25 * 118
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
