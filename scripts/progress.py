@@ -31,7 +31,10 @@ def main() -> int:
     # Text mode takes the carriage return before each of cargo's bars for the end of a line.
     reader = threading.Thread(target=_collect, args=(process.stdout, lines))
     reader.start()
-    while reader.join(SECONDS_PER_LINE) or reader.is_alive():
+    while True:
+        reader.join(SECONDS_PER_LINE)
+        if not reader.is_alive():
+            break
         steps = re.findall(r"\] (\d+/\d+: .*)", "".join(lines))
         at = f", step {steps[-1].strip()}" if steps else ""
         print(f"  {what}: {time.monotonic() - began:.0f} s{at}", flush=True)
