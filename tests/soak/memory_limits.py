@@ -39,8 +39,8 @@ import numpy as np
 from tests.soak.harness import Table
 
 SUMMARY = (
-    "every public call while RLIMIT_AS allows 0.25 to 80 MB more than the process has; a failure is a panic, an abort, a"
-    " hang, an error that is not documented, or another result than without a limit"
+    "every public call while RLIMIT_AS allows 0.25 to 80 MB more than the process has; a failure is a panic, an abort,"
+    " a hang, an error that is not documented, or another result than without a limit"
 )
 
 MEGABYTE = 1 << 20
