@@ -1,12 +1,13 @@
-"""Counts the lines of the core's product code: `python scripts/count_product_lines.py [COMMIT]`.
+"""Counts the lines of product code: `python scripts/count_product_lines.py [COMMIT]`.
 
-Product code is every Rust file under crates/core/src but for tests and generated tables: files and folders called
-tests, modules behind `#[cfg(test)]` and unicode_tables.rs are left out. "Code" leaves out blank lines and lines that
-hold only a comment, so that explanation costs nothing.
+Product code is the core, the seam (crates/python), the WebAssembly module and the Python package, without tests,
+generated tables and type stubs: files and folders called tests, modules behind `#[cfg(test)]` and unicode_tables.rs are
+left out. "Code" leaves out blank lines, comments and docstrings, so that explanation costs nothing.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,34 +15,47 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
-_CORE = "crates/core/src"
+_PARTS = {"core": "crates/core/src", "seam": "crates/python/src", "wasm": "crates/wasm/src", "python": "src/pairloom"}
 _GENERATED = "unicode_tables.rs"
 
 
 def main() -> None:
-    """Prints lines and lines of code of each folder, and in all."""
+    """Prints lines and lines of code of each folder, of each part, and in all."""
     commit = sys.argv[1] if len(sys.argv) > 1 else None
+    sums = [_count_part(part, folder, commit) for part, folder in _PARTS.items()]
+    _print_row("in all", sum(lines for lines, _ in sums), sum(code for _, code in sums))
+
+
+def _count_part(part: str, folder: str, commit: str | None) -> tuple[int, int]:
+    """Prints the rows of a part and returns its lines and lines of code."""
     lines: dict[str, int] = {}
     code: dict[str, int] = {}
-    for name, text in _files(commit):
-        folder = name.removeprefix(f"{_CORE}/").rpartition("/")[0].partition("/")[0] or "."
-        product = without_tests(text.splitlines())
-        lines[folder] = lines.get(folder, 0) + len(product)
-        code[folder] = code.get(folder, 0) + sum(map(_is_code, product))
-    for folder in sorted(lines):
-        print(f"{folder:14} {lines[folder]:7,} lines {code[folder]:7,} of code")
-    print(f"{'in all':14} {sum(lines.values()):7,} lines {sum(code.values()):7,} of code")
+    for name, text in _files(folder, commit):
+        inner = name.removeprefix(f"{folder}/").rpartition("/")[0].partition("/")[0] or "."
+        is_rust = name.endswith(".rs")
+        product = without_tests(text.splitlines()) if is_rust else text.splitlines()
+        lines[inner] = lines.get(inner, 0) + len(product)
+        code[inner] = code.get(inner, 0) + (sum(map(_is_code, product)) if is_rust else _python_code(text))
+    for inner in sorted(lines) if len(lines) > 1 else ():
+        _print_row(f"{part}/{inner}", lines[inner], code[inner])
+    total = sum(lines.values()), sum(code.values())
+    _print_row(part, *total)
+    return total
 
 
-def _files(commit: str | None) -> Iterator[tuple[str, str]]:
-    """(path, text) of each product file, of the working tree or of a commit."""
+def _print_row(name: str, lines: int, code: int) -> None:
+    print(f"{name:18} {lines:7,} lines {code:7,} of code")
+
+
+def _files(folder: str, commit: str | None) -> Iterator[tuple[str, str]]:
+    """(path, text) of each product file in a folder, of the working tree or of a commit."""
     if commit is None:
-        names = [str(path.relative_to(_ROOT)) for path in sorted((_ROOT / _CORE).rglob("*.rs"))]
+        names = [str(path.relative_to(_ROOT)) for path in sorted((_ROOT / folder).rglob("*"))]
     else:
-        names = _git("ls-tree", "-r", "--name-only", commit, _CORE).split()
+        names = _git("ls-tree", "-r", "--name-only", commit, folder).split()
     for name in names:
         parts = Path(name).parts
-        if name.endswith(".rs") and parts[-1] not in (_GENERATED, "tests.rs") and "tests" not in parts:
+        if name.endswith((".rs", ".py")) and parts[-1] not in (_GENERATED, "tests.rs") and "tests" not in parts:
             text = (_ROOT / name).read_text(encoding="utf-8") if commit is None else _git("show", f"{commit}:{name}")
             yield name, text
 
@@ -70,6 +84,18 @@ def kept_indent(line: str) -> int:
 def _is_code(line: str) -> bool:
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("//")
+
+
+def _python_code(text: str) -> int:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        # A string that stands alone documents the definition or the constant before it.
+        for statement in node.body if isinstance(node, documented) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                prose.update(range(statement.lineno, (statement.end_lineno or 0) + 1))
+    lines = enumerate(text.splitlines(), 1)
+    return sum(bool(line.strip()) and line.lstrip()[0] != "#" and number not in prose for number, line in lines)
 
 
 def _git(*arguments: str) -> str:
