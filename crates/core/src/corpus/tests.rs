@@ -165,10 +165,7 @@ fn json_lines_that_are_a_list_fail_before_the_line_ends() {
             let pushed = reader.push(begin.as_bytes());
             assert_eq!(pushed.is_ok(), skips);
             if let Err(error) = pushed {
-                assert!(
-                    error.to_string().contains("write one record a line, not a list of records"),
-                    "{error}"
-                );
+                assert!(error.to_string().contains("record a line"), "{error}");
             }
             // A line that is left out must end first.
             assert!(!skips || (reader.finish().is_ok() && reader.n_skipped() == 1));
