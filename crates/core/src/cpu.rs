@@ -123,6 +123,74 @@ impl CpuTier {
     }
 }
 
+/// Defines a function that runs its body compiled for a tier, which becomes its first argument.
+///
+/// In the body `$isa` is what `$module` calls `Portable`, `Avx2`, `Avx512` or `Neon`. Functions that the body calls
+/// must be `#[inline(always)]`, or they would be compiled without the instructions. The arguments are passed one by
+/// one: from fields of a struct the hot loops would load them again after each store.
+macro_rules! at_tier {
+    (
+        $(#[$attribute:meta])*
+        unsafe fn $name:ident<$isa:ident in $module:ident $(, $generic:ident: $bound:path)*>(
+            $($argument:ident: $type:ty),* $(,)?
+        ) $(-> $result:ty)? $body:block
+    ) => {
+        $(#[$attribute])*
+        ///
+        /// # Safety
+        /// The processor has the tier.
+        #[inline(always)]
+        unsafe fn $name<$($generic: $bound),*>(
+            tier: $crate::cpu::CpuTier,
+            $($argument: $type),*
+        ) $(-> $result)? {
+            // Not inlined: in its caller there would not be enough registers.
+            #[inline(never)]
+            fn portable<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
+                type $isa = $module::Portable;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
+                type $isa = $module::Avx2;
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,vaes")]
+            fn avx512<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
+                type $isa = $module::Avx512;
+                $body
+            }
+
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[target_feature(enable = "neon,aes")]
+            fn neon<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
+                type $isa = $module::Neon;
+                $body
+            }
+
+            match tier {
+                $crate::cpu::CpuTier::Portable => portable($($argument),*),
+                // SAFETY: The caller vouches for the tier, which has all instructions of these functions.
+                #[cfg(target_arch = "x86_64")]
+                $crate::cpu::CpuTier::Avx2 => unsafe { avx2($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::cpu::CpuTier::Avx512 => unsafe { avx512($($argument),*) },
+                // SAFETY: as above.
+                #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+                $crate::cpu::CpuTier::Neon => unsafe { neon($($argument),*) },
+            }
+        }
+    };
+}
+
+pub(crate) use at_tier;
+
 #[cfg(test)]
 mod tests {
     use super::*;

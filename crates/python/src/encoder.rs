@@ -41,6 +41,19 @@ pub struct Encoder {
     id_lists: IdLists,
 }
 
+/// Evaluates an expression in which `$id` is the narrowest type for the ids of the encoder.
+macro_rules! with_id {
+    ($encoder:expr, $id:ident => $body:expr) => {
+        if $encoder.is_narrow() {
+            type $id = u16;
+            $body
+        } else {
+            type $id = u32;
+            $body
+        }
+    };
+}
+
 impl Encoder {
     /// Appends the ids of a text; releases the interpreter if the text is long.
     #[inline]
@@ -64,11 +77,7 @@ impl Encoder {
         policy: Policy<'_>,
     ) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text_argument(text)?)?;
-        if self.is_narrow() {
-            self.list_as::<u16>(py, text, policy)
-        } else {
-            self.list_as::<u32>(py, text, policy)
-        }
+        with_id!(self, I => self.list_as::<I>(py, text, policy))
     }
 
     #[inline]
@@ -237,11 +246,7 @@ impl Encoder {
         specials: Option<&SpecialPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let text = &*utf8(text_argument(text)?)?;
-        if self.is_narrow() {
-            self.array_as::<u16>(py, text, policy(specials))
-        } else {
-            self.array_as::<u32>(py, text, policy(specials))
-        }
+        with_id!(self, I => self.array_as::<I>(py, text, policy(specials)))
     }
 
     fn encode_batch<'py>(
@@ -253,10 +258,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
-        let lists = match self.is_narrow() {
-            true => self.lists::<u16>(py, &readable, threads, policy(specials)),
-            false => self.lists::<u32>(py, &readable, threads, policy(specials)),
-        };
+        let lists = with_id!(self, I => self.lists::<I>(py, &readable, threads, policy(specials)));
         lists.map_err(|error| texts.locate(error))?.into_list(py)
     }
 
@@ -269,20 +271,13 @@ impl Encoder {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let texts = Texts::from_iterable("texts", 0, texts)?;
         let readable = texts.characters()?;
-        let locate = |error| texts.locate(error);
-        if self.is_narrow() {
+        with_id!(self, I => {
             let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<u16>(&readable, policy(specials), threads, monitor)
+                self.encoder.encode_batch::<I>(&readable, policy(specials), threads, monitor)
             })
-            .map_err(locate)?;
+            .map_err(|error| texts.locate(error))?;
             Ok((lent(py, ids)?, array(py, offsets)?))
-        } else {
-            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<u32>(&readable, policy(specials), threads, monitor)
-            })
-            .map_err(locate)?;
-            Ok((lent(py, ids)?, array(py, offsets)?))
-        }
+        })
     }
 
     fn encode_file<'py>(
@@ -294,15 +289,10 @@ impl Encoder {
         specials: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (report, specials) = (report.as_ref(), specials_named(specials)?);
-        if self.is_narrow() {
-            let work =
-                |monitor: &PyMonitor| self.encoder.encode_file::<u16>(&path, specials, threads, monitor);
+        with_id!(self, I => {
+            let work = |monitor: &PyMonitor| self.encoder.encode_file::<I>(&path, specials, threads, monitor);
             lent(py, PyMonitor::run(py, report, work)?)
-        } else {
-            let work =
-                |monitor: &PyMonitor| self.encoder.encode_file::<u32>(&path, specials, threads, monitor);
-            lent(py, PyMonitor::run(py, report, work)?)
-        }
+        })
     }
 
     #[pyo3(signature = (text, limit, specials = None))]

@@ -23,12 +23,9 @@
 
 use super::local_table::{Line, LocalTable};
 use super::partition_log::PartitionLog;
+use crate::cpu::at_tier;
 use crate::prefetch::prefetch;
-#[cfg(target_arch = "x86_64")]
-use crate::pretokens::key::Aes;
-use crate::pretokens::key::{Folded, HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey};
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-use crate::{cpu::CpuTier, pretokens::key::ArmAes};
+use crate::pretokens::key::{HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey, hashes};
 
 /// Most pretokens in a batch.
 pub(super) const BATCH_SIZE: usize = 64;
@@ -72,47 +69,8 @@ impl Batch {
         start: usize,
         ends: &[u32],
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if hasher.tier().has_avx2() {
-            // SAFETY: The tier has these instructions.
-            return unsafe { self.count_avx2(hasher, table, log, text, start, ends) };
-        }
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-        if hasher.tier() == CpuTier::Neon {
-            // SAFETY: The tier has these instructions.
-            return unsafe { self.count_neon(hasher, table, log, text, start, ends) };
-        }
-        self.count_portable(hasher, table, log, text, start, ends);
-    }
-
-    /// [`count_with_isa`](Self::count_with_isa) for every processor. Not inlined: in its caller there would not be enough
-    /// registers.
-    #[inline(never)]
-    fn count_portable(
-        &mut self,
-        hasher: KeyHasher,
-        table: &mut LocalTable,
-        log: &mut PartitionLog,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[u32],
-    ) {
-        self.count_with_isa::<Folded>(hasher, table, log, text, start, ends);
-    }
-
-    /// [`count_with_isa`](Self::count_with_isa), compiled for the NEON tier.
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-    #[target_feature(enable = "neon,aes")]
-    fn count_neon(
-        &mut self,
-        hasher: KeyHasher,
-        table: &mut LocalTable,
-        log: &mut PartitionLog,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[u32],
-    ) {
-        self.count_with_isa::<ArmAes>(hasher, table, log, text, start, ends);
+        // SAFETY: Hashers are made for the best tier of the processor.
+        unsafe { count_at_tier(hasher.tier(), self, hasher, table, log, text, start, ends) };
     }
 
     /// Counts with hashes by `H`, whose instructions the caller has.
@@ -134,25 +92,10 @@ impl Batch {
             unsafe {
                 let line = &mut *first.byte_add(*line as usize);
                 if !H::add(line, key) {
-                    H::miss(hasher, line, key, log);
+                    replace(hasher, line, key, log);
                 }
             }
         }
-    }
-
-    /// [`count_with_isa`](Self::count_with_isa), compiled for the AVX2 tier.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
-    fn count_avx2(
-        &mut self,
-        hasher: KeyHasher,
-        table: &mut LocalTable,
-        log: &mut PartitionLog,
-        text: &PaddedText<'_>,
-        start: usize,
-        ends: &[u32],
-    ) {
-        self.count_with_isa::<Aes>(hasher, table, log, text, start, ends);
     }
 
     /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and prefetches their lines.
@@ -217,7 +160,30 @@ impl Batch {
     }
 }
 
-/// How a key is counted.
+at_tier! {
+    /// [`Batch::count`].
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn count_at_tier<H in hashes>(
+        batch: &mut Batch,
+        hasher: KeyHasher,
+        table: &mut LocalTable,
+        log: &mut PartitionLog,
+        text: &PaddedText<'_>,
+        start: usize,
+        ends: &[u32],
+    ) {
+        batch.count_with_isa::<H>(hasher, table, log, text, start, ends);
+    }
+}
+
+/// Puts the key into the line; the key that it replaces goes to the log.
+#[cold]
+#[inline(never)]
+fn replace(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
+    line.replace(key, |replaced, count| log.add_key(replaced, hasher.hash(*replaced), count));
+}
+
+/// How a key is found in a line.
 trait CountKey: HashKey {
     /// Adds 1 to the count of the key if the line has it; returns whether it has.
     ///
@@ -227,60 +193,18 @@ trait CountKey: HashKey {
     unsafe fn add(line: &mut Line, key: &PretokenKey) -> bool {
         line.add(key)
     }
-
-    /// Puts the key into the line; the key that it replaces goes to the log. A function of its own, outside of the
-    /// loop.
-    ///
-    /// # Safety
-    /// As for [`HashKey::hash`].
-    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog);
-
-    /// [`miss`](Self::miss), to be inlined into functions that have the instructions.
-    ///
-    /// # Safety
-    /// As for [`HashKey::hash`].
-    #[inline(always)]
-    unsafe fn replace(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
-        line.replace(key, |replaced, count| {
-            // SAFETY: The caller promises the same.
-            log.add_key(replaced, unsafe { Self::hash(hasher, replaced) }, count);
-        });
-    }
 }
 
-impl CountKey for Folded {
-    #[cold]
-    #[inline(never)]
-    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
-        // SAFETY: Every processor can multiply.
-        unsafe { Folded::replace(hasher, line, key, log) };
-    }
-}
+impl CountKey for hashes::Portable {}
 
 #[cfg(target_arch = "x86_64")]
-impl CountKey for Aes {
+impl CountKey for hashes::Avx2 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn add(line: &mut Line, key: &PretokenKey) -> bool {
         line.add_avx2(key)
     }
-
-    #[cold]
-    #[inline(never)]
-    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
-        // SAFETY: This function has AES.
-        unsafe { Aes::replace(hasher, line, key, log) };
-    }
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-impl CountKey for ArmAes {
-    #[cold]
-    #[inline(never)]
-    #[target_feature(enable = "neon,aes")]
-    unsafe fn miss(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
-        // SAFETY: This function has AES.
-        unsafe { ArmAes::replace(hasher, line, key, log) };
-    }
-}
+impl CountKey for hashes::Neon {}

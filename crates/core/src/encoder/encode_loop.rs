@@ -37,11 +37,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::cache::key::CACHED_BYTES;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-use super::cache::lookup::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::cache::lookup::{Avx2, Avx512};
-use super::cache::lookup::{BATCH, Batch, Lookup, Portable, Query, pretoken_range};
+use super::cache::lookup::{self, BATCH, Batch, Lookup, Query, pretoken_range};
 use super::cache::packed::Packed;
 use super::cache::table::Table;
 use super::cache::{Cache, TableHandle};
@@ -49,7 +45,7 @@ use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, few, heap};
 use super::output::Output;
 use super::shared::Shared;
-use crate::cpu::CpuTier;
+use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
@@ -189,80 +185,15 @@ impl PretokenEncoder {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.refresh(&pretokens.shared.cache);
-        match pretokens.shared.cache.hasher.tier() {
-            CpuTier::Portable => {
-                self.encode_with_isa::<Portable, S>(pretokens, documents, output, on_progress)
-            }
-            // SAFETY: `Encoder::new` checked that the processor has the hasher's tier.
-            #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 => unsafe { self.encode_avx2(pretokens, documents, output, on_progress) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx512 => unsafe { self.encode_avx512(pretokens, documents, output, on_progress) },
-            // SAFETY: as above.
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            CpuTier::Neon => unsafe { self.encode_neon(pretokens, documents, output, on_progress) },
-        }
+        let tier = pretokens.shared.cache.hasher.tier();
+        // SAFETY: `Encoder::new` checked that the processor has the hasher's tier.
+        unsafe { encode_at_tier(tier, self, pretokens, documents, output, on_progress) }
     }
 
-    /// [`encode_with_isa`](Self::encode_with_isa), compiled for the AVX2 tier.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,aes,bmi1,bmi2,lzcnt,popcnt")]
-    fn encode_avx2<S: Output>(
-        &mut self,
-        pretokens: Pretokens<'_>,
-        documents: DocumentEnds<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        self.encode_with_isa::<Avx2, S>(pretokens, documents, output, on_progress)
-    }
-
-    /// [`encode_with_isa`](Self::encode_with_isa), compiled for the AVX-512 tier.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,aes,vaes,bmi1,bmi2,lzcnt,popcnt")]
-    fn encode_avx512<S: Output>(
-        &mut self,
-        pretokens: Pretokens<'_>,
-        documents: DocumentEnds<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        self.encode_with_isa::<Avx512, S>(pretokens, documents, output, on_progress)
-    }
-
-    /// [`encode_with_isa`](Self::encode_with_isa), compiled for the NEON tier.
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-    #[target_feature(enable = "neon,aes")]
-    fn encode_neon<S: Output>(
-        &mut self,
-        pretokens: Pretokens<'_>,
-        documents: DocumentEnds<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        self.encode_with_isa::<Neon, S>(pretokens, documents, output, on_progress)
-    }
-
-    /// Encodes with the instructions of `L`, which the processor has.
+    /// Encodes with the instructions of `L`, which the processor has, and ids in entries of two bytes (`NARROW`) or
+    /// four.
     #[inline(always)]
-    fn encode_with_isa<L: Lookup, S: Output>(
-        &mut self,
-        pretokens: Pretokens<'_>,
-        documents: DocumentEnds<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        if pretokens.shared.cache.is_narrow() {
-            self.encode_with_width::<L, true, S>(pretokens, documents, output, on_progress)
-        } else {
-            self.encode_with_width::<L, false, S>(pretokens, documents, output, on_progress)
-        }
-    }
-
-    /// Encodes with the instructions of `L` and ids in entries of two bytes (`NARROW`) or four.
-    #[inline(always)]
-    fn encode_with_width<L: Lookup, const NARROW: bool, S: Output>(
+    fn encode_with_isa<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
         mut documents: DocumentEnds<'_>,
@@ -507,6 +438,23 @@ impl PretokenEncoder {
             self.ids.push(id);
             Ok(())
         })
+    }
+}
+
+at_tier! {
+    /// [`PretokenEncoder::encode_documents`] with the newest table.
+    unsafe fn encode_at_tier<L in lookup, S: Output>(
+        encoder: &mut PretokenEncoder,
+        pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        if pretokens.shared.cache.is_narrow() {
+            encoder.encode_with_isa::<L, true, S>(pretokens, documents, output, on_progress)
+        } else {
+            encoder.encode_with_isa::<L, false, S>(pretokens, documents, output, on_progress)
+        }
     }
 }
 

@@ -15,18 +15,13 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
-#[cfg(target_arch = "x86_64")]
-pub(super) use {avx2::Avx2, avx512::Avx512};
-
-/// The instructions that every processor of the architecture has.
+// The tier `Portable` uses what every processor of the architecture has.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-pub(super) type Baseline = neon::Neon;
-/// The instructions that every processor of the architecture has.
-#[cfg(target_arch = "x86_64")]
-pub(super) type Baseline = sse2::Sse2;
-/// The instructions that every processor has.
+pub(super) use neon::{Neon, Neon as Portable};
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-pub(super) type Baseline = portable::Words;
+pub(super) use portable::Words as Portable;
+#[cfg(target_arch = "x86_64")]
+pub(super) use {avx2::Avx2, avx512::Avx512, sse2::Sse2 as Portable};
 
 /// For each byte, the numbers of its set bits, in ascending order.
 #[cfg(target_arch = "x86_64")]
@@ -213,7 +208,7 @@ mod tests {
                 CpuTier::Avx512 => check::<Avx512>(),
                 #[cfg(target_arch = "x86_64")]
                 CpuTier::Avx2 => check::<Avx2>(),
-                _ => check::<Baseline>(),
+                _ => check::<Portable>(),
             }
         }
     }

@@ -237,6 +237,15 @@ pub(crate) trait HashKey {
     }
 }
 
+/// The [`HashKey`] of each tier.
+pub(crate) mod hashes {
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    pub(crate) use super::ArmAes as Neon;
+    pub(crate) use super::Folded as Portable;
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) use super::{Aes as Avx2, Aes as Avx512};
+}
+
 /// A folded multiplication.
 pub(crate) struct Folded;
 

@@ -5,12 +5,10 @@
 
 use std::ops::Deref;
 
-#[cfg(target_arch = "x86_64")]
-use super::byte_block::{Avx2, Avx512};
-use super::byte_block::{Baseline, Block};
+use super::byte_block::{self, Block};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, class_at};
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
-use crate::cpu::CpuTier;
+use crate::cpu::{CpuTier, at_tier};
 
 /// Number of characters that are skipped one by one before windows are used.
 const N_SCALAR: usize = 8;
@@ -97,16 +95,8 @@ impl Text<'_> {
                 _ => return at,
             }
         }
-        let at = match self.tier {
-            // SAFETY: `at_tier` checked that the processor has the tier.
-            #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx512 => unsafe { skip_avx512(self.text, at, members) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            CpuTier::Avx2 => unsafe { skip_avx2(self.text, at, members) },
-            // SAFETY: Every processor has these instructions.
-            _ => unsafe { skip_windows::<Baseline, M>(self.text, at, members) },
-        };
+        // SAFETY: `Pretokenizer::at_tier` checked that the processor has the tier.
+        let at = unsafe { skip_at_tier(self.tier, self.text, at, members) };
         match at {
             Ok(end) => end,
             Err(mut at) => {
@@ -122,18 +112,16 @@ impl Text<'_> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn skip_avx512<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
-    // SAFETY: The processor has the instructions of this function.
-    unsafe { skip_windows::<Avx512, M>(text, at, members) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn skip_avx2<M: Members>(text: &str, at: usize, members: M) -> Result<usize, usize> {
-    // SAFETY: The processor has the instructions of this function.
-    unsafe { skip_windows::<Avx2, M>(text, at, members) }
+at_tier! {
+    /// [`skip_windows`].
+    unsafe fn skip_at_tier<B in byte_block, M: Members>(
+        text: &str,
+        at: usize,
+        members: M,
+    ) -> Result<usize, usize> {
+        // SAFETY: The processor has the instructions of this function.
+        unsafe { skip_windows::<B, M>(text, at, members) }
+    }
 }
 
 /// `Ok`: the end of the run. `Err`: the run continues at least to this offset, and the rest of the text is too short

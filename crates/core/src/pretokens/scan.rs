@@ -6,7 +6,7 @@ use super::byte_block;
 use super::byte_block::Block;
 use super::runs::Text;
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
-use crate::cpu::CpuTier;
+use crate::cpu::{CpuTier, at_tier};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::prefetch::prefetch;
@@ -153,31 +153,22 @@ fn fill_within<R: Rules>(
     let (rules, text) = (R::default(), Text { text: &text[from..], tier });
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
-    match tier {
-        // SAFETY: `at_tier` checked that the processor has the tier; the room was reserved above.
-        #[cfg(target_arch = "x86_64")]
-        CpuTier::Avx512 => unsafe { fill_avx512(rules, text, most_bytes, ends) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        CpuTier::Avx2 => unsafe { fill_avx2(rules, text, most_bytes, ends) },
-        // SAFETY: Every processor has these instructions.
-        _ => unsafe { fill_with_isa::<byte_block::Baseline, R>(rules, text, most_bytes, ends) },
-    }
+    // SAFETY: `Pretokenizer::at_tier` checked that the processor has the tier.
+    unsafe { fill_at_tier(tier, rules, text, most_bytes, ends) };
     Ok(())
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx512<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
-    // SAFETY: The caller reserved the room.
-    unsafe { fill_with_isa::<byte_block::Avx512, R>(rules, text, most_bytes, ends) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn fill_avx2<R: Rules>(rules: R, text: Text<'_>, most_bytes: usize, ends: &mut Vec<u32>) {
-    // SAFETY: The caller reserved the room.
-    unsafe { fill_with_isa::<byte_block::Avx2, R>(rules, text, most_bytes, ends) }
+at_tier! {
+    /// [`fill_within`], which reserved the room.
+    unsafe fn fill_at_tier<B in byte_block, R: Rules>(
+        rules: R,
+        text: Text<'_>,
+        most_bytes: usize,
+        ends: &mut Vec<u32>,
+    ) {
+        // SAFETY: The processor has the instructions, and there is room.
+        unsafe { fill_with_isa::<B, R>(rules, text, most_bytes, ends) }
+    }
 }
 
 /// The ends of the pretokens of `text` until there are enough, or one is more than `most_bytes` from the start. None if

@@ -264,7 +264,7 @@ pub(super) fn run_starts(mask: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pretokens::byte_block::Baseline;
+    use crate::pretokens::byte_block::Portable;
 
     #[test]
     fn letter_leads_are_of_letters_only_in_any_place() {
@@ -274,7 +274,7 @@ mod tests {
             for at in [0, 1, 40, 62, 63] {
                 let n_bytes = character.encode_utf8(&mut bytes[at..]).len();
                 // SAFETY: There are 64 bytes, and every processor has these instructions.
-                let block = unsafe { Baseline::load(bytes.as_ptr()) };
+                let block = unsafe { Portable::load(bytes.as_ptr()) };
                 let found = if n_bytes == 2 {
                     letter_leads::<_, true>(block)
                 } else {

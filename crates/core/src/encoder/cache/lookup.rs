@@ -322,8 +322,9 @@ impl Lookup for Avx512 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lookup;
     use super::*;
-    use crate::cpu::CpuTier;
+    use crate::cpu::{CpuTier, at_tier};
 
     /// Wrong slots would cost only time: each pretoken would be new again, with the right ids.
     #[test]
@@ -345,17 +346,7 @@ mod tests {
                 let mut batch = Batch::new();
                 // SAFETY: The processor has the tier, which is the hasher's. Ends ascend within the text, which is
                 // UTF-8 and so has no byte 0xff.
-                unsafe {
-                    match tier {
-                        #[cfg(target_arch = "x86_64")]
-                        CpuTier::Avx512 => on_avx512(&mut batch, &query, &ends),
-                        #[cfg(target_arch = "x86_64")]
-                        CpuTier::Avx2 => Avx2::look_up(&mut batch, &query, 0, &ends),
-                        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-                        CpuTier::Neon => Neon::look_up(&mut batch, &query, 0, &ends),
-                        CpuTier::Portable => Portable::look_up(&mut batch, &query, 0, &ends),
-                    }
-                }
+                unsafe { look_up_at_tier(tier, &mut batch, &query, &ends) };
                 let mut start = 0;
                 for (index, &end) in ends.iter().enumerate() {
                     let end = end as usize;
@@ -401,12 +392,11 @@ mod tests {
         }
     }
 
-    /// # Safety
-    /// As for [`Lookup::look_up`].
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes,bmi2")]
-    unsafe fn on_avx512(batch: &mut Batch, query: &Query<'_>, ends: &[u32]) {
-        // SAFETY: The caller promises the same.
-        unsafe { Avx512::look_up(batch, query, 0, ends) };
+    at_tier! {
+        /// [`Lookup::look_up`].
+        unsafe fn look_up_at_tier<L in lookup>(batch: &mut Batch, query: &Query<'_>, ends: &[u32]) {
+            // SAFETY: The processor has the instructions; the caller promises the rest.
+            unsafe { L::look_up(batch, query, 0, ends) }
+        }
     }
 }
