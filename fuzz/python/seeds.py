@@ -23,7 +23,7 @@ WORDS = (
     *('"', "\\", "{", "}", "[", "]", ",", ":", "0", "-1", "1e9", "true", "null", "NaN", "\\ud800", "16777216", "256"),
     *("a b", "#version: 0.2", "YWI=", "Ġ", "｜", "\x00", "\n", "\r\n", " ", "--", '"Split"', '"Regex"', '"String"'),
     *('"ByteLevel"', '"Sequence"', '"Digits"', '"Isolated"', '"Removed"', '"content"', '"normalized"', '"special"'),
-    *('"ranks"', '"pairs"', '"merges"', '"vocab"', '"schema_version"', '"token_ids"', '"made_ids"', '"whole_first"'),
+    *('"ranks"', '"pairs"', '"merges"', '"vocab"', '"schema_version"', '"token_ids"', '"made_ids"', '"ignore_merges"'),
     *("(?i:", "(?!", "(?<=", "\\\\p{L}", "\\\\s+", "{1,3}", "[^", "++", "(?>"),
 )
 

@@ -113,7 +113,7 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
         )
     rule = _one_of(file, "rule", ("pairs", "ranks"), name)
     decode_errors = _one_of(file, "decode_errors", ("strict", "replace", "ignore"), name)
-    ignore_merges = take(file, "whole_first", bool, name)
+    ignore_merges = take(file, "ignore_merges", bool, name)
     lengths = take(file, "token_lengths", list, name)
     blob = _base64(take(file, "token_bytes", str, name), f"{name}: token_bytes")
     ids = _expand(take(file, "token_ids", list, name), len(lengths), f"{name}: token_ids")

@@ -478,7 +478,7 @@ def calls(folder: Path) -> dict[str, Call]:
             tokens={0: b"a", 1: b"b", 2: b"ab"},
             merges=[(0, 1, 2)],
             rule="pairs",
-            whole_first=False,
+            ignore_merges=False,
             special_tokens=None,
             pattern="gpt2",
             decode_errors="replace",

@@ -19,6 +19,7 @@ __all__ = ["KEYS", "LONGEST_DERIVED", "OPTIONAL_KEYS", "UNICODE_VERSION", "write
 KEYS = frozenset(
     (
         "decode_errors",
+        "ignore_merges",
         "made_ids",
         "merges",
         "pattern",
@@ -30,7 +31,6 @@ KEYS = frozenset(
         "token_ids",
         "token_lengths",
         "unicode_version",
-        "whole_first",
     )
 )
 OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tokenizer_config", "training"))
@@ -42,13 +42,13 @@ def write(model: Model) -> bytes:
     """The canonical file: sorted keys, no spaces, ASCII."""
     file = {
         "decode_errors": model.decode_errors,
+        "ignore_merges": model.ignore_merges,
         "pattern": model.pattern,
         "plain_specials": sorted(model.plain_specials),
         "rule": model.rule,
         "schema_version": 2,
         "special_tokens": dict(model.special_tokens),
         "unicode_version": UNICODE_VERSION,
-        "whole_first": model.ignore_merges,
     }
     for key in sorted(OPTIONAL_KEYS):
         if value := getattr(model, key):

@@ -13,6 +13,7 @@ use super::{
 
 const KEYS: [&str; 13] = [
     "decode_errors",
+    "ignore_merges",
     "made_ids",
     "merges",
     "pattern",
@@ -24,7 +25,6 @@ const KEYS: [&str; 13] = [
     "token_ids",
     "token_lengths",
     "unicode_version",
-    "whole_first",
 ];
 const OPTIONAL: [&str; 5] = ["normalizer", "post_processor", "special_rules", "tokenizer_config", "training"];
 
@@ -42,6 +42,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
         ];
         choice(json, &choices)
     })?;
+    let ignore_merges = file.value("ignore_merges", |json| json.boolean())?;
     let merged_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;
     let normalizer = file.optional("normalizer", texts)?.unwrap_or_default();
@@ -58,7 +59,6 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     let tokenizer_config = file.optional("tokenizer_config", |json| Ok(json.string()?.into_owned()))?;
     let training = file.optional("training", |json| Ok(json.string()?.into_owned()))?;
     let unicode_version = file.value("unicode_version", |json| json.string())?;
-    let ignore_merges = file.value("whole_first", |json| json.boolean())?;
     file.end()?;
     if version != 2 {
         return Err(Error::Model(format!("schema_version is {version}, not 2")));
