@@ -1,4 +1,4 @@
-"""Writes crates/core/src/pretokens/unicode_tables.rs: the classes of every code point in Unicode 16.0.
+"""Writes crates/core/src/pretokens/unicode_tables.rs and unicode_blocks.bin: the classes of Unicode 16.0's code points.
 
     pip install regex==2025.7.34        # the last releases that carry Unicode 16.0
     python scripts/generate_unicode_tables.py
@@ -85,10 +85,7 @@ def main() -> None:
         "];",
         "",
         "/// The distinct blocks of 256 class bytes, one after the other.",
-        "#[rustfmt::skip]",
-        f"pub(super) static BLOCKS: [u8; {len(blocks) * BLOCK}] = [",
-        *rows([value for block in blocks for value in block]),
-        "];",
+        f'pub(super) static BLOCKS: [u8; {len(blocks) * BLOCK}] = *include_bytes!("unicode_blocks.bin");',
         "",
         "/// First and last code point, and the class bits of all between, in ascending order.",
         "#[rustfmt::skip]",
@@ -97,6 +94,7 @@ def main() -> None:
         "];",
     ]
     TARGET.write_text("\n".join(lines) + "\n")
+    TARGET.with_name("unicode_blocks.bin").write_bytes(b"".join(blocks))
     print(f"{len(blocks)} blocks, {len(ranges)} ranges")
 
 
