@@ -28,12 +28,8 @@ mod texts;
 mod train;
 
 use pairloom_core::cpu::CpuTier;
-use pairloom_core::memory::Allocator;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator::new();
 
 /// CPython aligns objects to two words, even if a class needs more. Box members with a larger alignment.
 const OBJECT_ALIGN: usize = 2 * size_of::<usize>();

@@ -3,19 +3,13 @@
 //! Rust aborts when an ordinary allocation fails. So in this library:
 //! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`); a refusal becomes
 //!   [`Error::OutOfMemory`].
-//! - Libraries that allocate infallibly (regex engines, automata) run while a [`Room`] is held: reserved address space
-//!   that is released when one of their allocations fails, so that it succeeds after all.
-//! - Everything else is small (boxes, thread names, messages). [`Allocator`] serves it from a static reserve if the
-//!   system has no memory.
+//! - Small allocations (boxes, thread names, messages) and those of libraries (regex engines) are ordinary: where even
+//!   these are refused, under a tight `RLIMIT_AS`, the process aborts.
 
-mod allocator;
 mod results;
-mod room;
 mod zeros;
 
-pub use allocator::Allocator;
 pub use results::{Kept, ResultIds};
-pub use room::Room;
 pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};

@@ -2,8 +2,8 @@
 //!
 //! The system clears each new page, which takes a tenth of the time for the ids of a file. So the memory of a large
 //! result is kept when it is dropped: one block for each type of ids, of at most [`MAX_KEPT_BYTES`]. Linux may take its
-//! pages back whenever it needs memory (`MADV_FREE`). On other systems, and where address space is limited (32 bits,
-//! `RLIMIT_AS`), nothing is kept.
+//! pages back whenever it needs memory (`MADV_FREE`). On other systems, and with addresses of 32 bits, nothing is
+//! kept.
 //!
 //! The memory of the parts from which threads make a result is kept in the same way, on all platforms, for at most
 //! [`MAX_PARTS`].
@@ -11,7 +11,6 @@
 use std::mem;
 use std::ops::{Deref, DerefMut};
 
-use super::room::is_limited;
 use super::this_process;
 use crate::ids::Id;
 use crate::pages;
@@ -55,9 +54,9 @@ impl<I> Kept<I> {
     }
 
     /// Forgets everything from before a fork, after which writing to these pages would copy them, one small page at a
-    /// time. Forgets everything if address space is limited.
+    /// time.
     fn forget_stale(&mut self) {
-        if self.process != this_process() || is_limited() {
+        if self.process != this_process() {
             *self = Kept { process: this_process(), ..Kept::empty() };
         }
     }
@@ -96,7 +95,6 @@ impl<I: Id> ResultIds<I> {
     pub(crate) fn keep_part(mut ids: Vec<I>) {
         ids.clear();
         if ids.capacity() <= MAX_PART_IDS
-            && !is_limited()
             && let Ok(mut kept) = I::kept().try_lock()
         {
             kept.forget_stale();
@@ -121,10 +119,7 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
 
 /// Whether memory of this size is kept.
 fn is_kept<I>(ids: &Vec<I>) -> bool {
-    KEEPS
-        && pages::is_large::<I>(ids.capacity())
-        && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
-        && !is_limited()
+    KEEPS && pages::is_large::<I>(ids.capacity()) && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
 }
 
 impl<I: Id> Drop for ResultIds<I> {

@@ -9,12 +9,11 @@ use fancy_regex::Expr;
 use fancy_regex::internal::{AnalyzeContext, analyze, optimize};
 
 use super::linear_regex::LinearRegex;
-use super::regex::{MAX_AUTOMATA_BYTES, check_length, refusal, room};
+use super::regex::{MAX_AUTOMATA_BYTES, check_length, refusal};
 use crate::error::Result;
 
 /// Whether pairloom's engines run the pattern as it is written; [`crate::Error::Pattern`] if it does not parse.
 pub fn is_run_as_written(pattern: &str) -> Result<bool> {
-    let _room = room()?;
     Ok(is_run_as_written_by_fancy_regex(pattern)?
         || (LinearRegex::new(pattern, MAX_AUTOMATA_BYTES).is_some() && !has(pattern, begin_alike)?))
 }
@@ -22,7 +21,6 @@ pub fn is_run_as_written(pattern: &str) -> Result<bool> {
 /// Whether `fancy_regex`, which tiktoken uses, runs the pattern as it is written.
 pub fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
-    let _room = room()?;
     // A lookahead that ends the pattern is written as a capture, which changes no match; here another one ends it.
     let tree = Expr::parse_tree(&format!("(?:{pattern})(?!)")).map_err(|error| refusal(pattern, &error))?;
     let mut simplified = tree.clone();
@@ -33,7 +31,6 @@ pub fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
 /// Whether a pattern may match nothing, or has `\K`, before which all is left out of the match.
 pub fn can_match_nothing(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
-    let _room = room()?;
     let tree = Expr::parse_tree(pattern).map_err(|error| refusal(pattern, &error))?;
     let found = analyze(&tree, AnalyzeContext::default()).map_err(|error| refusal(pattern, &error))?;
     Ok(found.min_size == 0 || has(pattern, |part| matches!(part, Expr::KeepOut))?)

@@ -10,7 +10,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization};
 use unicode_normalization::{is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick};
 
 use crate::error::{Error, Result};
-use crate::memory::{Room, TryReserve};
+use crate::memory::TryReserve;
 
 /// A step of a normaliser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,6 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
 
 /// Bytes that are checked at once.
 const CHUNK: usize = 32;
-/// A longer document is normalised while room for the buffers of the crate is held.
-const LONG_BYTES: usize = 1 << 16;
 
 /// Applies the steps to a document, in order; borrowed if they change nothing.
 pub(super) fn normalized<'a>(steps: &[Step], document: &'a str) -> Result<Cow<'a, str>> {
@@ -74,11 +72,6 @@ fn changed(step: Step, text: &str) -> Result<Option<String>> {
     if is_normal(step, text) {
         return Ok(None);
     }
-    // A run of marks is sorted in a buffer of the crate, which allocates without asking.
-    let _room = match text.len() {
-        ..LONG_BYTES => None,
-        long => Some(Room::hold(long.saturating_mul(8), NAME)?),
-    };
     let mut normal = with_room(text.len())?;
     match step {
         Step::Nfc => collect(text.nfc(), &mut normal)?,

@@ -14,12 +14,8 @@ use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
 use super::linear_regex::LinearRegex;
 use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
-use crate::memory::{Room, TryReserve};
+use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
-
-/// Room for what the engines allocate without `try_reserve`: automata, their caches of up to 16 MiB each, and the stack
-/// of a backtracking search.
-const ROOM_BYTES: usize = 64 << 20;
 
 /// How many bytes the patterns of a pretokenizer may have together. Those of published tokenizers have up to 604, and
 /// compiling takes quadratic time: 0.02 s for this many bytes, minutes for some hundred thousand.
@@ -86,15 +82,9 @@ fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
     RegexBuilder::new(pattern).delegate_size_limit(max_bytes / n_parts).build()
 }
 
-/// Room for what the engines allocate; held while a pattern is compiled or run.
-pub(super) fn room() -> Result<Room> {
-    Room::hold(ROOM_BYTES, "the tables of a pattern")
-}
-
 impl RegexScanner {
     /// Compiles `pattern`, to an automaton if possible; its automata may take `max_bytes`.
     pub fn new(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let _room = room()?;
         let engine = match LinearRegex::new(pattern, max_bytes) {
             Some(found) => Engine::Automaton(found),
             None => Engine::backtracking(pattern, max_bytes)?,
@@ -104,7 +94,6 @@ impl RegexScanner {
 
     /// The same, also finding matches of nothing.
     pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let _room = room()?;
         let engine = match LinearRegex::new(pattern, max_bytes).filter(|regex| !regex.can_be_empty()) {
             Some(found) => Engine::Automaton(found),
             None => Engine::backtracking(pattern, max_bytes)?,
@@ -114,7 +103,6 @@ impl RegexScanner {
 
     /// Compiles `pattern` for the backtracking engine, which supports all syntax.
     pub fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let _room = room()?;
         let engine = Engine::backtracking(pattern, max_bytes)?;
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
@@ -129,7 +117,7 @@ impl RegexScanner {
         self.pattern.contains(r"\G") || self.pattern.contains(r"\K")
     }
 
-    /// Start and end of the first match from `from` on that is not empty, or that may be. The caller holds [`room`].
+    /// Start and end of the first match from `from` on that is not empty, or that may be.
     pub fn find(
         &self,
         text: &str,
@@ -178,7 +166,6 @@ impl RegexScanner {
     ) -> Result<()> {
         ends.clear();
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
-        let _room = room()?;
         let (mut at, mut n_matches) = (from, 0);
         while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
             let (start, end) = self.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));

@@ -4,7 +4,6 @@
 //! nothing outside of its segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how one of them splits.
 //! Cost: each pattern runs once over the text.
 
-use super::regex::room;
 use super::scan::ENDS_PER_FILL;
 use super::steps::{Joining, Step, letters_of, next, to_bytes};
 use crate::error::Result;
@@ -54,7 +53,6 @@ fn find(
     let Some((Step::Split(scanner, joining), rest)) = steps.split_first() else {
         return split(steps, text, from, text.len(), ends, on_progress);
     };
-    let _room = room()?;
     // A later call could not tell where the match at `from` ended, and might find another one there.
     let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
     let (mut at, mut searched) = (from, from);
