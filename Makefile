@@ -65,7 +65,7 @@ newcomer: ## the README's commands in a fresh clone, timed: from clone to your o
 
 test: $(MODULE) $(VENV)/tests ## the Python and Rust tests, in some minutes
 	@start=$$(date +%s); \
-	$(PROGRESS) "testing the core" cargo test --quiet --workspace --exclude pairloom-python && \
+	$(PROGRESS) "testing the core" cargo test --release --quiet --target-dir target -p pairloom-core --lib && \
 	$(PYTEST) --strict-skips --quick && \
 	echo "make test: passed in $$(( $$(date +%s) - start )) s. It does not run long comparisons, kills of runs, real vocabularies and browsers:" \
 		"\`make ci\` and \`make test-slow\` do."

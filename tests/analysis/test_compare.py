@@ -239,6 +239,7 @@ def test_a_missing_library_is_named_with_its_extra(
     failed(subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60), extra)
 
 
+@pytest.mark.long
 def test_failures(models: tuple[Path, Path, Path]) -> None:
     first, second, text = models
     both = ("compare", "--model", first, "--model", second)
@@ -270,6 +271,7 @@ def test_wrong_usage_exits_with_two(models_given: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "head"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+@pytest.mark.long
 def test_compare_plots_each_file(tmp_path: Path, suffix: str, head: bytes) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     for name, size in (("a", 258), ("b", 256)):

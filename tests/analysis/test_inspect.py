@@ -164,6 +164,7 @@ def test_a_terminal_shows_colour(model: Path, no_colour: bool) -> None:
     assert b"5 bytes, 2 tokens" in shown
 
 
+@pytest.mark.long
 def test_failures(model: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.json"
     damaged.write_bytes(model.read_bytes()[:-20])

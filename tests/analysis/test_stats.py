@@ -272,6 +272,7 @@ def test_an_empty_file_gives_dashes_and_nulls(model: Path, tmp_path: Path) -> No
     assert json.loads(tokenized.stdout)["documents"] == report["documents"]
 
 
+@pytest.mark.long
 def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> None:
     for name, path in write_all(tmp_path).items():
         done = run("stats", "--model", model, "--input", path, "--separator", SEPARATOR, "--json")
@@ -313,6 +314,7 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     assert run("stats", "--model", model, "--input", text, "--plot", plot, "--force").returncode == 0
 
 
+@pytest.mark.long
 def test_the_plot_has_a_panel_for_each_question(model: Path, text: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     assert run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.svg").returncode == 0
@@ -343,6 +345,7 @@ def test_without_matplotlib_the_extra_is_named(model: Path, text: Path, tmp_path
     assert not plot.exists()
 
 
+@pytest.mark.long
 def test_failures(model: Path, text: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"ab\xff")
@@ -368,6 +371,7 @@ def test_failures(model: Path, text: Path, tmp_path: Path) -> None:
         assert b"usage:" in done.stderr
 
 
+@pytest.mark.long
 def test_failures_of_plots(model: Path, text: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     failed(run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.gif"), "plot.gif", ".svg")

@@ -65,6 +65,7 @@ def test_encode_reads_text_file_or_stdin(model: Path, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
 
 
+@pytest.mark.long
 def test_literals_in_text_are_what_specials_says(model: Path, tmp_path: Path) -> None:
     text = "ab<|endoftext|>ab"
     file = tmp_path / "a.txt"
@@ -141,6 +142,7 @@ def failed(done: subprocess.CompletedProcess[bytes], *mentions: str) -> None:
         assert mention in message
 
 
+@pytest.mark.long
 def test_failures_of_train(tmp_path: Path) -> None:
     good = tmp_path / "good.txt"
     good.write_text("ab ab ab")
@@ -206,6 +208,7 @@ def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
     failed(run(*command, tmp_path / "new", "--format", "gpt2"), "absent.txt")
 
 
+@pytest.mark.long
 def test_failures_of_encode_and_decode(model: Path, tmp_path: Path) -> None:
     failed(run("encode", "--model", tmp_path / "absent.json", "--text", "a"), "absent.json")
     failed(run("encode", "--model", model, "--input", tmp_path / "absent.txt"), "absent.txt")
@@ -272,6 +275,8 @@ WRITES: dict[str, tuple[str, list[str]]] = {
 
 @pytest.mark.parametrize("command", WRITES)
 def test_a_command_says_on_stderr_what_it_wrote(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "--plot" in command:
+        pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("ab ab ab")
     Tokenizer.train("ab ab ab", 258).save("old.json")

@@ -133,6 +133,7 @@ def test_strings_of_manifests_and_models_reach_the_terminal_escaped(model: Path,
 
 
 def test_no_message_of_a_command_holds_a_secret_of_a_url(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed")
     url = "http://me:PASSWORD@127.0.0.1:9/a.jsonl?sig=SIGNED"
     commands: list[list[Any]] = [
         ["encode", "--model", url, "--text", "a"],

@@ -57,6 +57,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("kind", HUGE)
+@pytest.mark.long
 def test_huge_files_are_refused_within_bounds(kind: str, tmp_path: Path) -> None:
     # A process of its own, so that its peak memory and its death, if it dies, are its own.
     program = f"""

@@ -436,7 +436,7 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
 
 
 def test_a_tokenizer_of_transformers_that_has_truncated_a_text_is_taken(tmp_path: Path) -> None:
-    from transformers import PreTrainedTokenizerFast
+    PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
     used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")  # type: ignore[no-untyped-call]
     used(["a", "a longer text"], truncation=True, max_length=3, padding=True)

@@ -139,6 +139,7 @@ def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: P
     assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-3]
 
 
+@pytest.mark.long
 def test_work_grows_with_the_number_of_files_and_not_with_its_square(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,7 @@ def test_a_run_is_resumed_under_another_bound(tmp_path: Path) -> None:
         assert shards.keys() == whole.keys()
 
 
+@pytest.mark.long
 def test_peak_memory_stays_within_the_bound(tmp_path: Path) -> None:
     paths = {
         "letters.txt": b"a\n" * 4_000_000,
