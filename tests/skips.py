@@ -22,7 +22,8 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "make parity",
     ),
     (
-        "(duckdb|nanoarrow|dask|distributed|datatrove) is not installed|import '(datasets|transformers)'|with transformers|extra .plot.",
+        "(duckdb|nanoarrow|dask|distributed|datatrove) is not installed|import '(datasets|transformers)'"
+        "|with transformers|extra .plot.",
         "other libraries, of some hundred MB, which `make test` does not install",
         "make ci",
     ),
