@@ -498,8 +498,5 @@ class BlockEncoder:
         and its documents before these, for messages. n_held: bytes that others hold meanwhile, of max_memory.
         """
 
-    def withdraw(self) -> None:
-        """Forgets the document that is open: nothing more of its text will come."""
-
 def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:
     """Raises ValueError naming the first row that is not greater, byte by byte, than the one before it."""

@@ -83,14 +83,6 @@ impl BlockEncoder {
             AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, source),
         }
     }
-
-    fn withdraw(&self) -> PyResult<()> {
-        match &mut *self.0.lock()? {
-            AnyBlockEncoder::Narrow(inner) => inner.withdraw(),
-            AnyBlockEncoder::Wide(inner) => inner.withdraw(),
-        }
-        Ok(())
-    }
 }
 
 /// Converts the argument `name` to a count; TypeError or ValueError if it is not one.

@@ -49,12 +49,6 @@ impl Splitter {
         Splitter { safe_cuts, tail: String::new(), scan_from: 0, n_cuts: 0 }
     }
 
-    /// Drops the tail.
-    pub(crate) fn clear(&mut self) {
-        self.tail.clear();
-        self.scan_from = 0;
-    }
-
     /// The length of the tail in bytes.
     pub(crate) fn n_kept(&self) -> usize {
         self.tail.len()

@@ -150,12 +150,6 @@ impl<I: Id> BlockEncoder<I> {
             Ok(encoded)
         })
     }
-
-    /// Drops the open document, the rest of which will not come.
-    pub fn withdraw(&mut self) {
-        self.parts.clear();
-        (self.at_document_start, self.n_open_bytes) = (true, 0);
-    }
 }
 
 /// Where a block comes from.
