@@ -76,15 +76,14 @@ test-all: $(MODULE) $(VENV)/tools
 
 CHECKED := target/checked
 
-test-checked: $(VENV)/tools ## the Python tests on a build with debug assertions and overflow checks
+test-checked: $(VENV)/tools ## the Python tests of what the core does, on a build with debug assertions and overflow checks
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo build --quiet -p pairloom-python --features pyo3/extension-module
 	rm -rf $(CHECKED) && mkdir -p $(CHECKED)
 	cp -R src/pairloom $(CHECKED) && rm -f $(CHECKED)/pairloom/_core.*.so
 	cp "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" \
 		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
-	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -m pytest --quick \
-		--ignore tests/soak --ignore tests/parity --ignore tests/reference --ignore tests/cli
+	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick tests/test_*.py tests/counts tests/training tests/corpus tests/shards tests/formats
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
 python-api: ## compile the Python module against the API of CPython 3.14, with and without its lock
@@ -125,7 +124,7 @@ audit: ## licences, sources and advisories of the crates, where cargo-deny is in
 	@if command -v cargo-deny > /dev/null; then cargo deny --log-level error check; else echo "make audit: cargo-deny is not installed"; fi
 
 ci: $(MODULE) $(VENV)/tools ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
-	$(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240
+	CARGO_INCREMENTAL=0 $(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240
 
 bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(call compile,dist)
