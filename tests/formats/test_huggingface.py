@@ -438,7 +438,7 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
 def test_a_tokenizer_of_transformers_that_has_truncated_a_text_is_taken(tmp_path: Path) -> None:
     PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
-    used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")  # type: ignore[no-untyped-call]
+    used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")
     used(["a", "a longer text"], truncation=True, max_length=3, padding=True)
     with pytest.warns(UserWarning, match="sets padding and truncation: kept .* not applied"):
         ours = Tokenizer.from_huggingface(used)
