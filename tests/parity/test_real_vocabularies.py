@@ -121,7 +121,7 @@ def test_converted_files_give_the_same_ids_in_their_own_libraries(name: str) -> 
 @pytest.mark.parametrize("name", available())
 def test_the_native_file_holds_it_and_a_second_save_is_identical(name: str, tmp_path: Path) -> None:
     tokenizer = ours(name)
-    path = tmp_path / "tokenizer.json"
+    path = tmp_path / "model.json"
     tokenizer.save(path)
     again = Tokenizer.load(path)
     assert again == tokenizer

@@ -3,7 +3,7 @@
 //!
 //! Taken is what published tokenizers use, where both engines run it alike: characters, classes, alternatives, groups,
 //! repetitions (greedy, lazy, possessive), lookaheads, anchors, and `(?i:...)` over ASCII. One pass over the text copies it,
-//! except for the atoms of [`RESPELT`], `\w`, `\W` and `\h` in a class, and `{m,n}+`, which to Oniguruma is a repetition of a
+//! except for the atoms of `RESPELT`, `\w`, `\W` and `\h` in a class, and `{m,n}+`, which to Oniguruma is a repetition of a
 //! repetition, and here a possessive one. Anything else is refused with its place. So are these, which Oniguruma runs in
 //! a way of its own:
 //!
