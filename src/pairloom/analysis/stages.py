@@ -20,7 +20,7 @@ __all__ = ["stages"]
 def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     """Lines that say how `text` is normalised, cut at special tokens, split into pretokens, and merged step by step.
 
-    Merges are those of the definition. A pretoken whose ids the core gives otherwise has a line that says so.
+    Merges are those of the definition. Where the core returns other ids for a pretoken, a line says so.
     """
     model, tokens = tokenizer.model, tokenizer.model.tokens()
     lookup = merge_lookup(model, tokens)

@@ -1,6 +1,6 @@
 //! What a file is that is not text, judged by its first bytes.
 
-/// What a file is that begins with `begin`, of which 512 bytes are enough, and the remedy; `None` for what may be text.
+/// Says what kind of file begins with `begin` (512 bytes suffice), and the remedy; `None` if it may be text.
 ///
 /// Some of them are valid UTF-8 all through, such as an archive of text files, and would be learned from without a word.
 pub fn not_text(begin: &[u8]) -> Option<&'static str> {
