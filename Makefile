@@ -63,9 +63,14 @@ first-page: $(VENV)/regex
 newcomer: ## the README's commands in a fresh clone, timed: from clone to your own text as tokens
 	$(PYTHON) scripts/newcomer.py
 
+# With the dependencies that the demo compiled; debug assertions also make the random tests of the core shorter.
+QUICK_CARGO_TEST := cargo test --release --quiet --target-dir target -p pairloom-core --lib \
+	--config profile.release.package.pairloom-core.opt-level=1 \
+	--config profile.release.package.pairloom-core.debug-assertions=true
+
 test: $(MODULE) $(VENV)/tests ## the Python and Rust tests, in some minutes
 	@start=$$(date +%s); \
-	$(PROGRESS) "testing the core" cargo test --release --quiet --target-dir target -p pairloom-core --lib && \
+	$(PROGRESS) "testing the core" $(QUICK_CARGO_TEST) && \
 	$(PYTEST) --strict-skips --quick && \
 	echo "make test: passed in $$(( $$(date +%s) - start )) s. It does not run long comparisons, kills of runs, real vocabularies and browsers:" \
 		"\`make ci\` and \`make test-slow\` do."
