@@ -5,7 +5,7 @@ import { element, shown } from "./display.js";
 import { Learning, wordsOf } from "./learning.js";
 import { MOST_SHOWN, TokenList } from "./tokens.js";
 
-const PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "qwen3.5", "nanochat", "tekken", "kimi", "deepseek", "starcoder"];
+const PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "qwen3.5", "nanochat", "tekken", "kimi", "deepseek", "starcoder", "cl100k-runs", "seed", "digits", "digit-runs"];
 const SAMPLE = `low low low low low lower lower newest newest newest newest newest newest widest widest widest
 Byte-pair encoding starts from bytes and merges the most frequent pair of neighbours, again and again.
 The merges are learned in order; the earliest are the most frequent. The newest are the longest.

@@ -12,6 +12,7 @@ import tokenizers
 
 from pairloom import FormatError, Tokenizer, _core, pretokenize
 from pairloom.formats.shared.byte_alphabet import from_alphabet
+from pairloom.patterns import SPELLINGS
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
 
 _PUBLISHED: Final = dict(
@@ -77,3 +78,23 @@ def test_regexes_of_published_files_are_written_back_as_they_were() -> None:
                 if "}+" not in regex:
                     assert _core.write_oniguruma(ours)[0] == regex
     assert (n_regexes, n_kept) == (59, 54)
+
+
+def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str, Any]) -> None:
+    known = {spelling: name for name, spellings in SPELLINGS.items() for spelling in spellings}
+    found = {
+        families: known[pattern]
+        for families, steps in _PUBLISHED.items()
+        if families not in _REFUSED and (pattern := Tokenizer.from_huggingface(_library(file, steps)).pattern) in known
+    }
+    assert len(found) == 22
+    for start, name in (
+        ("cl100k HF (Phi-4", "llama3"),
+        ("cl100k possessive", "cl100k-runs"),
+        ("cl100k published", "cl100k-runs"),
+        ("bailing", "qwen2"),
+        ("nanochat", "nanochat"),
+        ("seed-coder", "seed"),
+        ("Digits + ByteLevel", "digits"),
+    ):
+        assert [found[families] for families in found if families.startswith(start)] == [name]

@@ -1,4 +1,4 @@
-//! The cl100k family, hand-written: cl100k, Llama 3, Qwen 2 and 3.5, nanochat.
+//! The cl100k family, hand-written: cl100k, Llama 3, Qwen 2 and 3.5, Seed-OSS, nanochat.
 //!
 //! The alternatives of Llama 3's pattern, in the order in which they are tried:
 //!
@@ -23,13 +23,19 @@ use super::window::{Window, run_starts};
 
 /// How members of the family differ.
 ///
-/// `N_DIGITS`: the size of a group of numbers. `MARKS`: combining marks belong to words. `KEEP_TRAILING` (cl100k):
-/// white space at the end of the text is one pretoken, with or without newlines.
+/// `N_DIGITS`: the size of a group of numbers, 0 for any size. `MARKS`: combining marks belong to words. `KEEP_TRAILING`
+/// (cl100k): white space at the end of the text is one pretoken, with or without newlines. `ATTACH`: newlines after
+/// symbols belong to these.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Cl100k<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool>;
+pub(super) struct Cl100k<
+    const N_DIGITS: u32,
+    const MARKS: bool,
+    const KEEP_TRAILING: bool,
+    const ATTACH: bool,
+>;
 
-impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
-    for Cl100k<N_DIGITS, MARKS, KEEP_TRAILING>
+impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool, const ATTACH: bool> Rules
+    for Cl100k<N_DIGITS, MARKS, KEEP_TRAILING, ATTACH>
 {
     const CLASSES: u8 = if MARKS { MARK } else { 0 };
 
@@ -40,7 +46,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
         let other = window.valid & !(word | window.number | window.space);
         let newlines = block.equal(b'\n') | block.equal(b'\r');
         // Newlines that belong to the symbols before them.
-        let attached = shared_rules::extend_runs(newlines, newlines & other << 1);
+        let attached = if ATTACH { shared_rules::extend_runs(newlines, newlines & other << 1) } else { 0 };
         let Lines { plain, starts: in_space, unknown_from } = shared_rules::lines::<B, ASCII, KEEP_TRAILING>(
             window,
             newlines,
@@ -79,7 +85,10 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
             return text.skip(at, Classes::any_of(word));
         }
         if class & NUMBER != 0 {
-            return shared_rules::numbers_end::<N_DIGITS>(&text, at);
+            return match N_DIGITS {
+                0 => text.skip(at, Classes::any_of(NUMBER)),
+                _ => shared_rules::numbers_end::<N_DIGITS>(&text, at),
+            };
         }
         let next = class_at(&text, at + n_bytes).map_or(SPACE, |(class, _)| class);
         if is_word(next) && !matches!(byte, b'\r' | b'\n') {
@@ -88,7 +97,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool> Rules
         let is_other = |class: u8| class & (word | NUMBER | SPACE) == 0;
         if is_other(class) || byte == b' ' && is_other(next) {
             let mut end = text.skip(at + n_bytes, Classes::none_of(word | NUMBER | SPACE));
-            while matches!(text.as_bytes().get(end), Some(b'\r' | b'\n')) {
+            while ATTACH && matches!(text.as_bytes().get(end), Some(b'\r' | b'\n')) {
                 end += 1;
             }
             return end;

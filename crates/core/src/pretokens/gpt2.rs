@@ -3,32 +3,45 @@
 //! Source: `encoder.py` of GPT-2. The differential tests in `tests.rs` compare with a regex engine.
 
 use super::byte_block::Block;
-use super::runs::{Classes, Text};
+use super::runs::{Classes, Members, Text};
 use super::scan::{Reach, Rules, Starts};
 use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
-use super::window::{Window, changes};
+use super::window::{Window, changes, run_starts};
 
-/// `ISOLATE_DIGITS` (StarCoder): each number is first split off as a pretoken of its own. The pattern then splits the
+/// `APART`: the numbers that are split off first, each as a pretoken of its own or in runs. The pattern then splits the
 /// text between numbers, so a number is like the end of the text for what precedes it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Gpt2<const ISOLATE_DIGITS: bool>;
+pub(super) struct Gpt2<const APART: u8>;
 
-impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
+/// No numbers are split off first.
+pub(super) const TOGETHER: u8 = 0;
+/// Each number is.
+pub(super) const NUMBERS: u8 = 1;
+/// Each number is, those of Unicode 17 too (HuggingFace's step Digits).
+pub(super) const DIGITS: u8 = 2;
+/// Each run of [`DIGITS`] is.
+pub(super) const DIGIT_RUNS: u8 = 3;
+
+impl<const APART: u8> Rules for Gpt2<APART> {
     const ARE_LOCAL: bool = true;
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
-        let Window { block, valid, letter, number, space, .. } = *window;
+        let Window { block, valid, letter, space, .. } = *window;
+        let number = if ASCII || APART < DIGITS { window.number } else { window.number | new_digits(window) };
         let after_space = block.equal(b' ') << 1;
         // ` ?\p{L}+` and the like: a run of a class starts a pretoken, unless the ' ' before it does. This is the first
         // character of each run, including runs of the class that has no mask.
         let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
         // `\s+(?!\S)`: the last white space of a run before other text starts the next pretoken (' ') or is a pretoken.
-        let follows = if ISOLATE_DIGITS { valid & !(space | number) } else { valid & !space };
+        let follows = if APART > TOGETHER { valid & !(space | number) } else { valid & !space };
         starts |= space & window.before::<ASCII>(follows);
-        if ISOLATE_DIGITS {
-            starts |= shared_rules::numbers::<B, ASCII, 1>(window, number);
+        match APART {
+            TOGETHER => {}
+            // The pattern splits a run where digits follow that are no numbers to it.
+            DIGIT_RUNS => starts |= run_starts(window.number) | run_starts(number & !window.number),
+            _ => starts |= shared_rules::numbers::<B, ASCII, 1>(window, number),
         }
         let apostrophes = block.rare(b'\'', u64::MAX);
         if apostrophes == 0 {
@@ -47,7 +60,11 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {
-        let Some((mut class, n_bytes)) = class_at(&text, at) else { return at };
+        let class_at = |at: usize| {
+            let is_new = |class: u8| class == 0 && APART >= DIGITS && is_new_digit(&text, at);
+            class_at(&text, at).map(|(class, n)| (if is_new(class) { NUMBER } else { class }, n))
+        };
+        let Some((mut class, n_bytes)) = class_at(at) else { return at };
         let byte = text.as_bytes()[at];
         if byte == b'\'' {
             let n_letters = shared_rules::contraction::<false>(&text, at);
@@ -55,23 +72,30 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
                 return at + 1 + n_letters;
             }
         }
-        let is_edge = |class: u8| ISOLATE_DIGITS && class & NUMBER != 0;
+        let is_edge = |class: u8| APART > TOGETHER && class & NUMBER != 0;
         let mut end = at + n_bytes;
         if is_edge(class) {
-            return end;
+            return match APART {
+                DIGIT_RUNS if is_new_digit(&text, at) => text.skip(end, NewDigits { are_members: true }),
+                DIGIT_RUNS => text.skip(end, Classes::any_of(NUMBER)),
+                _ => end,
+            };
         }
         if class & SPACE != 0 {
-            match class_at(&text, end) {
+            match class_at(end) {
                 Some((next, n_next)) if byte == b' ' && next & SPACE == 0 && !is_edge(next) => {
                     class = next;
                     end += n_next;
                 }
                 _ => {
                     let run_end = text.skip(end, Classes::any_of(SPACE));
-                    let is_at_edge = class_at(&text, run_end).is_some_and(|(class, _)| is_edge(class));
+                    let is_at_edge = class_at(run_end).is_some_and(|(class, _)| is_edge(class));
                     return if is_at_edge { run_end } else { shared_rules::spaces_end(&text, at) };
                 }
             }
+        }
+        if APART >= DIGITS && class & LETTER == 0 {
+            return text.skip(end, NewDigits { are_members: false });
         }
         text.skip(
             end,
@@ -81,4 +105,44 @@ impl<const ISOLATE_DIGITS: bool> Rules for Gpt2<ISOLATE_DIGITS> {
             },
         )
     }
+}
+
+/// Digits of Unicode 17 only, or characters that are neither these nor letters, numbers or white space.
+#[derive(Clone, Copy)]
+struct NewDigits {
+    are_members: bool,
+}
+
+impl Members for NewDigits {
+    #[inline(always)]
+    fn has(self, text: &str, at: usize, class: u8) -> bool {
+        class & (LETTER | NUMBER | SPACE) == 0 && is_new_digit(text, at) == self.are_members
+    }
+
+    #[inline(always)]
+    fn mask<B: Block>(self, window: &Window<B>) -> u64 {
+        let digits = new_digits(window);
+        if self.are_members { digits } else { !(digits | window.letter | window.number | window.space) }
+    }
+}
+
+/// `[\u{11DE0}-\u{11DE9}\u{16FF4}-\u{16FF6}]`: digits that are not in Unicode 16.
+fn is_new_digit(text: &str, at: usize) -> bool {
+    let character = text.get(at..).and_then(|rest| rest.chars().next());
+    matches!(character, Some('\u{11de0}'..='\u{11de9}' | '\u{16ff4}'..='\u{16ff6}'))
+}
+
+/// [`is_new_digit`] for a window.
+#[inline(always)]
+fn new_digits<B: Block>(window: &Window<B>) -> u64 {
+    let (block, four) = (window.block, window.leads[2]);
+    if four == 0 {
+        return 0;
+    }
+    let within = |first, last, at: u32| block.within_any([(first, last)]) >> at;
+    let first = within(0xf0, 0xf0, 0)
+        & (within(0x91, 0x91, 1) & within(0xb7, 0xb7, 2) & within(0xa0, 0xa9, 3)
+            | within(0x96, 0x96, 1) & within(0xbf, 0xbf, 2) & within(0xb4, 0xb6, 3));
+    let first = first & four;
+    first | first << 1 | first << 2 | first << 3
 }

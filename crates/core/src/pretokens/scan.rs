@@ -311,14 +311,14 @@ fn decide_ascii<B: Block, R: Rules>(rules: R, window: &Window<B>, valid: u64, is
 
 #[cfg(test)]
 mod tests {
-    use super::super::gpt2::Gpt2;
+    use super::super::gpt2::{Gpt2, TOGETHER};
     use super::*;
 
     /// The ends until the end of the text, or until a call returns none.
     fn ends_within(tier: CpuTier, text: &str, most_bytes: usize) -> Vec<usize> {
         let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
         while from < text.len() {
-            fill_within::<Gpt2<false>>(tier, text, from, most_bytes, &mut ends).unwrap();
+            fill_within::<Gpt2<TOGETHER>>(tier, text, from, most_bytes, &mut ends).unwrap();
             assert!(ends.is_sorted());
             let Some(&last) = ends.last() else { break };
             all.extend(ends.iter().map(|&distance| from + distance as usize));

@@ -160,13 +160,17 @@ pub(super) fn numbers_end<const MAX: u32>(text: &str, at: usize) -> usize {
     end
 }
 
-/// [`numbers_end`] on masks: the first number of each run and every `MAX`-th after it; `MAX` is 1, 2 or 3.
+/// [`numbers_end`] on masks: the first number of each run and every `MAX`-th after it; `MAX` is 1, 2 or 3. 0: only
+/// the first.
 #[inline(always)]
 pub(super) fn numbers<B: Block, const ASCII: bool, const MAX: u32>(window: &Window<B>, number: u64) -> u64 {
     if MAX == 1 {
         return if ASCII { number } else { number & !window.continuation() };
     }
     let mut starts = run_starts(number);
+    if MAX == 0 {
+        return starts;
+    }
     if ASCII || number & window.high == 0 {
         // Numbers with `MAX` numbers before them: only there can another group of the same run start.
         let mut inside = number & number << 1 & number << 2;

@@ -151,6 +151,9 @@ const HOSTILE: &[&str] = &[
     "\0",
     "\u{7f}",
     "\u{10ffff}",
+    "\u{11de3}",
+    "\u{16ff5}",
+    "\u{11def}",
     "\u{feff}",
 ];
 
