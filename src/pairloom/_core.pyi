@@ -18,6 +18,10 @@ from typing_extensions import Buffer
 
 __version__: str
 UNICODE_VERSION: str
+DIGIT: str
+"""The digits by which a tokenizer.json's step Digits splits, as a class of characters."""
+PUNCTUATION: str
+"""The same of the step Punctuation."""
 
 def cpu_tier() -> str:
     """The instructions that the hot loops use: "avx512", "avx2", "neon" or "portable".
@@ -91,23 +95,33 @@ class ModelColumns:
 def read_tiktoken(data: bytes) -> ModelColumns | None:
     """The tokens of a .tiktoken file as its owner writes it; None for any other file."""
 
+def is_tokenizer_json(head: bytes) -> bool:
+    """Whether a file that begins so is an object whose first key is one of a tokenizer.json's."""
+
+def read_tokenizer_json(data: bytes, name: str, are_ordinary: bool, beside: bytes | None) -> dict[str, Any]:
+    """The fields of a `Model` by name, from a tokenizer.json that messages call `name`; FormatError, MissingKeyError.
+
+    post_processor and tokenizer_config are JSON as the file has it. are_ordinary: its special tokens stay text. beside:
+    what other files say of its added tokens: a JSON list of added_tokens_decoder, or null, and of literals with a role.
+    """
+
+def read_added_tokens(data: bytes, name: str) -> tuple[dict[str, int], frozenset[str], tuple[tuple[str, str], ...]]:
+    """Ids, literals that are not special, and rules of a list of added tokens in JSON; FormatError naming `name`."""
+
 @final
-class TokenizerJson:
-    """The entries of a tokenizer.json's vocabulary, and its merges; immutable."""
+class ByteVocabulary:
+    """The entries of a vocab.json and the merges of a merges.txt; immutable."""
 
+    n_ids: int
     @staticmethod
-    def read(data: bytes) -> tuple[TokenizerJson, bytes] | None:
-        """The vocabulary, and the file with an empty vocabulary and no merges; None for a file in an unusual form."""
+    def read(vocab: bytes, vocab_name: str, merges: bytes, merges_name: str) -> ByteVocabulary:
+        """Raises FormatError that names the file and the place."""
 
-    def __len__(self) -> int: ...
-    def ids_of(self, texts: list[str]) -> dict[str, int]:
-        """The ids of those texts that are entries."""
+    def id_of(self, text: str) -> int | None:
+        """The id of the entry that is written so."""
 
-    def columns(self, special_tokens: list[tuple[str, int]]) -> ModelColumns | None:
-        """The columns without entries that are special tokens and nothing else; None where a check must say more."""
-
-def find_overlap(first: list[str], second: list[str]) -> int | None:
-    """The index of the first of `second` that holds one of `first`, or a proper ending of which begins one of them."""
+    def columns(self, special_tokens: list[tuple[str, int]]) -> ModelColumns:
+        """The columns without entries that are special tokens and nothing else; FormatError where they contradict."""
 
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]

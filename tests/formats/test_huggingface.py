@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer, formats
+from pairloom._core import DIGIT
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface
-from pairloom.formats.shared.character_classes import DIGIT
 from pairloom.model import Model
 from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS
 
@@ -159,20 +159,20 @@ def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), "normalizer 'Lowercase'"),
+    "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), 'normalizer "Lowercase"'),
     "prefix space of pieces": (sequence(SPLIT, {**BYTES, "add_prefix_space": True}), "add_prefix_space"),
-    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "has no ByteLevel"),
-    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "the step 'Whitespace' is not taken"),
-    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), "'Metaspace'"),
+    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "there is no ByteLevel"),
+    "whitespace": (sequence({"type": "Whitespace"}, BYTES), 'the step "Whitespace" is not taken'),
+    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), '"Metaspace"'),
     "bytes twice": (sequence(BYTES, SPLIT, BYTES), "a second ByteLevel"),
-    "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), "the step 'UnicodeScripts' is not taken"),
+    "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), 'the step "UnicodeScripts" is not taken'),
     "removed": (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "'Removed'"),
     "removed by no pattern": (
         sequence({**SPLIT, "pattern": {"Regex": "("}, "behavior": "Removed", "invert": True}, BYTES),
         "pre_tokenizer: pattern",
     ),
-    "no behavior": (sequence({**SPLIT, "behavior": "Other"}, BYTES), "no behavior 'Other'"),
-    "wordpiece": (lambda f: f["model"].update(type="WordPiece"), "'WordPiece'"),
+    "no behavior": (sequence({**SPLIT, "behavior": "Other"}, BYTES), 'no behavior "Other"'),
+    "wordpiece": (lambda f: f["model"].update(type="WordPiece"), '"WordPiece"'),
     "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),
     "suffix": (lambda f: f["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
     "decoder": (lambda f: f.update(decoder={"type": "WordPiece"}), "decoder"),
@@ -193,13 +193,13 @@ def test_what_cannot_be_expressed_is_refused_by_name(what: str) -> None:
 DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no model": (lambda f: f.pop("model"), "'model' is missing"),
     "no vocab": (lambda f: f["model"].pop("vocab"), "'vocab' is missing"),
-    "vocab list": (lambda f: f["model"].update(vocab=[]), "'vocab' must be an object"),
-    "bool id": (lambda f: f["model"]["vocab"].update({"a": True}), "vocab.'a'"),
-    "huge id": (lambda f: f["model"]["vocab"].update({"a": 2**40}), "vocab.'a'"),
+    "vocab list": (lambda f: f["model"].update(vocab=[]), "model: expected an object"),
+    "bool id": (lambda f: f["model"]["vocab"].update({"a": True}), r'vocab\["a"\]: expected an integer'),
+    "huge id": (lambda f: f["model"]["vocab"].update({"a": 2**40}), r'vocab\["a"\]: id 1099511627776 is above'),
     "same id": (lambda f: f["model"]["vocab"].update({"a": 98}), "id 98 is given"),
     "merge of one": (lambda f: f["model"]["merges"].append("a"), r"merges\[3\]"),
     "merge of numbers": (lambda f: f["model"]["merges"].append([1, 2]), r"merges\[3\]"),
-    "merge out of vocabulary": (lambda f: f["model"]["merges"].append("a a"), r"merges\[3\].*'aa'"),
+    "merge out of vocabulary": (lambda f: f["model"]["merges"].append("a a"), r'merges\[3\].*"aa"'),
     "merge twice": (lambda f: f["model"]["merges"].append("a b"), r"merges\[3\]"),
     "added as object": (lambda f: f.update(added_tokens={"a": 1}), "added_tokens must be a list"),
     "added without id": (lambda f: f["added_tokens"][0].pop("id"), r"added_tokens\[0\].*'id'"),
@@ -346,7 +346,7 @@ def test_a_post_processor_that_only_trims_offsets_is_accepted(tmp_path: Path) ->
 
 
 def test_a_post_processor_that_is_no_object_is_refused() -> None:
-    with pytest.raises(FormatError, match="post_processor must be an object"):
+    with pytest.raises(FormatError, match="'post_processor' must be an object"):
         huggingface.read(edited(lambda f: f.update(post_processor="BertProcessing")))
 
 
@@ -373,9 +373,9 @@ def test_a_library_tokenizer_that_takes_special_tokens_for_text_is_one_here() ->
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (lambda f: f.update(chat_template="x"), "tokenizer.json: key 'chat_template' is unknown"),
-        (lambda f: f["model"].update(cache_capacity=5), "model: key 'cache_capacity' is unknown"),
-        (lambda f: f["added_tokens"][0].update(hidden=True), r"added_tokens\[0\]: key 'hidden' is unknown"),
+        (lambda f: f.update(chat_template="x"), 'tokenizer.json: key "chat_template" is unknown'),
+        (lambda f: f["model"].update(cache_capacity=5), 'model: key "cache_capacity" is unknown'),
+        (lambda f: f["added_tokens"][0].update(hidden=True), r'added_tokens\[0\]: key "hidden" is unknown'),
     ],
 )
 def test_keys_that_could_not_be_kept_are_refused(edit: Callable[[dict[str, Any]], object], expected: str) -> None:

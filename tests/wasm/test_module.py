@@ -186,18 +186,18 @@ def test_added_tokens_that_overlap_are_found_in_the_order_of_the_library(module:
     [
         (lambda file: file.update(normalizer={"type": "Lowercase"}), "Lowercase"),
         (lambda file: file.update(pre_tokenizer={"type": "Metaspace", "replacement": "_"}), "Metaspace"),
-        (lambda file: file.update(pre_tokenizer=None), "no ByteLevel"),
+        (lambda file: file.update(pre_tokenizer=None), "there is no ByteLevel"),
         (lambda file: file.update(pre_tokenizer=_sequence(_split("a(?<=b)"), _BYTE_LEVEL)), "(?<="),
         (
             lambda file: file.update(pre_tokenizer=_sequence(_split(PATTERNS["qwen2"], "Removed"), _BYTE_LEVEL)),
             "Removed",
         ),
-        (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "after ByteLevel"),
+        (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "a second ByteLevel"),
         (lambda file: file.update(decoder={"type": "WordPiece"}), "decoder"),
-        (lambda file: file["model"].update(type="WordPiece"), "not BPE"),
+        (lambda file: file["model"].update(type="WordPiece"), "no byte-level BPE"),
         (lambda file: file["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
         (lambda file: file["model"].update(novelty=1), "novelty"),
-        (lambda file: file["model"]["merges"].append("no such"), "vocabulary or its merges"),
+        (lambda file: file["model"]["merges"].append("no such"), "merges[144]"),
         (_added(id=77), "id 77"),
     ],
 )

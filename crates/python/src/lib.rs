@@ -57,7 +57,7 @@ assert_alignment!(
     corpus::TextColumns,
     corpus::ByteLimit,
     model::ModelColumns,
-    model_file::TokenizerJson,
+    model_file::ByteVocabulary,
 );
 
 #[pymodule(gil_used = false)]
@@ -79,7 +79,10 @@ mod _core {
     #[pymodule_export]
     use super::model::ModelColumns;
     #[pymodule_export]
-    use super::model_file::{TokenizerJson, find_overlap, pairs_of_ranks, read_model, read_tiktoken};
+    use super::model_file::{
+        ByteVocabulary, is_tokenizer_json, pairs_of_ranks, read_added_tokens, read_model, read_tiktoken,
+        read_tokenizer_json,
+    };
     #[pymodule_export]
     use super::pretokens::{
         can_match_nothing, is_run_as_written, is_scanned, is_total, pretokenize, read_oniguruma,
@@ -102,6 +105,8 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         CpuTier::checked().map_err(|error| PyValueError::new_err(error.to_string()))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DIGIT", pairloom_core::format::pre_tokenizer::DIGIT)?;
+        module.add("PUNCTUATION", pairloom_core::format::pre_tokenizer::PUNCTUATION)?;
         module.add("UNICODE_VERSION", pairloom_core::pretokens::UNICODE_VERSION)?;
         module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))
     }

@@ -1,29 +1,70 @@
-//! Bindings of `pairloom_core::model_file`, `special::first_overlap` and `vocabulary::rank_merges`.
+//! Bindings of `pairloom_core::model_file`, the readers of `format`, and `vocabulary::rank_merges`.
 
-use pairloom_core::model_file::{self, DecodeErrors, PatternText, tokenizer_json};
-use pairloom_core::special::first_overlap;
+use pairloom_core::format::byte_vocabulary::Vocabulary;
+use pairloom_core::format::{added_tokens, gpt2, tokenizer_json};
+use pairloom_core::model_file::{self, DecodeErrors, Model, PatternText};
 use pairloom_core::vocabulary::rank_merges;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
 
 use crate::array_items::Items;
 use crate::arrays::{array, rows};
 use crate::errors::exception;
 use crate::model::ModelColumns;
-use crate::objects;
 
-/// The fields of `pairloom.model.Model`, by name, tokens and merges as "columns".
+/// The fields of `pairloom.model.Model` by name, of a native file.
 #[pyfunction]
 pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| model_file::read(data, name)).map_err(|error| exception(py, error))?;
-    let specials = PyDict::new(py);
-    for (text, id) in read.special_tokens {
-        specials.set_item(text, id)?;
+    let read = py.detach(|| model_file::read(data, name));
+    fields(py, read.map_err(|error| exception(py, error))?)
+}
+
+/// The fields of `pairloom.model.Model` by name, of a tokenizer.json. `beside` is what stands in other files, as JSON.
+#[pyfunction]
+pub fn read_tokenizer_json<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    name: &str,
+    are_ordinary: bool,
+    beside: Option<&[u8]>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let read = py.detach(|| tokenizer_json::read(data, name, are_ordinary, beside));
+    fields(py, read.map_err(|error| exception(py, error))?)
+}
+
+/// Whether a file that begins so may be a tokenizer.json.
+#[pyfunction]
+pub fn is_tokenizer_json(head: &[u8]) -> bool {
+    tokenizer_json::is_begin(head)
+}
+
+/// Ids, plain literals and rules of a list of added tokens in JSON.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn read_added_tokens<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    name: &str,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyFrozenSet>, Bound<'py, PyTuple>)> {
+    let read = added_tokens::read_list(data, name).map_err(|error| exception(py, error))?;
+    Ok((ids(py, read.ids)?, PyFrozenSet::new(py, read.plain)?, PyTuple::new(py, read.rules)?))
+}
+
+/// Literals and ids as a dict.
+fn ids(py: Python<'_>, tokens: Vec<(String, u32)>) -> PyResult<Bound<'_, PyDict>> {
+    let ids = PyDict::new(py);
+    for (text, id) in tokens {
+        ids.set_item(text, id)?;
     }
+    Ok(ids)
+}
+
+/// Tokens and merges as "columns".
+fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item("columns", ModelColumns::from_checked(read.columns))?;
     fields.set_item("ignore_merges", read.ignore_merges)?;
-    fields.set_item("special_tokens", specials)?;
+    fields.set_item("special_tokens", ids(py, read.special_tokens)?)?;
     fields.set_item("plain_specials", PyFrozenSet::new(py, read.plain_specials)?)?;
     match read.pattern {
         PatternText::One(text) => fields.set_item("pattern", PyString::new(py, &text))?,
@@ -50,46 +91,39 @@ pub fn read_tiktoken(py: Python<'_>, data: &[u8]) -> PyResult<Option<ModelColumn
     Ok(read.map(ModelColumns::from_checked))
 }
 
-/// The entries of a tokenizer.json's vocabulary, and its merges.
+/// The entries of vocab.json, and the merges of merges.txt.
 #[pyclass(frozen, module = "pairloom._core")]
-pub struct TokenizerJson {
-    vocabulary: tokenizer_json::Vocabulary,
+pub struct ByteVocabulary {
+    vocabulary: Vocabulary,
 }
 
 #[pymethods]
-impl TokenizerJson {
-    /// The vocabulary of a file in its usual form, and the rest of the file; None for any other form.
+impl ByteVocabulary {
     #[staticmethod]
-    fn read<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Option<(TokenizerJson, Bound<'py, PyBytes>)>> {
-        let read = py.detach(|| tokenizer_json::read(data)).map_err(|error| exception(py, error))?;
-        let Some((vocabulary, rest)) = read else { return Ok(None) };
-        Ok(Some((TokenizerJson { vocabulary }, objects::bytes(py, rest.as_bytes())?)))
+    fn read(
+        py: Python<'_>,
+        vocab: &[u8],
+        vocab_name: &str,
+        merges: &[u8],
+        merges_name: &str,
+    ) -> PyResult<Self> {
+        let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name));
+        Ok(ByteVocabulary { vocabulary: read.map_err(|error| exception(py, error))? })
     }
 
-    fn __len__(&self) -> usize {
-        self.vocabulary.n_entries()
+    #[getter]
+    fn n_ids(&self) -> usize {
+        self.vocabulary.n_ids()
     }
 
-    fn ids_of<'py>(&self, py: Python<'py>, texts: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.vocabulary.ids_of(texts.iter().map(String::as_str));
-        let ids = PyDict::new(py);
-        for (text, id) in found.map_err(|error| exception(py, error))? {
-            ids.set_item(text, id)?;
-        }
-        Ok(ids)
+    fn id_of(&self, py: Python<'_>, text: &str) -> PyResult<Option<u32>> {
+        self.vocabulary.id_of(text).map_err(|error| exception(py, error))
     }
 
-    fn columns(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<Option<ModelColumns>> {
-        let columns = py.detach(|| self.vocabulary.columns(&special_tokens));
-        Ok(columns.map_err(|error| exception(py, error))?.map(ModelColumns::from_checked))
+    fn columns(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<ModelColumns> {
+        let columns = py.detach(|| self.vocabulary.columns(&special_tokens, false));
+        Ok(ModelColumns::from_checked(columns.map_err(|error| exception(py, error))?))
     }
-}
-
-/// The index of the first literal of `second` that contains one of `first` or has a proper suffix that is a prefix of
-/// one.
-#[pyfunction]
-pub fn find_overlap(py: Python<'_>, first: Vec<String>, second: Vec<String>) -> PyResult<Option<usize>> {
-    py.detach(|| first_overlap(&first, &second)).map_err(|error| exception(py, error))
 }
 
 /// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is not a token; all

@@ -12,7 +12,6 @@
 //! the result too, and the instance must not be used again. One thread; no clock, no files.
 
 mod tokenizer;
-mod tokenizer_json;
 
 use std::cell::RefCell;
 use std::sync::Once;

@@ -6,15 +6,14 @@ use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions};
+use pairloom_core::format::tokenizer_json;
 use pairloom_core::model::CheckedColumns;
-use pairloom_core::model_file::{self, PatternText, tiktoken};
+use pairloom_core::model_file::{self, Model, PatternText, tiktoken};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
 use pairloom_core::{Error, Result};
-
-use crate::tokenizer_json;
 
 /// A page encodes little at a time.
 const CACHE_BYTES: usize = 4 << 20;
@@ -49,14 +48,13 @@ impl Tokenizer {
         if data.trim_ascii_start().first() != Some(&b'{') {
             return Self::from_tiktoken(data, pattern);
         }
-        match tokenizer_json::read(data)? {
-            Some(tokenizer) => Ok(tokenizer),
-            None => Self::from_native(data),
-        }
+        Self::from_model(match tokenizer_json::is_begin(data) {
+            true => tokenizer_json::read(data, "the file", false, None)?,
+            false => model_file::read(data, "the file")?,
+        })
     }
 
-    fn from_native(data: &[u8]) -> Result<Tokenizer> {
-        let model = model_file::read(data, "the file")?;
+    fn from_model(model: Model) -> Result<Tokenizer> {
         let pretokenizer = match &model.pattern {
             PatternText::One(text) => Pretokenizer::new(text)?,
             PatternText::Several(texts) => Pretokenizer::sequence(texts)?,

@@ -26,7 +26,6 @@ __all__ = [
     "apply",
     "identity_of",
     "read",
-    "said_again",
     "settings_of",
     "special_tokens",
     "without_split",
@@ -208,32 +207,12 @@ def write(model: Model) -> dict[str, bytes]:
     return files
 
 
-def said_again(entries: Any, config: Companions) -> Any:
-    """The added_tokens of a tokenizer.json as transformers has them after it has read the files beside it.
-
-    An entry of added_tokens_decoder says anew how its token is recognised. Special is a token if the one or the other
-    says so, or if it has a role.
-    """
-    decoder = config.get(_LISTED)
-    if type(entries) is not list or (decoder is not None and type(decoder) is not dict):
-        return entries
-    roles = _roles(config)
-    again = [entry for entry in (entries if decoder is None else decoder.values()) if type(entry) is dict]
-    said = {entry["content"]: entry for entry in again if isinstance(entry.get("content"), str)}
-    found = []
-    for entry in entries:
-        literal = entry.get("content") if type(entry) is dict else None
-        if isinstance(literal, str) and (new := said.get(literal)) is not None:
-            special = new.get("special", False)
-            flags = {flag: new.get(flag, False) for flag in FLAGS}
-            flags["normalized"] = new.get("normalized", not special)
-            entry = {**entry, **flags, "special": entry.get("special") or special or literal in roles}
-        found.append(entry)
-    return found
-
-
 def identity_of(config: Companions) -> bytes:
-    """What `said_again` reads of the files, equal only for equal settings."""
+    """What the files say of added tokens, as the core's reader takes it; equal only for equal files.
+
+    As transformers reads them: an entry of added_tokens_decoder says anew how its token is recognised, and a token that
+    has a role is special.
+    """
     return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
 
 

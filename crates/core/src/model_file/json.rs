@@ -39,6 +39,20 @@ impl<'a> Json<'a> {
         Json { text, at }
     }
 
+    /// The whole text.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Reads letters, digits, signs and dots: a number, or a word such as `null`.
+    pub fn word(&mut self) -> &'a str {
+        self.peek();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let n_bytes = rest.bytes().take_while(|byte| KINDS[usize::from(*byte)] == Kind::Plain).count();
+        self.at += n_bytes;
+        &rest[..n_bytes]
+    }
+
     /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at

@@ -5,14 +5,13 @@
 //! keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
 
 mod base64;
-mod json;
+pub(crate) mod json;
 mod lists;
 mod schema1;
 mod schema2;
 #[cfg(test)]
 mod tests;
 pub mod tiktoken;
-pub mod tokenizer_json;
 
 use std::borrow::Cow;
 
@@ -85,10 +84,7 @@ pub fn read(data: &[u8], name: &str) -> Result<Model> {
 }
 
 fn read_text(data: &[u8]) -> Result<Model> {
-    let text = std::str::from_utf8(data).map_err(|error| {
-        let at = error.valid_up_to();
-        Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
-    })?;
+    let text = text_of(data)?;
     // Fast path: a file as pairloom saves it. Any other is read again, which finds the defect, if there is one.
     let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
     if let Ok(model) = schema1::read(&mut sorted) {
@@ -112,6 +108,14 @@ fn read_text(data: &[u8]) -> Result<Model> {
             "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
         ))),
     }
+}
+
+/// The text of a file.
+pub(crate) fn text_of(data: &[u8]) -> Result<&str> {
+    simdutf8::compat::from_utf8(data).map_err(|error| {
+        let at = error.valid_up_to();
+        Error::Model(format!("not UTF-8 at byte {at}; save the file as UTF-8"))
+    })
 }
 
 fn find_keys(text: &str) -> Result<Spans<'_>> {
@@ -236,7 +240,7 @@ fn not_taken<T>() -> Result<T> {
 
 /// Reads an id.
 #[inline(always)]
-fn read_id(json: &mut Json<'_>) -> Result<u32> {
+pub(crate) fn read_id(json: &mut Json<'_>) -> Result<u32> {
     let value = json.integer()?;
     match u32::try_from(value) {
         Ok(id) if id <= LARGEST_ID => Ok(id),
@@ -303,9 +307,10 @@ impl Tokens {
 }
 
 /// The error of a check of columns, as one of the file that they are from.
-fn in_file(error: Error) -> Error {
+pub(crate) fn in_file(error: Error) -> Error {
     match error {
         Error::Invalid(message) => Error::Model(message),
+        Error::Pattern { .. } => Error::Model(error.to_string()),
         other => other,
     }
 }

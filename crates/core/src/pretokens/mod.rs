@@ -42,7 +42,9 @@ pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 pub use regex::{MAX_PATTERN_BYTES, check_length};
 pub use scan::ENDS_PER_FILL;
+pub use steps::BYTE_LEVEL;
 use steps::Step;
+pub(crate) use steps::byte_letter;
 pub use unicode_tables::UNICODE_VERSION;
 
 /// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.

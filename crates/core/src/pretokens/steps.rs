@@ -36,7 +36,8 @@ pub(super) enum Joining {
     Next,
 }
 
-const BYTE_LEVEL: &str = "(?#byte_level)";
+/// As one of several patterns: those after it see the bytes of a segment as letters of GPT-2's byte alphabet.
+pub const BYTE_LEVEL: &str = "(?#byte_level)";
 const COMMENTS: [(&str, Joining); 4] = [
     ("(?#isolated)", Joining::Nothing),
     ("(?#contiguous)", Joining::Matches),
@@ -112,21 +113,22 @@ pub(super) fn letters_of(text: &str) -> Result<String> {
     // Half of the letters take two bytes.
     let mut bytes: Vec<u8> = Vec::with_room(2 * text.len(), "a text in the byte alphabet")?;
     for byte in text.bytes() {
-        bytes.extend_from_slice(letter(byte).encode_utf8(&mut [0; 4]).as_bytes());
+        bytes.extend_from_slice(
+            char::from_u32(byte_letter(byte)).unwrap_or_default().encode_utf8(&mut [0; 4]).as_bytes(),
+        );
     }
     // They are letters.
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }
 
-/// The letter of a byte: itself if it is printed in Latin-1, else one of the 68 characters from U+0100 on.
-fn letter(byte: u8) -> char {
-    let shifted = match byte {
-        0..=0x20 => 0x100 + u32::from(byte),
-        0x7F..=0xA0 => 0x121 + u32::from(byte - 0x7F),
+/// The code point of a byte's letter: of itself if it is printed in Latin-1, else one of the 68 from U+0100 on.
+pub const fn byte_letter(byte: u8) -> u32 {
+    match byte {
+        0..=0x20 => 0x100 + byte as u32,
+        0x7F..=0xA0 => 0x121 + (byte - 0x7F) as u32,
         0xAD => 0x143,
-        _ => u32::from(byte),
-    };
-    char::from_u32(shifted).unwrap_or_default()
+        _ => byte as u32,
+    }
 }
 
 /// Turns ends in `letters` that follow `ends[first..]` into ends in the text from `start` on.

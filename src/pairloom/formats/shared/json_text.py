@@ -7,15 +7,14 @@ deeper than Python's limit, integers of thousands of digits. Cost: one pass of t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
-from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
 from pairloom.errors import FormatError, MissingKeyError, PairloomError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["check_keys", "check_not_pickle", "is_text", "model_of", "parse", "shown", "take", "take_id"]
+__all__ = ["check_not_pickle", "is_text", "model_of", "parse", "shown", "take", "take_id"]
 
 T = TypeVar("T")
 
@@ -27,9 +26,6 @@ def parse(data: bytes, name: str) -> Any:
         raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
 
     check_not_pickle(data, name)
-    # Of each added token; before they are parsed, which takes a kilobyte and some microseconds for one.
-    if (n_added := data.count(b'"content"')) > MOST_SPECIAL_TOKENS:
-        raise FormatError(f"{name}: holds {n_added} added tokens; at most {MOST_SPECIAL_TOKENS} are read")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -80,13 +76,6 @@ def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
     if isinstance(found, str) and not is_text(found):
         raise FormatError(f"{where}: {key!r} is {shown(found)}, half of a surrogate pair, which is not text")
     return found
-
-
-def check_keys(value: dict[str, Any], known: Set[str], where: str) -> None:
-    """Raises FormatError for a key that is not in `known`, because its meaning would be lost."""
-    for key in value:
-        if key not in known:
-            raise FormatError(f"{where}: key {shown(key)} is unknown and could not be kept; remove it")
 
 
 def check_not_pickle(data: bytes, name: str) -> None:

@@ -11,21 +11,9 @@ from typing import Any
 
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import shown
-from pairloom.model import Model, canonical_json
+from pairloom.model import Model
 
-__all__ = ["adds_ids", "check_none", "read_post_processor", "write_post_processor"]
-
-
-def read_post_processor(node: Any, name: str) -> str | None:
-    """The canonical JSON of the post_processor; None where there is none."""
-    if node is None:
-        return None
-    if type(node) is not dict:
-        raise FormatError(f"{name}: post_processor must be an object or null, not {shown(node)}")
-    try:
-        return canonical_json(node)
-    except ValueError as error:
-        raise FormatError(f"{name}: post_processor: {error}") from None
+__all__ = ["adds_ids", "check_none", "write_post_processor"]
 
 
 def write_post_processor(post_processor: str | None) -> Any:

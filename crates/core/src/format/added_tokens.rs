@@ -1,0 +1,204 @@
+//! The added tokens of a tokenizer.json, or of the files beside it: pairloom's special tokens, with their rules.
+
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::byte_vocabulary::Vocabulary;
+use super::node::{Node, Value, check_known, shown};
+use crate::error::{Error, Result, quoted};
+use crate::model_file::json::{Json, Within};
+use crate::model_file::{LARGEST_ID, text_of};
+use crate::special::first_overlap;
+
+const KEYS: [&str; 7] = ["id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"];
+/// What an added token may say of how it is recognised.
+const FLAGS: [&str; 3] = ["lstrip", "rstrip", "single_word"];
+/// How many are read; published files have up to a few thousand.
+const MAX_TOKENS: usize = 1 << 17;
+
+/// Special tokens as [`Model`](crate::model_file::Model) has them.
+#[derive(Default)]
+pub struct AddedTokens {
+    /// Literals and ids.
+    pub ids: Vec<(String, u32)>,
+    /// The literals that are not called special.
+    pub plain: BTreeSet<String>,
+    /// Literals and the names of their rules.
+    pub rules: BTreeSet<(String, String)>,
+}
+
+/// What the other files of a folder say of added tokens.
+pub struct Beside<'n> {
+    /// The tokens that a file lists: it decides on their flags. None if no file lists any.
+    listed: Option<HashMap<&'n str, &'n Node<'n>>>,
+    /// The literals that have a role (`bos_token` and so on): they are special.
+    roles: HashSet<&'n str>,
+}
+
+impl<'n> Beside<'n> {
+    /// From a list of two: the tokens by any key, or null, and a list of the literals that have a role.
+    pub fn new(node: &'n Node<'n>) -> Result<Self> {
+        let [listed, roles] = node.as_list("what stands beside")? else {
+            return Err(Error::Model("what stands beside must be two values".into()));
+        };
+        let content = |node: &'n Node<'n>| match &node.get("content")?.value {
+            Value::String(text) => Some((text.as_ref(), node)),
+            _ => None,
+        };
+        let listed = match &listed.value {
+            Value::Null => None,
+            Value::Object(entries) => Some(entries.iter().filter_map(|(_, node)| content(node)).collect()),
+            // Refused when the tokens that are listed join the model.
+            _ => Some(HashMap::new()),
+        };
+        let roles = roles.as_list("the roles")?.iter().map(|role| role.as_string("a role"));
+        Ok(Beside { listed, roles: roles.collect::<Result<_>>()? })
+    }
+
+    /// The node that says how the token of `entry` is recognised, if these files know of it.
+    fn said(&self, literal: &str, entry: &'n Node<'n>) -> Option<&'n Node<'n>> {
+        self.listed.as_ref().map_or(Some(entry), |listed| listed.get(literal).copied())
+    }
+}
+
+/// The added tokens of a list in JSON, which errors call `name`.
+pub fn read_list(data: &[u8], name: &str) -> Result<AddedTokens> {
+    let read = text_of(data).and_then(|text| read(&Node::read(&mut Json::new(text, 0))?, &[], false, None));
+    read.within(|| name.to_owned())
+}
+
+/// Reads `added_tokens`. `forms` are the Unicode forms of the file's normaliser; with `are_ordinary` special ones stay text.
+/// Refuses tokens that are found in the normalised text only.
+pub fn read<'n>(
+    entries: &'n Node<'n>,
+    forms: &[String],
+    are_ordinary: bool,
+    beside: Option<&Beside<'n>>,
+) -> Result<AddedTokens> {
+    let entries = entries.as_list("added_tokens")?;
+    if entries.len() > MAX_TOKENS {
+        let n = entries.len();
+        return Err(Error::Model(format!("holds {n} added tokens; at most {MAX_TOKENS} are read")));
+    }
+    let mut found = AddedTokens::default();
+    let (mut literals, mut ids) = (HashSet::new(), HashSet::new());
+    // Those that are looked for in the text as it is, and those in the normalised text.
+    let mut passes = [Vec::new(), Vec::new()];
+    for (index, node) in entries.iter().enumerate() {
+        let entry = Entry::read(node, forms, beside).and_then(|entry| {
+            if !literals.insert(entry.literal) || !ids.insert(entry.id) || entry.literal.is_empty() {
+                let (literal, id) = (quoted(entry.literal), entry.id);
+                return Err(Error::Model(format!("{literal} with id {id} is empty or a duplicate")));
+            }
+            Ok(entry)
+        });
+        let Entry { literal, id, is_special, is_normalized, mut rules } = entry.within(|| place(index))?;
+        if is_special && are_ordinary {
+            rules.push("ordinary");
+        }
+        if !is_special {
+            found.plain.insert(literal.to_owned());
+        }
+        found.rules.extend(rules.iter().map(|&rule| (literal.to_owned(), rule.to_owned())));
+        found.ids.push((literal.to_owned(), id));
+        passes[usize::from(is_normalized)].push((literal, rules));
+    }
+    passes.iter().try_for_each(|tokens| check_meeting(tokens))?;
+    let [exact, normalized] = passes
+        .map(|tokens| -> Vec<String> { tokens.into_iter().map(|(literal, _)| literal.to_owned()).collect() });
+    // Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
+    if !exact.is_empty() && (!found.rules.is_empty() || first_overlap(&exact, &normalized)?.is_some()) {
+        found.rules.extend(normalized.into_iter().map(|literal| (literal, "normalized".into())));
+    }
+    Ok(found)
+}
+
+fn place(index: usize) -> String {
+    format!("added_tokens[{index}]")
+}
+
+struct Entry<'n> {
+    literal: &'n str,
+    id: u32,
+    is_special: bool,
+    is_normalized: bool,
+    rules: Vec<&'static str>,
+}
+
+impl<'n> Entry<'n> {
+    fn read(node: &'n Node<'n>, forms: &[String], beside: Option<&Beside<'n>>) -> Result<Self> {
+        for (key, _) in node.as_object("the entry")? {
+            check_known(key, &KEYS)?;
+        }
+        let literal = node.string("content")?;
+        let id = node.take("id")?.text;
+        let Some(id) = id.parse().ok().filter(|&id| id <= LARGEST_ID) else {
+            return Err(Error::Model(format!(
+                "'id' must be an integer of 0 to {LARGEST_ID}, not {}",
+                shown(id)
+            )));
+        };
+        let again =
+            beside.and_then(|beside| Some((beside.said(literal, node)?, beside.roles.contains(literal))));
+        let (said, has_role) = again.unwrap_or((node, false));
+        let flag = |node: &Node<'_>, key: &str| if node.has(key) { node.bool(key) } else { Ok(false) };
+        let is_special = if again.is_some() { flag(said, "special")? } else { node.bool("special")? };
+        let is_normalized = if said.has("normalized") { said.bool("normalized")? } else { !is_special };
+        let mut rules = Vec::new();
+        for rule in FLAGS {
+            if flag(said, rule)? {
+                rules.push(rule);
+            }
+        }
+        if is_normalized && !forms.is_empty() && (!rules.is_empty() || !is_unchanged(literal, forms)) {
+            return Err(Error::Model(format!(
+                "{} is normalized: it is found in the text after {}, where pairloom looks for it before; set normalized to \
+                 false if that is meant",
+                quoted(literal),
+                forms.join(", ")
+            )));
+        }
+        let is_special = is_special || has_role || flag(node, "special")?;
+        Ok(Entry { literal, id, is_special, is_normalized, rules })
+    }
+}
+
+/// Whether the forms neither make nor unmake an occurrence of the literal, whatever the text.
+fn is_unchanged(literal: &str, forms: &[String]) -> bool {
+    // Of ASCII, NFC makes these three of other characters, and joins marks that follow to letters and to "<=>".
+    let is_inert = literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c));
+    let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
+    is_inert && !is_joined && forms.iter().all(|form| form == "nfc" || form == "nfd")
+}
+
+/// Refuses tokens, all found in one pass, of which one can take along what another one begins with.
+fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
+    let with = |rule: &'static str| {
+        tokens.iter().filter(move |(_, rules)| rules.contains(&rule) && !rules.contains(&"ordinary"))
+    };
+    let found = with("lstrip").find(|(literal, _)| literal.starts_with(char::is_whitespace));
+    let (Some((literal, _)), Some(_)) = (found, with("rstrip").next()) else { return Ok(()) };
+    Err(Error::Model(format!(
+        "added token {} begins with white space, and another takes that along (rstrip): where the two meet tokenizers loses \
+         its place; unset one of the two flags",
+        quoted(literal)
+    )))
+}
+
+/// Refuses added tokens to which HuggingFace's library gives other ids than the file: it ignores those, and takes the id of
+/// the equal string in the vocabulary, or else the next one.
+pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Result<()> {
+    let mut next = vocabulary.n_entries() as u32;
+    for (literal, id) in tokens {
+        let assigned = vocabulary.id_of(literal)?.unwrap_or(next);
+        if assigned != *id {
+            return Err(Error::Model(format!(
+                "added token {} has id {id}, but tokenizers would give it {assigned}; put it into the vocabulary under its id",
+                quoted(literal)
+            )));
+        }
+        next = next.max(assigned + 1);
+    }
+    Ok(())
+}

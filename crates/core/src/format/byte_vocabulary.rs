@@ -1,0 +1,342 @@
+//! The vocabulary and the merges of a tokenizer.json, or of vocab.json and merges.txt: strings in the GPT-2 byte alphabet.
+//!
+//! Each byte is one character of U+0000 to U+0143. An entry with another character, such as a special token, is foreign: it
+//! stands for its own text. Cost: one pass over the file, and two lookups of a token for each merge.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use hashbrown::hash_map::Entry as MapEntry;
+use hashbrown::hash_table::Entry as TableEntry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+
+use super::node::twice;
+use crate::error::{Error, Result, quoted};
+use crate::memory::{TryReserve, copied, try_push_str};
+use crate::model::CheckedColumns;
+use crate::model_file::json::{Json, Within};
+use crate::model_file::{in_file, read_id};
+use crate::pretokens::byte_letter;
+
+/// What is allocated, in the message of [`Error::OutOfMemory`].
+const WHAT: &str = "the vocabulary of a file";
+
+/// A token.
+struct Entry {
+    id: u32,
+    /// Its bytes in [`Vocabulary::bytes`].
+    start: usize,
+    end: usize,
+    /// Whether it is not written in the byte alphabet; then its bytes are those of its text.
+    is_foreign: bool,
+}
+
+/// An entry in the hash table, with its place in [`Vocabulary::bytes`], so that a lookup reads few cache lines.
+#[derive(Clone, Copy)]
+struct Slot {
+    start: usize,
+    len: u32,
+    /// The index of the entry, and the highest bit if it is foreign.
+    index: u32,
+}
+const FOREIGN: u32 = 1 << 31;
+
+impl Slot {
+    /// Whether it has this text and is foreign as an entry of this `index` is.
+    #[inline]
+    fn is_equal(&self, index: u32, text: &[u8], bytes: &[u8]) -> bool {
+        bytes[self.start..self.start + self.len as usize] == *text && (self.index ^ index) & FOREIGN == 0
+    }
+}
+
+/// The entries of a vocabulary, distinct in text and in id, and the merges.
+#[derive(Default)]
+pub struct Vocabulary {
+    bytes: Vec<u8>,
+    /// By ascending id.
+    entries: Vec<Entry>,
+    slots: HashTable<Slot>,
+    hasher: DefaultHashBuilder,
+    merges: Vec<[u32; 3]>,
+    /// The bytes of the merge that is read.
+    joined: Vec<u8>,
+    /// The entry after the one that the last merge made.
+    next: usize,
+}
+
+/// The byte of each character of the alphabet, or [`NO_BYTE`].
+static BYTES: [u16; 0x144] = {
+    let mut bytes = [NO_BYTE; 0x144];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte_letter(byte as u8) as usize] = byte;
+        byte += 1;
+    }
+    bytes
+};
+const NO_BYTE: u16 = 256;
+
+/// Appends the bytes that `text` shows; returns false, with `bytes` as it was, if a character is none of the alphabet.
+#[inline]
+fn append_bytes(text: &str, bytes: &mut Vec<u8>) -> Result<bool> {
+    let before = bytes.len();
+    bytes.grow(text.len(), WHAT)?;
+    for character in text.chars() {
+        match BYTES.get(character as usize) {
+            Some(&byte) if byte != NO_BYTE => bytes.push(byte as u8),
+            _ => {
+                bytes.truncate(before);
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+impl Vocabulary {
+    /// Reads an object of tokens and ids.
+    pub fn read(json: &mut Json<'_>) -> Result<Self> {
+        let mut found = Vocabulary::default();
+        let Vocabulary { bytes, entries, .. } = &mut found;
+        json.object(|json, text| {
+            let id = read_id(json).within(|| format!("vocab[{}]", quoted(&text)))?;
+            if text.is_empty() {
+                return Err(Error::Model(format!("id {id} has an empty token; remove the entry")));
+            }
+            let start = bytes.len();
+            let is_foreign = !append_bytes(&text, bytes)?;
+            if is_foreign {
+                bytes.try_extend(text.as_bytes(), WHAT)?;
+            }
+            entries.try_push(Entry { id, start, end: bytes.len(), is_foreign }, WHAT)
+        })?;
+        found.index()?;
+        Ok(found)
+    }
+
+    /// Sorts the entries and fills the hash table.
+    fn index(&mut self) -> Result<()> {
+        if !self.entries.is_sorted_by(|first, second| first.id < second.id) {
+            self.entries.sort_unstable_by_key(|entry| entry.id);
+        }
+        self.slots.try_reserve(self.entries.len(), |_| 0).map_err(Error::out_of_memory(WHAT))?;
+        for index in 0..self.entries.len() {
+            let Entry { id, start, end, is_foreign } = self.entries[index];
+            if index > 0 && self.entries[index - 1].id == id {
+                let (first, second) = (quoted(&self.text(index - 1)), quoted(&self.text(index)));
+                return Err(Error::Model(format!(
+                    "id {id} is given to {first} and to {second}; ids are distinct"
+                )));
+            }
+            let slot = Slot {
+                start,
+                len: (end - start) as u32,
+                index: index as u32 | if is_foreign { FOREIGN } else { 0 },
+            };
+            let (bytes, hash) = (&self.bytes, self.hasher.hash_one(&self.bytes[start..end]));
+            // There is room for it, so that nothing is hashed again.
+            match self.slots.entry(hash, |other| other.is_equal(slot.index, &bytes[start..end], bytes), |_| 0)
+            {
+                TableEntry::Vacant(free) => free.insert(slot),
+                TableEntry::Occupied(_) => return Err(twice(&self.text(index))),
+            };
+        }
+        Ok(())
+    }
+
+    /// The number of entries.
+    pub fn n_entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The largest id, + 1.
+    pub fn n_ids(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.id as usize + 1)
+    }
+
+    /// The id of the entry that is written so.
+    pub fn id_of(&self, text: &str) -> Result<Option<u32>> {
+        let mut bytes = Vec::new();
+        let is_foreign = !append_bytes(text, &mut bytes)?;
+        let found = self.find(if is_foreign { text.as_bytes() } else { &bytes }, is_foreign);
+        Ok(found.map(|index| self.entries[index as usize].id))
+    }
+
+    #[inline]
+    fn find(&self, text: &[u8], is_foreign: bool) -> Option<u32> {
+        let kind = if is_foreign { FOREIGN } else { 0 };
+        let found =
+            self.slots.find(self.hasher.hash_one(text), |slot| slot.is_equal(kind, text, &self.bytes));
+        found.map(|slot| slot.index & !FOREIGN)
+    }
+
+    /// The token as the file writes it.
+    fn text(&self, index: usize) -> String {
+        let Entry { start, end, is_foreign, .. } = self.entries[index];
+        let bytes = &self.bytes[start..end];
+        match is_foreign {
+            true => String::from_utf8_lossy(bytes).into_owned(),
+            false => bytes.iter().filter_map(|&byte| char::from_u32(byte_letter(byte))).collect(),
+        }
+    }
+
+    /// Reads a list of merges, "left right" or ["left", "right"].
+    pub fn read_merges(&mut self, json: &mut Json<'_>) -> Result<()> {
+        json.list(|json, rank| {
+            let (left, right) = read_pair(json, rank)?;
+            self.add_merge(&left, &right).within(|| format!("merges[{rank}]"))
+        })?;
+        self.check_distinct(|rank| format!("merges[{rank}]"))
+    }
+
+    /// Adds the merge of two tokens as the file writes them.
+    #[inline]
+    pub fn add_merge(&mut self, left: &str, right: &str) -> Result<()> {
+        self.joined.clear();
+        let is_left = append_bytes(left, &mut self.joined)?;
+        let cut = self.joined.len();
+        if !(is_left && append_bytes(right, &mut self.joined)?) {
+            return self.add_foreign(left, right);
+        }
+        // Merges mostly make one entry after the other.
+        let joined = self.joined.as_slice();
+        let merged = match self.entries.get(self.next) {
+            Some(entry) if !entry.is_foreign && self.bytes[entry.start..entry.end] == *joined => {
+                Some(self.next as u32)
+            }
+            _ => self.find(joined, false),
+        };
+        let parts = (self.find(&joined[..cut], false), self.find(&joined[cut..], false), merged);
+        let (Some(left), Some(right), Some(merged)) = parts else { return self.add_foreign(left, right) };
+        self.next = merged as usize + 1;
+        self.merges.try_push([left, right, merged].map(|index| self.entries[index as usize].id), WHAT)
+    }
+
+    /// Adds a merge of tokens that are not written in the alphabet, or says what the vocabulary lacks.
+    #[cold]
+    fn add_foreign(&mut self, left: &str, right: &str) -> Result<()> {
+        let mut joined = String::new();
+        try_push_str(&mut joined, left, WHAT)?;
+        try_push_str(&mut joined, right, WHAT)?;
+        let mut row = [0; 3];
+        for (id, text) in row.iter_mut().zip([left, right, &joined]) {
+            *id = self.id_of(text)?.ok_or_else(|| {
+                Error::Model(format!(
+                    "{} and {} are merged, but the vocabulary lacks {}; do the two belong together?",
+                    quoted(left),
+                    quoted(right),
+                    quoted(text)
+                ))
+            })?;
+        }
+        self.merges.try_push(row, WHAT)
+    }
+
+    /// Refuses a merge that is listed twice.
+    pub fn check_distinct(&self, place: impl Fn(usize) -> String) -> Result<()> {
+        // Equal pairs make equal tokens, so pairs are distinct where what they make ascends.
+        if self.merges.is_sorted_by(|first, second| first[2] < second[2]) {
+            return Ok(());
+        }
+        let mut ranks = HashMap::new();
+        ranks.try_reserve(self.merges.len()).map_err(Error::out_of_memory(WHAT))?;
+        for (rank, &[left, right, _]) in self.merges.iter().enumerate() {
+            match ranks.entry((left, right)) {
+                MapEntry::Vacant(free) => free.insert(rank),
+                MapEntry::Occupied(first) => {
+                    let message = format!("is the same merge as {}; keep the first", place(*first.get()));
+                    return Err(Error::Model(format!("{} {message}", place(rank))));
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The columns of the entries without those that are special tokens and nothing else.
+    ///
+    /// An entry stays that a merge uses or makes, or that is a byte: it is a token of its own then, of the same bytes.
+    /// With `ignore_merges` no foreign entry may stay: HuggingFace's library never meets it in a text, and here its own text
+    /// would be that token.
+    pub fn columns(&self, specials: &[(String, u32)], ignore_merges: bool) -> Result<CheckedColumns> {
+        let mut merged: HashSet<u32> = HashSet::new();
+        if !specials.is_empty() {
+            let wanted: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
+            merged.extend(self.merges.as_flattened().iter().filter(|id| wanted.contains(*id)));
+        }
+        let mut dropped: Vec<u32> = Vec::new();
+        for (literal, id) in specials {
+            let Ok(index) = self.entries.binary_search_by_key(id, |entry| entry.id) else { continue };
+            let entry = &self.entries[index];
+            let is_same = !entry.is_foreign && &self.bytes[entry.start..entry.end] == literal.as_bytes();
+            let is_merged = merged.contains(id);
+            let is_literal = is_same || self.id_of(literal)? == Some(*id);
+            if !is_literal || is_merged && !is_same {
+                let owner = if is_literal { "by which merges mean" } else { "which the vocabulary gives to" };
+                let (literal, text) = (quoted(literal), quoted(&self.text(index)));
+                return Err(Error::Model(format!("special token {literal} has id {id}, {owner} {text}")));
+            }
+            if !(is_merged || is_same && literal.chars().count() == 1) {
+                dropped.try_push(*id, WHAT)?;
+            }
+        }
+        dropped.sort_unstable();
+        let n_kept = self.entries.len() - dropped.len();
+        let (mut ids, mut ends) = (Vec::with_room(n_kept, WHAT)?, Vec::with_room(n_kept, WHAT)?);
+        let mut bytes = Vec::with_room(self.bytes.len(), WHAT)?;
+        let mut has_foreign = false;
+        for (index, entry) in self.entries.iter().enumerate() {
+            if !dropped.is_empty() && dropped.binary_search(&entry.id).is_ok() {
+                continue;
+            }
+            has_foreign |= entry.is_foreign;
+            if has_foreign && ignore_merges {
+                let text = quoted(&self.text(index));
+                return Err(Error::Model(format!("token {text} is not written in the GPT-2 byte alphabet")));
+            }
+            ids.push(entry.id);
+            bytes.extend_from_slice(&self.bytes[entry.start..entry.end]);
+            ends.push(bytes.len() as u64);
+        }
+        let merges = copied(&self.merges, WHAT)?;
+        match has_foreign {
+            // Their bytes may be those of another token.
+            true => CheckedColumns::new(ids, bytes, ends, merges, false).map_err(in_file),
+            false => Ok(CheckedColumns::checked(ids, bytes, ends, merges, false)),
+        }
+    }
+}
+
+/// The two tokens of a merge.
+fn read_pair<'a>(json: &mut Json<'a>, rank: usize) -> Result<(Cow<'a, str>, Cow<'a, str>)> {
+    let start = json.clone();
+    let pair = match json.peek() {
+        Some(b'[') => {
+            let (mut parts, mut n) = ([None, None], 0);
+            let done = json.list(|json, index| {
+                n += 1;
+                let part = json.string()?;
+                if let Some(free) = parts.get_mut(index) {
+                    *free = Some(part);
+                }
+                Ok(())
+            });
+            match parts {
+                [Some(left), Some(right)] if n == 2 && done.is_ok() => Some((left, right)),
+                _ => None,
+            }
+        }
+        Some(b'"') => match json.string()? {
+            Cow::Borrowed(pair) => split(pair).map(|(left, right)| (left.into(), right.into())),
+            Cow::Owned(pair) => {
+                split(&pair).map(|(left, right)| (left.to_owned().into(), right.to_owned().into()))
+            }
+        },
+        _ => None,
+    };
+    pair.map_or_else(|| start.clone().unexpected("two tokens").within(|| format!("merges[{rank}]")), Ok)
+}
+
+/// The tokens of "left right".
+pub fn split(pair: &str) -> Option<(&str, &str)> {
+    pair.split_once(' ').filter(|(_, right)| !right.contains(' '))
+}

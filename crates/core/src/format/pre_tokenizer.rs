@@ -1,0 +1,175 @@
+//! The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
+//!
+//! Taken are ByteLevel, and before and after it Split, Digits and Punctuation where they keep the text. Refused by name are
+//! other steps, behaviors that remove text, and a space put before pieces inside of the text.
+
+use super::node::{Node, Value, shown};
+use super::oniguruma;
+use crate::error::{Error, Result, quoted};
+use crate::model_file::PatternText;
+use crate::pretokens::{BYTE_LEVEL, Pretokenizer, gpt2_pattern};
+
+/// What `Digits` splits by: HuggingFace's tables are of another version of Unicode. This one, and the next, were measured
+/// over all code points with tokenizers 0.23.
+pub const DIGIT: &str = "[\\p{N}\u{11de0}-\u{11de9}\u{16ff4}-\u{16ff6}]";
+/// What `Punctuation` splits by: that of an older Unicode, and all of ASCII that is neither letter, digit nor space.
+pub const PUNCTUATION: &str = "[\\p{P}$+<=>^`|~\u{166d}\u{111c9}&&[^\u{61d}\u{9fd}\u{a76}\u{c77}-\u{c84}\u{1b4e}-\u{1b4f}\u{1b7d}-\u{1b7f}\
+    \u{2e43}-\u{2e5d}\u{10d6e}\u{10ead}\u{10f55}-\u{10f59}\u{10f86}-\u{10f89}\u{113d4}-\u{113d8}\u{1144b}-\
+    \u{1145d}\u{11660}-\u{1166c}\u{116b9}\u{1183b}\u{11944}-\u{11946}\u{119e2}\u{11a3f}-\u{11a46}\u{11a9a}-\
+    \u{11aa2}\u{11b00}-\u{11b09}\u{11be1}\u{11c41}-\u{11c45}\u{11c70}-\u{11c71}\u{11ef7}-\u{11ef8}\u{11f43}-\
+    \u{11f4f}\u{11fff}\u{12ff1}-\u{12ff2}\u{16d6d}-\u{16d6f}\u{16e97}-\u{16e9a}\u{16fe2}\u{1e5ff}\u{1e95e}-\
+    \u{1e95f}]]";
+/// A text as one pretoken.
+const WHOLE: &str = r"[\s\S]+";
+/// What a Split does with its matches, the comment of a pattern that does so, and the same for an inverted one, in which what
+/// does not match is joined to what does.
+const BEHAVIORS: [(&str, &str, &str); 4] = [
+    ("Isolated", "(?#isolated)", "(?#isolated)"),
+    ("Contiguous", "(?#contiguous)", "(?#contiguous)"),
+    ("MergedWithPrevious", "(?#merged_with_previous)", "(?#merged_with_next)"),
+    ("MergedWithNext", "(?#merged_with_next)", "(?#merged_with_previous)"),
+];
+const MAX_DEPTH: usize = 8;
+/// Published ones have up to 7 steps and 604 characters.
+const MAX_STEPS: usize = 32;
+const MAX_CHARACTERS: usize = 4096;
+
+/// The pattern of a pre_tokenizer, and whether a space is put before the text (add_prefix_space).
+pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
+    let mut splits = Splits::default();
+    if let Some(node) = node {
+        splits.add(node, 0)?;
+    }
+    let Splits { mut patterns, has_prefix, .. } = splits;
+    if !patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
+        return refused("there is no ByteLevel; only byte-level tokenizers can be expressed");
+    }
+    patterns.pop_if(|last| last == BYTE_LEVEL);
+    let pattern = match patterns.len() {
+        0 => PatternText::One(WHOLE.into()),
+        1 => PatternText::One(patterns.remove(0)),
+        _ => PatternText::Several(patterns),
+    };
+    Ok((pattern, has_prefix))
+}
+
+fn refused<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::Model(message.into()))
+}
+
+#[derive(Default)]
+struct Splits {
+    patterns: Vec<String>,
+    has_prefix: bool,
+    n_steps: usize,
+    n_characters: usize,
+}
+
+impl Splits {
+    fn add(&mut self, node: &Node<'_>, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return refused(format!(
+                "it is nested too deeply: more than {MAX_DEPTH} sequences lie in each other"
+            ));
+        }
+        let kind = node.string("type")?;
+        if kind == "Sequence" {
+            return node.list("pretokenizers")?.iter().try_for_each(|step| self.add(step, depth + 1));
+        }
+        self.n_steps += 1;
+        if let Some(Node { value: Value::Object(entries), .. }) = node.get("pattern") {
+            self.n_characters += entries.iter().map(|(_, text)| text.text.chars().count()).sum::<usize>();
+        }
+        if self.n_steps > MAX_STEPS || self.n_characters > MAX_CHARACTERS {
+            return refused(format!(
+                "it has more than {MAX_STEPS} steps, or patterns of more than {MAX_CHARACTERS} characters together, which are \
+                 not read; make it shorter"
+            ));
+        }
+        match kind {
+            "ByteLevel" => self.add_byte_level(node)?,
+            "Split" => self.patterns.push(split(node)?),
+            "Digits" => {
+                let many = if node.bool("individual_digits")? { "" } else { "+" };
+                self.patterns.push(format!("{DIGIT}{many}"));
+            }
+            "Punctuation" => {
+                let behavior = if node.has("behavior") { node.string("behavior")? } else { "Isolated" };
+                self.patterns.push(match BEHAVIORS.iter().find(|(known, ..)| *known == behavior) {
+                    Some(("Isolated", ..)) => PUNCTUATION.into(),
+                    Some((_, comment, _)) => format!("{comment}{PUNCTUATION}"),
+                    None => return removal(&format!("Punctuation with behavior {}", quoted(behavior))),
+                });
+            }
+            _ => {
+                let kind = quoted(kind);
+                return refused(format!(
+                    "the step {kind} is not taken, only ByteLevel, Split, Digits and Punctuation are"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_byte_level(&mut self, node: &Node<'_>) -> Result<()> {
+        if self.patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
+            return refused("a second ByteLevel writes the bytes of the first one's letters; leave it out");
+        }
+        let flag = |key: &str| if node.has(key) { node.bool(key) } else { Ok(true) };
+        self.has_prefix = flag("add_prefix_space")?;
+        if self.has_prefix && !self.patterns.is_empty() {
+            return refused(
+                "ByteLevel puts a space before every piece that another step has split off (add_prefix_space), which cannot be \
+                 expressed",
+            );
+        }
+        if flag("use_regex")? {
+            self.patterns.push(gpt2_pattern().into());
+        }
+        self.patterns.push(BYTE_LEVEL.into());
+        Ok(())
+    }
+}
+
+fn removal<T>(what: &str) -> Result<T> {
+    refused(format!("{what} leaves parts of the text out; ids could not be decoded to it"))
+}
+
+fn split(node: &Node<'_>) -> Result<String> {
+    let pattern = node.take("pattern")?;
+    let (mut behavior, invert) = (node.string("behavior")?, node.bool("invert")?);
+    let (text, can_be_empty) = match pattern.as_object("'pattern'")?.as_slice() {
+        [(kind, text)] if kind == "String" => {
+            let text = text.as_string("'String'")?;
+            (escaped(text), text.is_empty())
+        }
+        [(kind, regex)] if kind == "Regex" => oniguruma::read(regex.as_string("'Regex'")?)?,
+        _ => {
+            let found = shown(pattern.text);
+            return refused(format!("a Split's pattern has one of String and Regex, not {found}"));
+        }
+    };
+    if behavior == "Removed" {
+        // Published files remove what does not match, where everything does.
+        if !(invert && pattern.has("Regex") && Pretokenizer::new(&text)?.is_total()) {
+            return removal(&format!("a Split with behavior 'Removed' and invert {invert}"));
+        }
+        behavior = "Isolated";
+    }
+    let Some((_, comment, inverted)) = BEHAVIORS.iter().find(|(known, ..)| *known == behavior) else {
+        return refused(format!("a Split has no behavior {}", quoted(behavior)));
+    };
+    let comment = if invert { inverted } else { comment };
+    let comment = if behavior == "Isolated" && !can_be_empty { "" } else { comment };
+    // A bare word would be taken for the name of a pattern.
+    let is_word = text.len() > 1
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    Ok(if is_word { format!("{comment}(?:{text})") } else { format!("{comment}{text}") })
+}
+
+/// The regular expression that matches the text.
+fn escaped(text: &str) -> String {
+    let is_special = |c: char| "()[]{}?*+-|^$\\.&~# \t\n\r\x0b\x0c".contains(c);
+    text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
+}

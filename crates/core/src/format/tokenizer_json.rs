@@ -1,0 +1,221 @@
+//! Reads HuggingFace's tokenizer.json for byte-level BPE.
+//!
+//! Ids are those of `encode(text, add_special_tokens=False)`. The post_processor, truncation and padding are carried and change
+//! no ids. All added tokens become special tokens, also those that the file does not call special. What cannot be expressed
+//! exactly is refused by name. Cost: one pass over the file, and two lookups of a token for each merge.
+
+use super::added_tokens::{self, Beside, check_assigned};
+use super::byte_vocabulary::Vocabulary;
+use super::node::{Node, Object, Value, find, missing, read_object, shown};
+use super::pre_tokenizer;
+use crate::error::{Error, Result, quoted};
+use crate::model_file::json::{Json, Within};
+use crate::model_file::{self, DecodeErrors, Model, in_file, text_of};
+
+/// All but the last two may come first.
+const KEYS: [&str; 9] = [
+    "version",
+    "truncation",
+    "padding",
+    "added_tokens",
+    "normalizer",
+    "pre_tokenizer",
+    "model",
+    "post_processor",
+    "decoder",
+];
+/// unk_token, fuse_unk and byte_fallback say what becomes of a byte that is no token.
+const MODEL_KEYS: [&str; 10] = [
+    "type",
+    "dropout",
+    "unk_token",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+    "vocab",
+    "merges",
+];
+const FORMS: [(&str, &str); 4] = [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd")];
+const MAX_NORMALIZERS: usize = 4;
+const MAX_DEPTH: usize = 8;
+
+/// Whether a file that begins so is an object whose first key is one of a tokenizer.json's.
+pub fn is_begin(head: &[u8]) -> bool {
+    let inside = head.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    let Some(rest) = inside.and_then(|inside| inside.strip_prefix(b"\"")) else { return false };
+    KEYS[..7].iter().any(|key| rest.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
+}
+
+/// The model of a file that errors call `name`.
+///
+/// With `are_ordinary` its special tokens stay text. `beside`: what other files of the folder say of its added tokens, as JSON;
+/// see [`Beside`]. [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
+pub fn read(data: &[u8], name: &str, are_ordinary: bool, beside: Option<&[u8]>) -> Result<Model> {
+    let read = File::read(data).and_then(|file| file.model(are_ordinary, beside)).map_err(in_file);
+    let read = read.map_err(|error| match model_file::read(data, "") {
+        Ok(_) => Error::Model(
+            "this is a file in pairloom's own format, not a tokenizer.json; load it with Tokenizer.load(path)".into(),
+        ),
+        Err(_) => error,
+    });
+    read.within(|| name.to_owned())
+}
+
+struct File<'a> {
+    /// All but the model.
+    around: Object<'a>,
+    /// The model without vocabulary and merges.
+    settings: Node<'a>,
+    vocabulary: Vocabulary,
+}
+
+impl<'a> File<'a> {
+    fn read(data: &'a [u8]) -> Result<Self> {
+        let text = text_of(data)?;
+        let mut json = Json::new(text, 0);
+        let mut model = None;
+        let around = read_object(&mut json, &KEYS, |json, key| {
+            if key == "model" {
+                model = Some(read_model(json).within(|| key.to_owned())?);
+            }
+            Ok(key == "model")
+        })?;
+        json.expect_end()?;
+        let (settings, vocabulary) = model.ok_or_else(|| missing("model"))?;
+        Ok(File { around, settings, vocabulary })
+    }
+
+    fn model(self, are_ordinary: bool, beside: Option<&[u8]>) -> Result<Model> {
+        let File { around, settings, vocabulary } = self;
+        let ignore_merges = check_model(&settings).within(|| "model".into())?;
+        check_decoder(find(&around, "decoder"))?;
+        let pre_tokenizer = pre_tokenizer::read(find(&around, "pre_tokenizer")).map_err(in_file);
+        let (pattern, has_prefix) = pre_tokenizer.within(|| "pre_tokenizer".into())?;
+        let mut normalizer = Vec::new();
+        if let Some(node) = find(&around, "normalizer") {
+            add_forms(node, &mut normalizer, 0)?;
+        }
+        let beside = beside.map(text_of).transpose()?;
+        let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
+        let beside = beside.as_ref().map(Beside::new).transpose()?;
+        let added = find(&around, "added_tokens")
+            .map(|node| added_tokens::read(node, &normalizer, are_ordinary, beside.as_ref()))
+            .transpose()?
+            .unwrap_or_default();
+        check_assigned(&added.ids, &vocabulary)?;
+        let mut columns = vocabulary.columns(&added.ids, ignore_merges).within(|| "model".into())?;
+        columns.borrowed(&added.ids).check_specials()?;
+        let mut looks_up = ignore_merges;
+        if ignore_merges && let Some(one_form) = columns.one_form()? {
+            looks_up = one_form.borrowed(&[]).ranks;
+            columns = one_form;
+        }
+        if has_prefix {
+            normalizer.push("prefix_space".into());
+        }
+        let object = |key: &str| {
+            let node = find(&around, key);
+            node.map(|node| node.as_object(&format!("'{key}'")).map(|_| node.text)).transpose()
+        };
+        let mut carried = Vec::new();
+        for key in ["padding", "truncation"] {
+            carried.extend(object(key)?.map(|text| format!("\"{key}\":{text}")));
+        }
+        let carried = carried.join(",");
+        Ok(Model {
+            columns,
+            ignore_merges: looks_up,
+            special_tokens: added.ids,
+            plain_specials: added.plain.into_iter().collect(),
+            pattern,
+            decode_errors: DecodeErrors::Replace,
+            post_processor: object("post_processor")?.map(str::to_owned),
+            tokenizer_config: (!carried.is_empty()).then(|| format!("{{\"tokenizer.json\":{{{carried}}}}}")),
+            normalizer,
+            special_rules: added.rules.into_iter().collect(),
+            training: None,
+        })
+    }
+}
+
+/// The settings of the model, and its vocabulary with the merges.
+fn read_model<'a>(json: &mut Json<'a>) -> Result<(Node<'a>, Vocabulary)> {
+    let (mut vocabulary, mut merges) = (None, None);
+    let settings = read_object(json, &MODEL_KEYS, |json, key| {
+        match (key, &mut vocabulary) {
+            ("vocab", _) => vocabulary = Some(Vocabulary::read(json)?),
+            ("merges", Some(vocabulary)) => {
+                merges = Some(None);
+                vocabulary.read_merges(json)?;
+            }
+            ("merges", None) => {
+                // Read again when the vocabulary is known.
+                merges = Some(Some(json.clone()));
+                json.skip()?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let mut vocabulary = vocabulary.ok_or_else(|| missing("vocab"))?;
+    if let Some(mut later) = merges.ok_or_else(|| missing("merges"))? {
+        vocabulary.read_merges(&mut later)?;
+    }
+    Ok((Node { text: "", value: Value::Object(settings) }, vocabulary))
+}
+
+/// Refuses models that are no byte-level BPE; returns ignore_merges.
+fn check_model(settings: &Node<'_>) -> Result<bool> {
+    if settings.has("type") && settings.string("type")? != "BPE" {
+        let kind = quoted(settings.string("type")?);
+        return Err(Error::Model(format!("type {kind} is no byte-level BPE; only BPE can be expressed")));
+    }
+    for key in ["dropout", "continuing_subword_prefix", "end_of_word_suffix"] {
+        if let Some(Node { text, .. }) = settings.get(key)
+            && !matches!(*text, "\"\"" | "0" | "0.0" | "false")
+        {
+            return Err(Error::Model(format!("{key} is {}, which cannot be expressed", shown(text))));
+        }
+    }
+    if settings.has("ignore_merges") { settings.bool("ignore_merges") } else { Ok(false) }
+}
+
+/// Refuses a decoder that is not ByteLevel alone.
+fn check_decoder(decoder: Option<&Node<'_>>) -> Result<()> {
+    let Some(decoder) = decoder else { return Ok(()) };
+    let is_kind = |node: &Node<'_>, kind: &str| node.string("type").is_ok_and(|found| found == kind);
+    let is_taken = match decoder.list("decoders") {
+        Ok(steps) if is_kind(decoder, "Sequence") => matches!(steps, [step] if is_kind(step, "ByteLevel")),
+        _ => is_kind(decoder, "ByteLevel"),
+    };
+    if is_taken {
+        return Ok(());
+    }
+    let found = shown(decoder.text);
+    Err(Error::Model(format!("decoder {found} is not ByteLevel, which byte-level BPE is decoded by")))
+}
+
+/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name.
+fn add_forms(node: &Node<'_>, forms: &mut Vec<String>, depth: usize) -> Result<()> {
+    let kind = node.string("type").within(|| "normalizer".into())?;
+    if kind == "Sequence" && depth < MAX_DEPTH {
+        let steps = node.list("normalizers").within(|| "normalizer".into())?;
+        return steps.iter().try_for_each(|step| add_forms(step, forms, depth + 1));
+    }
+    let Some((_, form)) = FORMS.iter().find(|(name, _)| *name == kind) else {
+        let (kind, known) = (quoted(kind), FORMS.map(|(name, _)| name).join(", "));
+        return Err(Error::Model(format!(
+            "normalizer {kind} changes the text before it is split in a way that pairloom does not know (it knows {known}): \
+             change texts so yourself and set normalizer to null"
+        )));
+    };
+    forms.push((*form).to_owned());
+    if forms.len() > MAX_NORMALIZERS {
+        return Err(Error::Model(format!(
+            "normalizer has more than {MAX_NORMALIZERS} steps, which are not read"
+        )));
+    }
+    Ok(())
+}
