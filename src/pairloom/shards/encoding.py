@@ -12,7 +12,7 @@ from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["block_encoder", "encode_corpus", "reading_of"]
+__all__ = ["block_encoder", "encode_corpus"]
 
 
 def block_encoder(
@@ -25,27 +25,6 @@ def block_encoder(
         specials=config["specials"],
         threads=threads,
         max_memory=None if plan is None else plan.max_memory,
-    )
-
-
-def reading_of(
-    corpus: Corpus,
-    start: Position,
-    plan: MemoryPlan | None,
-    digests: dict[int, str] | None = None,
-    *,
-    joined: bool = False,
-) -> Reading:
-    """A reading of the corpus from `start`, within the memory of a run; digests, joined: as for `Corpus.read`."""
-    if plan is None:
-        return corpus.read(start, digests=digests, joined=joined)
-    return corpus.read(
-        start,
-        memory=plan.max_memory,
-        decoder_memory=plan.decoder_bytes,
-        piece_bytes=plan.piece_bytes,
-        digests=digests,
-        joined=joined,
     )
 
 
@@ -64,7 +43,15 @@ def encode_corpus(
     """
     point = manifest.next
     # An error of a literal names the document, of which input only the block tells.
-    reading = reading_of(corpus, point, plan, manifest.digests, joined=manifest.config["specials"] != "error")
+    limits: dict[str, Any] = {}
+    if plan is not None:
+        limits = {
+            "memory": plan.max_memory,
+            "decoder_memory": plan.decoder_bytes,
+            "piece_bytes": plan.piece_bytes,
+        }
+    is_joined = manifest.config["specials"] != "error"
+    reading = corpus.read(point, **limits, digests=manifest.digests, joined=is_joined)
     reading.skipped_files.extend(manifest.skipped_files)
     encoder = block_encoder(tokenizer, manifest.config, threads, plan)
     names = corpus.names

@@ -1,34 +1,24 @@
 """Resumes an interrupted `tokenize_files` run: where it continues, and whether its inputs still allow that.
 
 The resume point is the document boundary after the last finished shard. Inputs before it must be unchanged; inputs
-after it may have changed in any way. The input that contains it may have changed if its documents before the point are
-the same: they are read again and compared with the ids in the shards. Of a finished run no input may have changed.
+after it may have changed in any way. If the input that contains it has changed, the shards that hold its documents are
+written again. Of a finished run no input may have changed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from pairloom.corpus import Corpus
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
-from pairloom.shards.encoding import block_encoder, reading_of
 from pairloom.shards.manifest import Manifest, with_inputs
-from pairloom.shards.memory import MemoryPlan
-from pairloom.shards.shards import check_order, read_shard
-from pairloom.tokenizer import Tokenizer
 
 __all__ = [
     "ResumePlan",
     "check_not_of_job",
     "check_options",
-    "check_same_documents",
     "first_shards",
     "has_changed",
     "plan_resume",
@@ -41,12 +31,10 @@ _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 class ResumePlan(NamedTuple):
     """How a run resumes.
 
-    manifest: the shards that are kept, with today's inputs. is_changed: whether the input that contains the resume
-    point has changed, so that its documents must be compared. notes: warnings for the user.
+    manifest: the shards that are kept, with today's inputs. notes: warnings for the user.
     """
 
     manifest: Manifest
-    is_changed: bool
     notes: list[str]
 
 
@@ -138,22 +126,23 @@ class _InputComparison:
         self._numbers: dict[int, int] = {}
         # Manifest entries of inputs that were skipped and have changed since, by today's index.
         self._kept_entries: dict[int, dict[str, Any]] = {}
-        self._is_changed = False
 
     def result(self) -> ResumePlan:
         found, point = self._found, self._found.next
         n_concerned = len(found.inputs) if found.complete else point.source + (1 if point.documents else 0)
         for number in range(n_concerned):
             problem = self._compare(number)
-            if problem is not None and self._rewrite:
+            # To compare the documents of the input in which the run stopped would cost what encoding them again does.
+            is_last = number == point.source and number in self._numbers and not found.complete
+            if problem is not None and (self._rewrite or is_last):
                 return self._rewritten(number, problem)
             if problem is not None:
                 raise ResumeError(f"{self._folder}: {problem}, but finished shards hold its documents; {_REMEDY}")
         if found.complete:
             if len(found.inputs) == len(self._fresh.inputs) == len(self._numbers):
-                return ResumePlan(found, False, self._notes)
+                return ResumePlan(found, self._notes)
             found = self._without_last()
-        return ResumePlan(self._renumbered(found), self._is_changed, self._notes)
+        return ResumePlan(self._renumbered(found), self._notes)
 
     def _compare(self, number: int) -> str | None:
         """Why input `number` prevents resuming; None if it does not."""
@@ -176,8 +165,6 @@ class _InputComparison:
         if skipped is not None:
             self._notes.append(_skipped_note(old["path"]))
             self._kept_entries[at] = old
-        elif number == self._found.next.source and not self._found.complete:
-            self._is_changed = True
         elif old["bytes"] != new["bytes"]:
             return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
         else:
@@ -196,7 +183,7 @@ class _InputComparison:
         shards = (self._without_last() if self._found.complete else self._found).shards
         n_kept = sum(shard["next"]["source"] < number for shard in shards)
         self._notes = [f"{problem}; {len(self._found.shards) - n_kept} finished shards are written again"]
-        return ResumePlan(self._renumbered(first_shards(self._found, n_kept)), False, self._notes)
+        return ResumePlan(self._renumbered(first_shards(self._found, n_kept)), self._notes)
 
     def _renumbered(self, manifest: Manifest) -> Manifest:
         """The manifest with today's inputs and their indices."""
@@ -223,96 +210,3 @@ class _InputComparison:
             "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]},
             **with_inputs(shard, self._numbers.__getitem__),
         }
-
-
-def check_same_documents(
-    tokenizer: Tokenizer,
-    corpus: Corpus,
-    folder: Path,
-    manifest: Manifest,
-    threads: int,
-    plan: MemoryPlan | None = None,
-) -> None:
-    """Raises ResumeError unless the documents before the resume point equal those in the shards.
-
-    Only the input that contains the resume point is read.
-    """
-    point = manifest.next
-    reading = reading_of(corpus, dataclasses.replace(point, documents=0), plan)
-    encoder = block_encoder(tokenizer, manifest.config, threads, plan)
-    stored = _StoredDocuments(folder, manifest, manifest.documents - point.documents)
-    n_documents, is_same = 0, True
-    try:
-        for block in reading:
-            if block.source != point.source or n_documents >= point.documents or not is_same:
-                break
-            ids, ends, _ = encoder.push(block.documents)
-            ends = ends[: point.documents - n_documents]
-            n_documents += len(ends)
-            if n_documents >= point.documents:
-                ids = ids[: int(ends[-1])]
-            is_same = stored.matches_next(ids, ends)
-    finally:
-        reading.close()
-    if not is_same or n_documents < point.documents:
-        name = manifest.inputs[point.source]["path"]
-        raise ResumeError(
-            f"{folder}: {name} has changed, also in its first {point.documents} documents, which finished shards hold; "
-            f"{_REMEDY}"
-        )
-
-
-class _StoredDocuments:
-    """The documents in the shards of a folder from number `first` on, for comparison."""
-
-    def __init__(self, folder: Path, manifest: Manifest, first: int) -> None:
-        self._shards = self._read(folder, manifest, first)
-        self._ids: npt.NDArray[Any] = np.zeros(0, np.uint32)
-        self._lengths: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        # Ids of the open document.
-        self._n_open = 0
-
-    @staticmethod
-    def _read(folder: Path, manifest: Manifest, first: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]:
-        """(ids, lengths) of each shard."""
-        before = 0
-        for number, shard in enumerate(manifest.shards):
-            after = before + shard["documents"]
-            if after > first:
-                ids, offsets = read_shard(folder, manifest, number)
-                check_order(folder / shard["file"], offsets)
-                offsets = offsets[max(first - before, 0) :].astype(np.int64)
-                yield ids[int(offsets[0]) :], np.diff(offsets)
-            before = after
-
-    def matches_next(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> bool:
-        """Whether these are the next ids and ends of documents."""
-        lengths = np.diff(ends, prepend=0)
-        if len(lengths):
-            lengths[0] += self._n_open
-        self._n_open = len(ids) - int(ends[-1]) if len(ends) else self._n_open + len(ids)
-        return np.array_equal(self._next_ids(len(ids)), ids) and np.array_equal(self._next_lengths(len(ends)), lengths)
-
-    def _next_ids(self, n: int) -> npt.NDArray[Any]:
-        parts = [self._ids[:n]]
-        self._ids = self._ids[n:]
-        while sum(map(len, parts)) < n and self._more():
-            n_wanted = n - sum(map(len, parts))
-            parts.append(self._ids[:n_wanted])
-            self._ids = self._ids[n_wanted:]
-        return np.concatenate(parts)
-
-    def _next_lengths(self, n: int) -> npt.NDArray[np.int64]:
-        while len(self._lengths) < n and self._more():
-            pass
-        lengths, self._lengths = self._lengths[:n], self._lengths[n:]
-        return lengths
-
-    def _more(self) -> bool:
-        """Reads the next shard."""
-        found = next(self._shards, None)
-        if found is None:
-            return False
-        self._ids = np.concatenate([self._ids, found[0]]) if len(self._ids) else found[0]
-        self._lengths = np.concatenate([self._lengths, found[1]])
-        return True

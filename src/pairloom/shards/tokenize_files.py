@@ -31,7 +31,7 @@ from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan, memory_plan
 from pairloom.shards.publishing import Publisher, publishing, replacement, settle
-from pairloom.shards.resume import check_same_documents, plan_resume
+from pairloom.shards.resume import plan_resume
 from pairloom.shards.shards import check_files
 from pairloom.tokenizer import Tokenizer
 
@@ -95,7 +95,8 @@ def tokenize_files(
     once all are written, and it cannot be resumed.
     overwrite: replace the shards in the folder. takeover: remove the lock of a dead run at a URL.
     resume: continue an interrupted run, or start one; inputs after the point where it stopped may have changed, and new
-    ones may follow; a finished run without new inputs is left unchanged. rewrite: also write finished shards again if
+    ones may follow; if the input in which it stopped has changed, shards that hold its documents are written again; a
+    finished run without new inputs is left unchanged. rewrite: also write finished shards again if
     their inputs changed.
     format: "npy", "bin", "parquet" or "megatron"; see docs/shards.md. shard_tokens: a shard holds whole documents and
     ends once it has this many tokens.
@@ -235,15 +236,8 @@ class _Run:
         """The manifest of the folder, updated to today's inputs."""
         folder = self._folder
         settle(folder)
-        manifest, is_changed, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
+        manifest, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
         check_files(folder, manifest)
-        if is_changed:
-            point = manifest.next
-            check_same_documents(self._tokenizer, self._corpus, folder, manifest, self._threads, self._plan)
-            notes.append(
-                f"{manifest.inputs[point.source]['path']} has changed since the run stopped; its {point.documents} "
-                "documents in finished shards were read again and are the same"
-            )
         if not manifest.complete:
             # Shards are removed only when no manifest names them.
             manifest.save(folder)
