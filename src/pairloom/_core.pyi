@@ -206,9 +206,6 @@ class PretokenCounts:
     def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
 
-    def packed(self) -> tuple[bytes, bytes]:
-        """The pretokens in any order, and their lengths and counts as LEB128 numbers, to be sent elsewhere."""
-
     def to_arrow(self, metadata: list[tuple[bytes, bytes]]) -> ArrowColumn:
         """A table of the columns pretoken and count, sorted, with metadata in its schema; CountsError beyond int64."""
 
@@ -236,12 +233,6 @@ class PretokenCounts:
         n_special_literals: int,
     ) -> PretokenCounts:
         """Counts from columns; ValueError when they do not fit together."""
-
-    @staticmethod
-    def from_packed(
-        bytes: npt.NDArray[np.uint8], numbers: npt.NDArray[np.uint8], totals: tuple[int, int, int]
-    ) -> PretokenCounts:
-        """Counts from `packed`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
 
 def train(
     counts: PretokenCounts,

@@ -169,7 +169,7 @@ def test_parquet_that_is_damaged_or_missing_is_named(counts: PretokenCounts, tmp
     with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
         PretokenCounts.from_parquet(path)
     pq.write_table(pa.table({"text": ["ab"]}), path)
-    with pytest.raises(CountsError, match=r"a\.parquet: counts are a table with the columns"):
+    with pytest.raises(CountsError, match=r"a\.parquet: the columns pretoken and count are needed"):
         PretokenCounts.from_parquet(tmp_path)
 
 

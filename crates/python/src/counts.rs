@@ -69,12 +69,6 @@ impl PretokenCounts {
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
-    fn packed<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let inner = &*self.inner.read()?;
-        let numbers = py.detach(|| inner.packed_numbers()).map_err(|error| exception(py, error))?;
-        Ok((objects::bytes(py, inner.columns().bytes)?, objects::bytes(py, &numbers)?))
-    }
-
     fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
         let inner = &*self.inner.read()?;
         let table = py.detach(|| inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
@@ -132,14 +126,6 @@ impl PretokenCounts {
                 n_special_literals,
             )
         });
-        inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
-    }
-
-    #[staticmethod]
-    fn from_packed(py: Python<'_>, bytes: Items<u8>, numbers: Items<u8>, totals: [u64; 3]) -> PyResult<Self> {
-        let (bytes, numbers) = (bytes.as_slice(), numbers.as_slice());
-        let inner =
-            py.detach(|| counts::PretokenCounts::from_packed(copied(bytes, COLUMNS)?, numbers, totals));
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }
 }

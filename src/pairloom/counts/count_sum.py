@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.arguments import check_max_memory, check_paths, resolve_threads
-from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, stored_metadata
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountSum", "count_batches", "parquet_files", "parquet_tables"]
-
-# Rows of a Parquet file that are decoded at a time.
-_ROWS = 1 << 18
+__all__ = ["CountSum", "count_batches", "parquet_files"]
 
 
 class CountSum:
@@ -135,21 +131,3 @@ def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str
             raise CountsError(f"{path}: no *.parquet in this folder; name the folder that holds the parts")
         files += found
     return files
-
-
-def parquet_tables(path: str) -> Iterator[Any]:
-    """The columns pretoken and count of a Parquet file, some rows at a time; the first may be an empty table."""
-    pyarrow = import_optional("pyarrow", "counts as Parquet")
-    with Path(path).open("rb") as file:
-        try:
-            opened = import_optional("pyarrow.parquet", "counts as Parquet").ParquetFile(file, pre_buffer=False)
-            schema = opened.schema_arrow
-            # Without rows: it carries the metadata of the file.
-            yield schema.empty_table()
-            names = [name for name in ("pretoken", "count") if name in schema.names]
-            for batch in opened.iter_batches(_ROWS, columns=names):
-                yield batch.replace_schema_metadata(None)
-        except (pyarrow.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error

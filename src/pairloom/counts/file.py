@@ -4,8 +4,9 @@ The suffix selects one of two formats: `.parquet` is Parquet (with the extra [pa
 
 Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
 special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
-where rarer pretokens were left out. Equal counts give equal bytes. Reading checks all of it: CountsError names the
-cause, the location and the remedy.
+where rarer pretokens were left out. Equal counts give equal bytes. Reading a native file checks all of it; rows of
+Parquet may come in any order, and the counts of equal pretokens are added. CountsError names the cause, the location
+and the remedy.
 
 Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
@@ -22,7 +23,7 @@ import io
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,13 +32,13 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import check_special_tokens, shown
-from pairloom._internal.atomic import check_free, write_file
+from pairloom._internal.atomic import write_file
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "save"]
+__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "read_parquet", "save"]
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
@@ -71,17 +72,13 @@ class CountsColumns(NamedTuple):
     metadata: dict[str, Any]
 
 
-def save(path: Path, columns: CountsColumns, overwrite: bool) -> None:
-    """Writes the file atomically; FileExistsError unless `overwrite`."""
-    check_free(path, overwrite)
-    write = _write_parquet if path.suffix == ".parquet" else _to_bytes
-    write_file(path, write(columns), overwrite)
+def save(path: Path, columns: CountsColumns | Any, overwrite: bool) -> None:
+    """Writes columns in the native format, or an Arrow table as Parquet; atomically."""
+    write_file(path, _to_bytes(columns) if isinstance(columns, CountsColumns) else _to_parquet(columns), overwrite)
 
 
 def load(path: Path) -> CountsColumns:
-    """Reads a file that `save` wrote, or that another program wrote as described above."""
-    if path.suffix == ".parquet":
-        return _checked(_read_parquet(path), str(path))
+    """Reads a native file that `save` wrote, or that another program wrote as described above."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -183,57 +180,45 @@ def _size(header: dict[str, Any], key: str, name: str) -> int:
 # Parquet --------------------------------------------------------------------------------------------------------
 
 
-def _write_parquet(columns: CountsColumns) -> bytes:
-    pyarrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
-    if len(columns.counts) and int(columns.counts.max()) >= 1 << 63:
-        raise CountsError("a count exceeds 2**63 - 1, which the int64 of Parquet cannot hold; save as a native file")
-    pairs = dict(metadata_pairs(columns.metadata))
-    schema = pyarrow.schema(
-        [
-            pyarrow.field("pretoken", pyarrow.binary(), nullable=False),
-            pyarrow.field("count", pyarrow.int64(), nullable=False),
-        ],
-        metadata=pairs,
-    )
+def _to_parquet(table: Any) -> bytes:
+    pyarrow = _pyarrow()
+    fields = [pyarrow.field("pretoken", pyarrow.binary(), nullable=False), table.schema.field("count")]
+    schema = pyarrow.schema(fields, table.schema.metadata)
     out = io.BytesIO()
-    starts = np.concatenate([np.zeros(1, np.uint64), columns.ends]).astype(np.int64)
-    with parquet.ParquetWriter(out, schema, use_dictionary=False) as writer:
-        for first in range(0, len(columns.ends), _ROW_GROUP):
-            last = min(first + _ROW_GROUP, len(columns.ends))
-            offsets = starts[first : last + 1] - starts[first]
-            text = pyarrow.py_buffer(columns.text[starts[first] : starts[last]])
-            kind = pyarrow.large_binary()
-            buffers = [None, pyarrow.py_buffer(offsets), text]
-            pretokens = pyarrow.Array.from_buffers(kind, last - first, buffers).cast(pyarrow.binary())
-            counts = pyarrow.array(columns.counts[first:last].astype(np.int64))
-            writer.write_table(pyarrow.Table.from_arrays([pretokens, counts], schema=schema))
+    with _pyarrow("pyarrow.parquet").ParquetWriter(out, schema, use_dictionary=False) as writer:
+        for first in range(0, len(table), _ROW_GROUP):
+            rows = np.arange(first, min(first + _ROW_GROUP, len(table)))
+            # Copied, so that offsets begin with 0: binary has 32 bits for them.
+            writer.write_table(table.take(rows).cast(schema))
     return out.getvalue()
 
 
-def _read_parquet(path: Path) -> CountsColumns:
+def read_parquet(path: str) -> Iterator[Any]:
+    """The columns pretoken and count of a Parquet file, some rows at a time; the first is an empty table.
+
+    That one carries the metadata of the file. The others are of any types, and of any order.
+    """
     pyarrow = _pyarrow()
-    wanted = {"pretoken": ("binary", "large_binary"), "count": ("int64",)}
-    with path.open("rb") as file:
+    with Path(path).open("rb") as file:
         try:
             opened = open_parquet(file, buffer_size=0)
             schema = opened.schema_arrow
-            names = list(schema.names)
-            for name, kinds in wanted.items():
-                if names.count(name) != 1:
-                    has = f"it has {shown(names)}" if name not in names else "it has several of that name"
-                    raise CountsError(f"{path}: no column {name!r}; {has}")
-                if str(schema.field(name).type) not in kinds:
-                    raise CountsError(f"{path}: column {name!r} is {schema.field(name).type}, not {kinds[0]}")
-            # In batches: read() takes memory for as many rows as a damaged file says that it has.
-            batches = list(opened.iter_batches(_ROW_GROUP, columns=list(wanted)))
-            table = pyarrow.Table.from_batches(batches, None if batches else schema).select(list(wanted))
-            if len(table) != opened.metadata.num_rows:
+            names = ["pretoken", "count"]
+            if any(schema.names.count(name) != 1 for name in names):
                 raise CountsError(
-                    f"{path}: {len(table)} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+                    f"{path}: the columns pretoken and count are needed, each once; it has {shown(schema.names)}"
                 )
-            table.validate(full=True)
-        except CountsError:
-            raise
+            yield schema.empty_table()
+            n_rows = 0
+            # In batches: read() takes memory for as many rows as a damaged file says that it has.
+            for batch in opened.iter_batches(_ROW_GROUP, columns=names):
+                batch.validate(full=True)
+                n_rows += len(batch)
+                yield batch.replace_schema_metadata(None)
+            if n_rows != opened.metadata.num_rows:
+                raise CountsError(
+                    f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+                )
         except MemoryError as error:
             if not exceeds_machine_memory(error):
                 raise MemoryError(f"{path}: out of memory while reading Parquet: {error}") from error
@@ -242,32 +227,6 @@ def _read_parquet(path: Path) -> CountsColumns:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
-    for name in wanted:
-        if table.column(name).null_count:
-            raise CountsError(f"{path}: column {name!r} holds nulls; leave such rows out")
-    metadata = metadata_of(schema.metadata or {}, str(path)) or _checked_metadata({}, str(path))
-    counts = table.column("count").to_numpy().astype(np.int64)
-    if len(counts) and int(counts.min()) < 1:
-        row = int(np.flatnonzero(counts < 1)[0])
-        raise CountsError(f"{path}: row {row}: a count of {counts[row]}; counts are at least 1")
-    text, ends = _joined(table.column("pretoken"))
-    return CountsColumns(text, ends, counts.astype(np.uint64), metadata)
-
-
-def _joined(column: Any) -> tuple[bytes, npt.NDArray[np.uint64]]:
-    """All values of a chunked column of binary one after the other, and where each ends."""
-    pyarrow = _pyarrow()
-    texts, ends, n_bytes = [], [np.zeros(0, np.int64)], 0
-    for chunk in column.chunks:
-        if len(chunk) == 0:
-            continue
-        chunk = chunk.cast(pyarrow.large_binary())
-        offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-        data = chunk.buffers()[2]
-        texts.append(b"" if data is None else memoryview(data).cast("B")[offsets[0] : offsets[-1]])
-        ends.append(offsets[1:] - offsets[0] + n_bytes)
-        n_bytes += int(offsets[-1] - offsets[0])
-    return b"".join(texts), np.concatenate(ends).astype(np.uint64)
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:

@@ -29,6 +29,7 @@ from pairloom._internal.arguments import (
     shown,
 )
 from pairloom._internal.arrow import as_table
+from pairloom._internal.atomic import check_free
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -36,7 +37,7 @@ from pairloom.corpus import Corpus
 from pairloom.corpus.first_bytes import files_with_nuls, warn_of_nuls
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts import file as counts_file
-from pairloom.counts.count_sum import CountSum, count_batches, parquet_files, parquet_tables
+from pairloom.counts.count_sum import CountSum, count_batches, parquet_files
 from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
@@ -227,12 +228,13 @@ class PretokenCounts:
         Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
         """
         check_bool("overwrite", overwrite)
-        counts_file.save(Path(check_path("path", path)), self._file_columns(), overwrite)
-
-    def _file_columns(self) -> counts_file.CountsColumns:
-        """What files hold."""
-        text, ends, counts = self.columns.sorted_columns()
-        return counts_file.CountsColumns(text, ends, counts, self._stored_metadata())
+        file = Path(check_path("path", path))
+        check_free(file, overwrite)
+        if file.suffix == ".parquet":
+            counts_file.save(file, self.to_arrow(), overwrite)
+        else:
+            columns = counts_file.CountsColumns(*self.columns.sorted_columns(), self._stored_metadata())
+            counts_file.save(file, columns, overwrite)
 
     def _stored_metadata(self) -> dict[str, Any]:
         return self.metadata.as_stored() | {
@@ -244,11 +246,12 @@ class PretokenCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
-        """Loads counts that `save` wrote; everything in the file is checked.
+        """Loads counts that `save` wrote; Parquet, by the suffix .parquet, as `from_parquet` does.
 
         Raises OSError, CountsError naming the file, the location and the remedy.
         """
-        return cls._of_file_columns(counts_file.load(Path(check_path("path", path))))
+        file = Path(check_path("path", path))
+        return cls.from_parquet(file) if file.suffix == ".parquet" else cls._of_file_columns(counts_file.load(file))
 
     @classmethod
     def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
@@ -304,7 +307,7 @@ class PretokenCounts:
         metadata = None if pattern is None else checked_metadata(pattern, special_tokens, corpus_specials)
         parts = CountSum(metadata, max_memory=max_memory)
         for path in parquet_files(paths):
-            parts.add_tables(parquet_tables(path), path)
+            parts.add_tables(counts_file.read_parquet(path), path)
         return cls._summed(parts)
 
     @classmethod
@@ -402,11 +405,10 @@ class PretokenCounts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = self.columns
-        text, numbers = columns.packed()
+        text, ends, counts = columns.sorted_columns()
         totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
-        # As arrays, which engines hand from process to process without copies (protocol 5); sorting them would take
-        # longer than that.
-        return _unpickled, (np.frombuffer(text, np.uint8), np.frombuffer(numbers, np.uint8), totals, self.metadata)
+        # As arrays, which engines hand from process to process without copies (protocol 5).
+        return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
 
     def __copy__(self) -> PretokenCounts:
         return PretokenCounts(self.columns.copied(), self.metadata)
@@ -423,10 +425,17 @@ class PretokenCounts:
 def _unpickled(*values: Any) -> PretokenCounts:
     """Counts of what `__reduce__` gave; CountsError for anything else."""
     try:
-        text, numbers, totals, metadata = values
+        text, ends, counts, (n_bytes, n_documents, n_special_literals), metadata = values
         if not isinstance(metadata, CountsMetadata):
             raise ValueError("its metadata are of another type")
-        columns = _core.PretokenCounts.from_packed(text, numbers, totals)
+        columns = _core.PretokenCounts.from_columns(
+            bytes(text),
+            ends,
+            counts,
+            n_bytes=n_bytes,
+            n_documents=n_documents,
+            n_special_literals=n_special_literals,
+        )
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, CountsError):
             raise

@@ -5,7 +5,7 @@
 //! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in its own table
 //!   (`local_table.rs`, `local_counts.rs`) and passes the rest on to the table that all threads share
 //!   (`shared_table.rs`), many at a time (`partition_log.rs`).
-//! - `pretoken_counts.rs` is the result: columns of pretokens and counts; `packed.rs` sends them elsewhere.
+//! - `pretoken_counts.rs` is the result: columns of pretokens and counts.
 //!
 //! The counts of parts add up to the counts of the whole, in any order, so the result depends neither on the number of
 //! threads nor on the order of documents.
@@ -19,7 +19,6 @@ mod local_counts;
 mod local_table;
 mod long_table;
 mod merge;
-mod packed;
 mod part;
 mod partition_log;
 mod pretoken_counts;
