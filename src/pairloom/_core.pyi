@@ -14,7 +14,6 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
 
 __version__: str
 UNICODE_VERSION: str
@@ -422,16 +421,10 @@ class TextColumns:
     """
 
     def __init__(self, name: str, *, replace: bool, skip: bool) -> None: ...
-    def read(self, data: Buffer, offsets: npt.NDArray[np.int64], first_row: int) -> tuple[Documents, int]:
-        """(documents, rows left out): row i is data[offsets[i]:offsets[i + 1]], offsets int64 [n + 1].
-
-        Nothing may write `data` meanwhile.
-        """
-
-    def read_arrow(self, texts: Any, first_row: int) -> tuple[Documents, int]:
+    def read(self, texts: Any, first_row: int) -> tuple[Documents, int]:
         """(documents, rows left out) of an Arrow column of text.
 
-        CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of name[first_row + i].
+        CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of row first_row + i.
         """
 
 def not_text(begin: bytes) -> str | None:

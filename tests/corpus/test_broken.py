@@ -158,43 +158,6 @@ def test_a_name_of_another_column_that_is_not_utf8_is_damage_in_words(tmp_path: 
         list(Corpus(path))
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_long_document_of_a_column_is_read_in_pieces(tmp_path: Path, name: str) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
-    ipc: Any = pytest.importorskip("pyarrow.ipc")
-
-    path = tmp_path / name
-
-    def write(texts: list[bytes]) -> None:
-        table = pyarrow.table({"text": pyarrow.array(texts).cast(pyarrow.binary()).view(pyarrow.string())})
-        if name == "a.parquet":
-            parquet.write_table(table, path)
-            return
-        with ipc.new_file(str(path), table.schema) as writer:
-            writer.write_table(table)
-
-    long = "é" + "naïve 東京 " * 100
-    write([b"first", long.encode(), b"", b"last"])
-    assert list(Corpus(path)) == ["first", long, "", "last"]
-    texts, open_text = [], ""
-    for block in Corpus(path).read(piece_bytes=64):
-        assert block.documents.n_bytes < 128
-        for text in block.documents.texts():
-            texts.append(open_text + text)
-            open_text = ""
-        open_text += block.documents.open_text()
-    assert texts == ["first", long, "", "last"]
-    write([b"first", long.encode()[:-2] + b"\xff" + b"x" * 300, b"last"])
-    with pytest.raises(CorpusError, match=rf"{name}: row 1.*UTF-8"):
-        list(Corpus(path))
-    reading = Corpus(path, skip_bad=True).read()
-    assert [text for block in reading for text in block.documents.texts()] == ["first", "last"]
-    assert reading.n_skipped == 1
-    replaced = list(Corpus(path, input_errors="replace"))
-    assert replaced == ["first", (long.encode()[:-2] + b"\xff" + b"x" * 300).decode(errors="replace"), "last"]
-
-
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "b.arrow"])
 def test_columns_are_read_from_a_file_that_gives_little_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -284,7 +284,7 @@ def test_damaged_and_foreign_records_of_a_crawl_are_named(tmp_path: Path) -> Non
     assert [text for block in reading for text in block.documents.texts()] == ["second"]
     assert reading.n_skipped == 1 and "is a response" in reading.messages[0]
     path.write_bytes(whole.replace(b"second", b"\xff" * 6))
-    with pytest.raises(CorpusError, match=r"a\.warc: texts: row 1: invalid UTF-8"):
+    with pytest.raises(CorpusError, match=r"a\.warc: text 1 is not UTF-8"):
         list(Corpus(path))
     assert next(iter(Corpus(path, input_errors="replace"))) == "first"
 

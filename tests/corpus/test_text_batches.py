@@ -91,9 +91,9 @@ def test_text_columns_name_and_replace_the_rows_of_arrow() -> None:
     column = pyarrow.array([b"first", b"a\xffb", None]).view(pyarrow.string())
     for replace, skip, wrong in ((False, False, 8), (True, False, 9)):
         columns = _core.TextColumns("rows of mine", replace=replace, skip=skip)
-        with pytest.raises(CorpusError, match=rf"^rows of mine\[{wrong}\]: "):
-            columns.read_arrow(column, 7)
+        with pytest.raises(CorpusError, match=rf"^rows of mine: row {wrong}: "):
+            columns.read(column, 7)
     for replace, texts in ((False, ["first"]), (True, ["first", "a\ufffdb"])):
         columns = _core.TextColumns("rows of mine", replace=replace, skip=True)
-        documents, n_skipped = columns.read_arrow(column, 7)
+        documents, n_skipped = columns.read(column, 7)
         assert (documents.texts(), n_skipped) == (texts, 3 - len(texts))

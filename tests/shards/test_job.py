@@ -173,7 +173,7 @@ def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path
     with ShardJob(folder, TOKENIZER, text_field="text", specials="error") as job:
         with pytest.raises(CorpusError, match=r"no column 'text'; the columns are \['other'\]"):
             job.task.write([pa.table({"other": ["a"]})])
-        with pytest.raises(CorpusError, match=r"texts\[1\]: the text is null; leave such rows out with skip_bad"):
+        with pytest.raises(CorpusError, match=r"texts: row 1: the text is null; leave such rows out with skip_bad"):
             job.task.write([pa.table({"text": ["a", None]})])
         with pytest.raises(SpecialTokenError, match="endoftext"):
             job.task.write([["ab", "<|endoftext|>"]])
@@ -186,7 +186,7 @@ def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path
         assert job.commit([job.task.write([texts])]).skipped == 2
     with (
         ShardJob(tmp_path / "strict", TOKENIZER) as job,
-        pytest.raises(CorpusError, match=r"texts\[1\]: invalid UTF-8 at byte 3; .* skip_bad"),
+        pytest.raises(CorpusError, match=r"texts: row 1: invalid UTF-8 at byte 3; .* skip_bad"),
     ):
         job.task.write([texts.slice(0, 1), texts.slice(2, 2), texts])
     assert documents_of(tmp_path / "skipping") == TOKENIZER.encode_batch(["ab", "the"])
@@ -201,8 +201,8 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self.unseen = core_columns(*arguments, **options)
 
-        def read_arrow(self, texts: Any, first_row: int) -> Any:
-            documents, n_left_out = self.unseen.read_arrow(texts, first_row)
+        def read(self, texts: Any, first_row: int) -> Any:
+            documents, n_left_out = self.unseen.read(texts, first_row)
             sizes.append(documents.n_bytes)
             return documents, n_left_out
 
@@ -220,7 +220,7 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
     late = pa.table({"text": [*table["text"].to_pylist(), None]})
     with (
         ShardJob(tmp_path / "null", TOKENIZER, text_field="text") as job,
-        pytest.raises(CorpusError, match=r"texts\[600\]: the text is null"),
+        pytest.raises(CorpusError, match="texts: row 600: the text is null"),
     ):
         job.task.write([late])
 

@@ -150,7 +150,6 @@ def test_resumed_run_gives_the_same_bytes(
     format: str,
 ) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
-    monkeypatch.setattr("pairloom.corpus.columns.PIECE_BYTES", 700)
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n" + json_lines(DOCUMENTS[:30]) + "nonsense\n" + json_lines(DOCUMENTS[30:]))
     options: dict[str, Any] = {"separator": SEPARATOR, "shard_tokens": 250, "skip_bad": True, "format": format}

@@ -1,14 +1,9 @@
 //! Bindings of `pairloom_core::corpus`.
 
-use std::slice;
-
 use pairloom_core::corpus::{self, RecordErrors};
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::array_items::Items;
 use crate::arrays::array;
 use crate::arrow::chunked;
 use crate::errors::exception;
@@ -103,12 +98,7 @@ impl TextColumns {
         TextColumns { inner: corpus::TextColumns::new(name, record_errors) }
     }
 
-    fn read_arrow(
-        &self,
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
-        first_row: u64,
-    ) -> PyResult<(Documents, usize)> {
+    fn read(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first_row: u64) -> PyResult<(Documents, usize)> {
         let column = chunked("texts", texts)?;
         let documents = py.detach(|| {
             let rows = column.rows()?;
@@ -117,34 +107,6 @@ impl TextColumns {
                 rows.records(self.inner.name(), errors.skips, errors.replaces, first_row)?;
             Ok((self.inner.join(&texts)?, n_skipped))
         });
-        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
-        Ok((Documents { inner }, n_skipped))
-    }
-
-    fn read(
-        &self,
-        py: Python<'_>,
-        data: PyBuffer<u8>,
-        offsets: Items<i64>,
-        first_row: u64,
-    ) -> PyResult<(Documents, u64)> {
-        if !data.is_c_contiguous() {
-            return Err(PyValueError::new_err("data must be contiguous"));
-        }
-        let offsets = offsets.as_slice();
-        let n_bytes = data.len_bytes();
-        // The pointer of an empty buffer may be null.
-        let bytes: &[u8] = if n_bytes == 0 {
-            &[]
-        } else {
-            // SAFETY: The buffer is contiguous, has `n_bytes` and stays alive for the call. It may be a bytearray or a
-            // NumPy array that another thread changes at the same time. Nothing depends on that: `TextColumns::read` in
-            // the core copies the bytes once, and checks the copy before it becomes a string. It reads offsets twice,
-            // to check and to use them; each slicing checks them again, so offsets that change lead to an exception at
-            // worst.
-            unsafe { slice::from_raw_parts(data.buf_ptr().cast(), n_bytes) }
-        };
-        let documents = py.detach(|| self.inner.read(bytes, offsets, first_row));
         let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
         Ok((Documents { inner }, n_skipped))
     }

@@ -6,7 +6,6 @@ the size of documents, not on the size of row groups or files.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import re
@@ -18,7 +17,6 @@ import numpy as np
 from pairloom import _core
 from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_optional
-from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.errors import CorpusError
 
@@ -100,12 +98,11 @@ class RowsReader:
         self._memory = memory
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
-        # What rows are counted in, in messages.
+        # What messages count.
         is_list = any(step.n_lists for step in self._field)
-        self._counted = f"{name}: elements of {self._shown}" if is_list else name
-        self._replace = replace
+        counted = f"{name}: elements of {self._shown}" if is_list else name
         self._skip = skip
-        self._columns = _core.TextColumns(self._counted, replace=replace, skip=skip)
+        self._columns = _core.TextColumns(counted, replace=replace, skip=skip)
         # Rows of the file, and texts in them.
         self._n_read = self._n_rows = 0
 
@@ -243,50 +240,36 @@ class RowsReader:
                 # Unlike struct.field(), this keeps what is null above.
                 column = compute.struct_field(column, step.name)
             for _ in range(step.n_lists):
-                n_nulls += self._checked_nulls(column, "list")
+                n_nulls += self._checked_nulls(column)
                 # Whether its texts are UTF-8 is for the reader of documents to say.
                 column = column.view(_of_bytes(column.type))
                 column.validate(full=True)
                 # Leaves out null lists.
                 column = compute.list_flatten(column)
-        for part in _parts_of(column, self._piece_bytes):
-            part = _checked_bytes(part)
-            first_row, self._n_rows = self._n_rows, self._n_rows + len(part)
-            if part.null_count:
-                n_nulls += self._checked_nulls(part, "text", first_row)
-                part = part.drop_null()
-            for start, stop in _cut(part, self._piece_bytes):
-                data, offsets = _buffers(part.slice(start, stop - start))
-                row = first_row + start
-                for documents, n_skipped in self._documents(data, offsets, row):
-                    yield Rows(documents, n_skipped + n_nulls, done)
-                    n_nulls = 0
+        column = _as_bytes(column)
+        lengths = _lengths(column)
+        # Damaged ones may be below 0; they are found when they are read.
+        ends = np.cumsum(np.maximum(lengths, 0) + _ROW_BYTES)
+        start = 0
+        while start < len(column):
+            before = int(ends[start - 1]) if start else 0
+            stop = max(int(np.searchsorted(ends, before + self._piece_bytes, side="right")), start + 1)
+            if self._memory is not None and lengths[start] > self._memory // 8:
+                raise MemoryError(
+                    f"{self._name}: row {self._n_rows} of {lengths[start]:,} bytes would exceed max_memory; raise it"
+                )
+            documents, n_skipped = self._columns.read(column.slice(start, stop - start), self._n_rows)
+            self._n_rows += stop - start
+            yield Rows(documents, n_skipped + n_nulls, done)
+            start, n_nulls = stop, 0
         if n_nulls:
             yield Rows(_core.Documents.from_texts([]), n_nulls, done)
 
-    def _checked_nulls(self, column: Any, what: str, first_row: int | None = None) -> int:
-        """How many rows are null; CorpusError if there are some, unless such rows are left out."""
-        if column.null_count and not self._skip:
-            where = "a row"
-            if first_row is not None:
-                where = f"row {first_row + _pyarrow('pyarrow.compute').index(column.is_null(), True).as_py()}"
-            raise CorpusError(f"{self._name}: {where}: the {what} is null; leave such rows out with skip_bad")
-        return int(column.null_count)
-
-    def _documents(
-        self, data: memoryview, offsets: np.ndarray[Any, np.dtype[np.int64]], row: int
-    ) -> Iterator[tuple[_core.Documents, int]]:
-        """Documents of some rows, and how many of these were left out; a long document comes in pieces."""
-        if len(offsets) > 2 or len(data) < 2 * self._piece_bytes:
-            yield self._columns.read(data, offsets, row)
-            return
-        if self._skip and not self._replace and not _is_utf8(data):
-            yield _core.Documents.from_texts([]), 1
-            return
-        reader = _core.PlainText(f"{self._counted}: row {row}", separator=None, replace=self._replace)
-        for start in range(0, len(data), self._piece_bytes):
-            yield reader.push(bytes(data[start : start + self._piece_bytes])), 0
-        yield reader.finish(), 0
+    def _checked_nulls(self, lists: Any) -> int:
+        """How many lists are null; CorpusError if there are some, unless such rows are left out."""
+        if lists.null_count and not self._skip:
+            raise CorpusError(f"{self._name}: a row: the list is null; leave such rows out with skip_bad")
+        return int(lists.null_count)
 
     @contextlib.contextmanager
     def _damage_named(self, kind: str, file: BinaryIO) -> Iterator[None]:
@@ -433,28 +416,34 @@ def _bytes_types() -> dict[Any, Any]:
     return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items() if hasattr(pyarrow, name)}
 
 
-def _parts_of(column: Any, piece_bytes: int) -> Iterator[Any]:
-    """The column in parts of about so many bytes of text, as far as its memory holds a text once for several rows."""
-    pyarrow, compute = _pyarrow(), _pyarrow("pyarrow.compute")
+def _as_bytes(column: Any) -> Any:
+    """A column of text as one of bytes, once all of its offsets and indices are known to be good.
+
+    What is no UTF-8 is for the reader of documents to replace, leave out or refuse.
+    """
+    pyarrow = _pyarrow()
     if pyarrow.types.is_dictionary(column.type):
+        column = pyarrow.DictionaryArray.from_arrays(column.indices, _as_bytes(column.dictionary))
+    else:
+        column = column.view(_of_bytes(column.type))
+    column.validate(full=True)
+    return column
+
+
+def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The bytes of each row of a column of bytes: int64 [n]; of a null row any number."""
+    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
+    if types.is_dictionary(column.type):
         # take() checks that each index is in the dictionary.
-        taken = compute.binary_length(_checked_bytes(column.dictionary)).take(column.indices)
-        lengths = taken.fill_null(0).to_numpy(zero_copy_only=False)
-    elif str(_bytes_types()[column.type]) == "binary_view":
+        lengths = compute.binary_length(column.dictionary).take(column.indices)
+    elif str(column.type) == "binary_view":
         # A view begins with its length; pyarrow does not compute it.
         views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
-        lengths = views[column.offset : column.offset + len(column), 0]
+        return views[column.offset : column.offset + len(column), 0].astype(np.int64)
     else:
-        yield column
-        return
-    # Damaged ones may be below 0; they are found when they are read.
-    ends = np.cumsum(np.maximum(lengths.astype(np.int64), 0) + _ROW_BYTES)
-    start = 0
-    while start < len(column):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(ends, before + piece_bytes, side="right")), start + 1)
-        yield column.slice(start, stop - start)
-        start = stop
+        lengths = compute.binary_length(column)
+    found: np.ndarray[Any, np.dtype[np.int64]] = lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int | None:
@@ -487,22 +476,6 @@ def _longest(column: Any) -> int:
     return max(compute.max(compute.binary_length(column.dictionary)).as_py() or 1, 1)
 
 
-def _checked_bytes(column: Any) -> Any:
-    """A column of text as one of large_binary or binary, once all of its offsets and indices are known to be good.
-
-    It is checked as bytes: what is no UTF-8 is for the reader of documents to replace, leave out or refuse.
-    """
-    pyarrow = _pyarrow()
-    if pyarrow.types.is_dictionary(column.type):
-        # take() checks that each index is in the dictionary.
-        return _checked_bytes(column.dictionary).cast(pyarrow.large_binary()).take(column.indices)
-    column = pyarrow.Array.from_buffers(
-        _bytes_types()[column.type], len(column), column.buffers(), column.null_count, column.offset
-    )
-    column.validate(full=True)
-    return column.cast(pyarrow.large_binary()) if pyarrow.types.is_binary_view(column.type) else column
-
-
 def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
     """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
 
@@ -517,47 +490,3 @@ def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
 def exceeds_machine_memory(error: MemoryError) -> bool:
     """Whether Arrow asked for more memory than the machine has: a damaged length does, and a sound file does not."""
     return max(map(int, re.findall(r"\d+", str(error))), default=0) > machine_memory()
-
-
-def _is_utf8(data: memoryview) -> bool:
-    """Whether bytes are UTF-8, checked in pieces."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(data), PIECE_BYTES):
-            decoder.decode(data[start : start + PIECE_BYTES])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _cut(column: Any, piece_bytes: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about `piece_bytes`, offsets included; a row that is much longer is a range of its own."""
-    offsets = _offsets(column)
-    most_rows = max(piece_bytes // _ROW_BYTES, 1)
-    start = 0
-    while start < len(column):
-        stop = int(np.searchsorted(offsets, offsets[start] + piece_bytes, side="left"))
-        stop = min(max(stop, start + 1), start + most_rows, len(column))
-        if stop - start > 1 and offsets[stop] - offsets[stop - 1] >= 2 * piece_bytes:
-            stop -= 1
-        yield start, stop
-        start = stop
-
-
-def _offsets(column: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """The n + 1 offsets of a column of bytes, as they lie there."""
-    width = np.int32 if column.type == _pyarrow().binary() else np.int64
-    buffer = column.buffers()[1]
-    if buffer is None or len(column) == 0:
-        return np.zeros(1, dtype=width)
-    return np.frombuffer(buffer, dtype=width)[column.offset : column.offset + len(column) + 1]
-
-
-def _buffers(column: Any) -> tuple[memoryview, np.ndarray[Any, np.dtype[np.int64]]]:
-    """(text, offsets in it) of a column of bytes."""
-    offsets = _offsets(column).astype(np.int64)
-    data = column.buffers()[2]
-    if data is None:
-        return memoryview(b""), offsets - offsets[0]
-    return memoryview(data).cast("B")[int(offsets[0]) : int(offsets[-1])], offsets - offsets[0]

@@ -68,4 +68,4 @@ def _documents_of(column: Any) -> Iterator[_core.Documents]:
     columns = _core.TextColumns("texts", replace=False, skip=False)
     # A chunk at a time, so that not the whole text is copied at once.
     for chunk in getattr(column, "chunks", None) or [column]:
-        yield columns.read_arrow(chunk, 0)[0]
+        yield columns.read(chunk, 0)[0]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from pairloom import _core
 from pairloom.errors import CorpusError
 
@@ -32,9 +30,8 @@ class WarcReader:
     """Reads the texts of one file; n_skipped and messages as for JsonLines."""
 
     def __init__(self, name: str, *, replace: bool, skip: bool, piece_bytes: int, memory: int | None = None) -> None:
-        self._name, self._skip = name, skip
+        self._name, self._replace, self._skip = name, replace, skip
         self._piece_bytes, self._memory = piece_bytes, memory
-        self._columns = _core.TextColumns(f"{name}: texts", replace=replace, skip=skip)
         self._n_records = self._n_texts = 0
         self.n_skipped = 0
         self.messages: list[str] = []
@@ -118,13 +115,22 @@ class WarcReader:
         return False
 
     def _documents(self, bodies: list[bytes]) -> _core.Documents:
-        offsets = np.cumsum([0, *map(len, bodies)], dtype=np.int64)
-        documents, n_skipped = self._columns.read(b"".join(bodies), offsets, self._n_texts)
+        texts, n_skipped = [], 0
+        for number, body in enumerate(bodies, self._n_texts):
+            try:
+                texts.append(body.decode("utf-8", "replace" if self._replace else "strict"))
+            except UnicodeDecodeError as error:
+                if not self._skip:
+                    raise CorpusError(
+                        f"{self._name}: text {number} is not UTF-8, at its byte {error.start}; replace malformed bytes "
+                        'with input_errors="replace", or leave such records out with skip_bad'
+                    ) from error
+                n_skipped += 1
         self._n_texts += len(bodies)
         if n_skipped:
             self.n_skipped += n_skipped
             self.messages.append(f"{self._name}: {n_skipped} texts are not UTF-8")
-        return documents
+        return _core.Documents.from_texts(texts)
 
     def _damaged(self, what: str) -> CorpusError:
         return CorpusError(f"{self._name}: not readable as WARC: record {self._n_records}: {what}")

@@ -180,7 +180,7 @@ class ShardTask:
                 raise CorpusError(
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from None
-        return columns.read_arrow(batch, first)
+        return columns.read(batch, first)
 
 
 def _parts(batch: Any) -> Iterator[Any]:

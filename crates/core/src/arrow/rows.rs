@@ -67,20 +67,20 @@ impl<'a> Rows<'a> {
     ) -> Result<(Vec<Cow<'a, str>>, usize)> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
-            let location = || format!("{name}[{}]", first + index as u64);
-            let text = match std::str::from_utf8(row.0) {
-                _ if !self.validity.is_valid(index) => Err(Error::Record {
-                    location: location(),
-                    message: "the text is null; leave such rows out with skip_bad".into(),
-                }),
-                Ok(text) => Ok(Cow::Borrowed(text)),
-                Err(_) if replaces => Ok(String::from_utf8_lossy(row.0)),
-                Err(error) => Err(not_utf8(location(), error)),
-            };
-            match text {
-                Ok(text) => texts.push(text),
-                Err(_) if leaves_out => {}
-                Err(error) => return Err(error),
+            let is_valid = self.validity.is_valid(index);
+            match valid(row.0) {
+                Some(text) if is_valid => texts.push(Cow::Borrowed(text)),
+                None if is_valid && replaces => texts.push(String::from_utf8_lossy(row.0)),
+                _ if leaves_out => {}
+                _ => {
+                    let location = format!("{name}: row {}", first + index as u64);
+                    let message = "the text is null; leave such rows out with skip_bad".into();
+                    let error = std::str::from_utf8(row.0).err().filter(|_| is_valid);
+                    return Err(match error {
+                        Some(error) => not_utf8(location, error),
+                        None => Error::Record { location, message },
+                    });
+                }
             }
         }
         let n_others = self.items.len() - texts.len();

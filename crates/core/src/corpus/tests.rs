@@ -197,40 +197,13 @@ fn json_lines_with_lone_surrogates_replaces_on_request() {
 }
 
 #[test]
-fn text_columns_check_offsets_and_utf8() {
-    let column = |bytes: &[u8], offsets: &[i64], record_errors| {
-        TextColumns::new("a.parquet".into(), record_errors).read(bytes, offsets, 10)
-    };
-    let (documents, _) = column("xxabé".as_bytes(), &[2, 3, 3, 6], STRICT).unwrap();
-    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "", "bé"]);
-    assert!(column(b"ab", &[0, 3], STRICT).is_err());
-    assert!(column(b"ab", &[0, 2, 1], STRICT).is_err());
-    assert!(column(b"ab", &[-1, 2], STRICT).is_err());
-    let torn = "é".as_bytes();
-    let message = column(torn, &[0, 1, 2], STRICT).unwrap_err().to_string();
-    assert!(message.starts_with("a.parquet: row 10: invalid UTF-8"), "{message}");
-    let (documents, n_skipped) =
-        column(torn, &[0, 1, 2], RecordErrors { replaces: false, skips: true }).unwrap();
-    assert_eq!((documents.len(), n_skipped), (0, 2));
-    let (documents, _) = column(b"a\xff", &[0, 1, 2], RecordErrors { replaces: true, skips: false }).unwrap();
-    assert_eq!(documents.iter().collect::<Vec<_>>(), ["a", "\u{fffd}"]);
-}
-
-#[test]
 fn text_columns_use_memory_again() {
     let columns = TextColumns::new("a.parquet".into(), STRICT);
-    let (first, _) = columns.read(b"abc", &[0, 1, 3], 0).unwrap();
+    let first = columns.join(&["abc"]).unwrap();
     let address = first.text().as_ptr();
     drop(first);
-    assert!(columns.read(b"\xff", &[0, 1], 2).is_err());
-    let (second, _) = columns.read(b"defg", &[1, 4], 3).unwrap();
-    let address = [address, second.text().as_ptr()];
-    drop(second);
-    let (third, _) = columns.read(b"h", &[0, 1], 4).unwrap();
-    assert_eq!((third.text(), third.text().as_ptr()), ("h", address[1]));
-    drop(third);
-    let fourth = columns.join(&["ij", "", "k"]).unwrap();
-    assert_eq!((fourth.text().as_ptr(), fourth.ends()), (address[1], &[2, 2, 3][..]));
+    let second = columns.join(&["ij", "", "k"]).unwrap();
+    assert_eq!((second.text().as_ptr(), second.ends()), (address, &[2, 2, 3][..]));
 }
 
 #[test]
