@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 import itertools
@@ -368,25 +367,6 @@ def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_pat
     assert [again.encode(text).ids for text in TEXTS] == lists
 
 
-def test_async_methods_give_the_same(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
-    reset(pair)
-    ours, _ = pair
-
-    async def run() -> list[Any]:
-        one, batch, fast = await asyncio.gather(
-            ours.async_encode("the end", "of it"),
-            ours.async_encode_batch(TEXTS),
-            ours.async_encode_batch_fast(TEXTS, add_special_tokens=False),
-        )
-        return [fields(one), [fields(each) for each in batch], [each.ids for each in fast]]
-
-    found = asyncio.run(run())
-    assert found[0] == fields(ours.encode("the end", "of it"))
-    assert found[1] == [fields(each) for each in ours.encode_batch(TEXTS)]
-    assert found[2] == [ours.encode(text, add_special_tokens=False).ids for text in TEXTS]
-    assert asyncio.run(ours.async_decode_batch(found[2])) == ours.decode_batch(found[2])
-
-
 def test_set_up_stays_in_a_pickle_and_special_tokens_can_be_added() -> None:
     ours = trained().as_huggingface()
     ours.enable_padding(length=8)
@@ -406,7 +386,7 @@ def test_methods_take_the_arguments_of_the_library() -> None:
     lacking |= {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder", "add_tokens"}
     lacking |= {"get_added_tokens_decoder"}
     for name in dir(tokenizers.Tokenizer):
-        if name.startswith("_") or name in lacking:
+        if name.startswith(("_", "async_")) or name in lacking:
             continue
         if name == "encode_special_tokens":
             assert trained().as_huggingface().encode_special_tokens is False

@@ -1,13 +1,13 @@
 """A stand-in for tokenizers.Tokenizer (0.23) for encoding and decoding, run by a Tokenizer.
 
 Made by `Tokenizer.as_huggingface`. The library itself is not needed. Post-processors, truncation, padding, pairs, words
-given apart (is_pretokenized), batches and the async methods are the library's. What it lacks: training, and the parts
-of the pipeline as objects (model, normalizer, pre_tokenizer, decoder); `Tokenizer.to_huggingface` gives those.
+given apart (is_pretokenized) and batches are the library's. What it lacks: training, the async methods
+(`asyncio.to_thread` runs any other), and the parts of the pipeline as objects (model, normalizer, pre_tokenizer,
+decoder); `Tokenizer.to_huggingface` gives those.
 """
 
 from __future__ import annotations
 
-import asyncio
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -209,24 +209,6 @@ class HuggingFaceTokenizer:
         """How many special tokens the post-processor adds."""
         return self._post_processor.n_added(is_pair)
 
-    async def async_encode(
-        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> Encoding:
-        """`encode` in a thread."""
-        return await asyncio.to_thread(self.encode, sequence, pair, is_pretokenized, add_special_tokens)
-
-    async def async_encode_batch(
-        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> list[Encoding]:
-        """`encode_batch` in a thread."""
-        return await asyncio.to_thread(self.encode_batch, input, is_pretokenized, add_special_tokens)
-
-    async def async_encode_batch_fast(
-        self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
-    ) -> list[Encoding]:
-        """`encode_batch_fast` in a thread."""
-        return await asyncio.to_thread(self.encode_batch_fast, input, is_pretokenized, add_special_tokens)
-
     def _specials(self) -> dict[str, Any]:
         """Which special tokens are recognised: with encode_special_tokens, those alone that count as text."""
         return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
@@ -359,12 +341,6 @@ class HuggingFaceTokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """The text of each list of ids."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
-
-    async def async_decode_batch(
-        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
-    ) -> list[str]:
-        """`decode_batch` in a thread."""
-        return await asyncio.to_thread(self.decode_batch, sequences, skip_special_tokens)
 
     # What it is ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,6 @@
-"""A stand-in for tiktoken.Encoding (0.14): the same methods, arguments, results and errors, run by a Tokenizer.
+"""A stand-in for tiktoken.Encoding (0.14): its public methods, arguments, results and errors, run by a Tokenizer.
+
+It lacks encode_with_unstable, tiktoken's experiment with what the last ids of a text may become.
 
 Made by `Tokenizer.as_tiktoken`. tiktoken itself is not needed. Special tokens in a text raise ValueError by default, as
 there. Lone surrogates become U+FFFD and pairs of them one character, as there.
@@ -8,10 +10,8 @@ from __future__ import annotations
 
 import functools
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
@@ -21,7 +21,6 @@ from pairloom._internal.arguments import check_texts
 from pairloom.errors import SpecialTokenError, UnknownTokenIdError
 from pairloom.formats import ranks
 from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
-from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
@@ -102,21 +101,6 @@ class Encoding:
         allowed, disallowed = self._choice(allowed_special, disallowed_special)
         one = functools.partial(self.encode, allowed_special=allowed, disallowed_special=disallowed)
         return self._batch(one, text, num_threads, allowed, disallowed)
-
-    def encode_with_unstable(
-        self,
-        text: str,
-        *,
-        allowed_special: Literal["all"] | AbstractSet[str] = _NONE,
-        disallowed_special: Literal["all"] | Collection[str] = "all",
-    ) -> tuple[list[int], list[list[int]]]:
-        """(stable ids, completions): ids that more text cannot change, and what the rest may become."""
-        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-        n_unstable = self._n_in_last_pretoken(text, self._choice(allowed_special, disallowed_special)[0])
-        n_unstable = self._with_spaces_before(ids, n_unstable)
-        cut = len(ids) - n_unstable
-        rest = self.decode_bytes(ids[cut:])
-        return ids[:cut], [list(sequence) for sequence in self._completions(rest)] if rest else []
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token; KeyError if there is none."""
@@ -210,7 +194,7 @@ class Encoding:
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
-        return list(self._sorted_tokens)
+        return sorted(self._mergeable_ranks)
 
     @property
     def eot_token(self) -> int:
@@ -239,107 +223,6 @@ class Encoding:
     @functools.cached_property
     def _pat_str(self) -> str:
         return for_tiktoken(self._tokenizer.pattern)
-
-    @functools.cached_property
-    def _sorted_tokens(self) -> list[bytes]:
-        return sorted(self._mergeable_ranks)
-
-    # Bytes that are no text, and what more text may change -------------------------------------------------------
-
-    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
-        """The ids of one pretoken."""
-        data = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
-        whole = self._mergeable_ranks.get(data)
-        return self._merged(data) if whole is None else [whole]
-
-    def _encode_only_native_bpe(self, text: str) -> list[int]:
-        return [i for piece in pretokenize(text, self._tokenizer.pattern) for i in self._encode_single_piece(piece)]
-
-    def _encode_bytes(self, text: bytes) -> list[int]:
-        """The ids of bytes; those that are not UTF-8 join the last pretoken before them."""
-        try:
-            return self.encode_ordinary(text.decode())
-        except UnicodeDecodeError as error:
-            valid = text[: error.start].decode()
-        ids = self.encode_ordinary(valid)
-        n_unstable = self._with_spaces_before(ids, self._n_in_last_pretoken(valid, _NONE))
-        cut = len(ids) - n_unstable
-        rest = self.decode_bytes(ids[cut:]) + text[len(valid.encode()) :]
-        return ids[:cut] + self._encode_single_piece(rest)
-
-    def _merged(self, data: bytes) -> list[int]:
-        """Merges neighbours of least rank, leftmost first; quadratic, for short pieces."""
-        parts = [data[at : at + 1] for at in range(len(data))]
-        rank_of = self._mergeable_ranks
-        while len(parts) > 1:
-            found = [rank_of.get(left + right, len(rank_of) << 24) for left, right in pairwise(parts)]
-            at = min(range(len(found)), key=found.__getitem__)
-            if found[at] == len(rank_of) << 24:
-                break
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-        return [rank_of[part] for part in parts]
-
-    def _n_in_last_pretoken(self, text: str, allowed: Any) -> int:
-        """How many ids the last pretoken has; 0 after a special token."""
-        specials = self.special_tokens_set if allowed == "all" else self.special_tokens_set & set(allowed)
-        if specials:
-            text = re.split("|".join(map(re.escape, sorted(specials, key=len, reverse=True))), text)[-1]
-        pieces = pretokenize(_repaired(text), self._tokenizer.pattern)
-        return len(self.encode_ordinary(pieces[-1].decode())) if pieces else 0
-
-    def _with_spaces_before(self, ids: list[int], n_unstable: int) -> int:
-        """`n_unstable`, and all tokens of nothing but spaces before those, if the first of those is one too."""
-
-        def is_all_space(token_id: int) -> bool:
-            return not self.decode_single_token_bytes(token_id).strip(b" \n\t")
-
-        if n_unstable and is_all_space(ids[-n_unstable]):
-            while n_unstable < len(ids) and is_all_space(ids[-n_unstable - 1]):
-                n_unstable += 1
-        return n_unstable
-
-    def _completions(self, rest: bytes) -> set[tuple[int, ...]]:
-        """What the last bytes of a text may become when more follow; found as tiktoken finds them."""
-        found: set[tuple[int, ...]] = {(self._mergeable_ranks[token],) for token in self._tokens_from(rest)}
-        for at in range(1, len(rest)):
-            for token in self._tokens_from(rest[at:]):
-                found.add(self._covering(rest[:at] + token, len(rest)))
-        last = _last_character(rest)
-        if len(rest) > len(last) and last and last.decode().isspace():
-            found.add((*self._merged(rest[: -len(last)]), *self._merged(last)))
-        return found
-
-    def _tokens_from(self, prefix: bytes) -> Iterable[bytes]:
-        """The tokens that begin with `prefix`."""
-        tokens = self._sorted_tokens
-        at = bisect_left(tokens, prefix)
-        while at < len(tokens) and tokens[at].startswith(prefix):
-            yield tokens[at]
-            at += 1
-
-    def _covering(self, possible: bytes, n_bytes: int) -> tuple[int, ...]:
-        """The first ids of `possible` that hold its first `n_bytes`."""
-        try:
-            ids = self.encode_ordinary(possible.decode())
-        except UnicodeDecodeError:
-            ids = self._merged(possible)
-        covered = 0
-        for n, token_id in enumerate(ids, start=1):
-            covered += len(self.decode_single_token_bytes(token_id))
-            if covered >= n_bytes:
-                return tuple(ids[:n])
-        return tuple(ids)
-
-
-def _last_character(data: bytes) -> bytes:
-    """The bytes of the last character; empty where they are malformed."""
-    for length in range(1, min(4, len(data)) + 1):
-        try:
-            text = data[-length:].decode()
-        except UnicodeDecodeError:
-            continue
-        return data[-length:] if len(text) == 1 else b""
-    return b""
 
 
 def _repaired(text: str) -> str:
