@@ -46,7 +46,7 @@ SUMMARY = (
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 384 * 144
+FULL = 388 * 144
 """All cases: each value at each argument."""
 
 _MOST_BYTES = 6 << 30
@@ -256,29 +256,16 @@ def calls(folder: Path) -> dict[str, Call]:
     def given(value: Any) -> Callable[[], Any]:
         return lambda: value
 
-    def made(call: Callable[..., Any], **arguments: Any) -> Call:
-        return Call(call, {name: given(value) for name, value in arguments.items()})
+    def made(call: Callable[..., Any], of: Callable[..., Any] | None = None, **arguments: Any) -> Call:
+        """The call with these arguments, and the defaults of all others of `of` (None: of `call` itself)."""
+        found = inspect.signature(of or call).parameters.values()
+        defaults = {each.name: each.default for each in found if each.default is not each.empty}
+        return Call(call, {name: given(value) for name, value in (defaults | arguments).items()})
 
-    run = {"threads": 1, "progress": None, "max_memory": None}
     fields = {name: getattr(PROFILES["bpetite"], name) for name in TrainingConfig.__dataclass_fields__}
-    counted = {"pattern": "gpt2", "special_tokens": ["<|endoftext|>"], "corpus_specials": "text"}
-    specials = {"allowed_special": "all", "disallowed_special": ()}
-    corpus = {
-        "text_field": "text",
-        "separator": None,
-        "max_bytes": None,
-        "doc_cap": None,
-        "skip_bad": False,
-        "skip_bad_files": False,
-        "input_errors": "strict",
-        "input_format": None,
-    }
     ids = tokenizer.encode(_TEXT)
     columns = {field: getattr(model, field) for field in inspect.signature(Model).parameters}
     made_by_hand = {"vocab": tokenizer.vocab, "merges": tokenizer.merges, "special_tokens": ["<|endoftext|>"]}
-
-    def shards(**arguments: Any) -> Any:
-        return pairloom.tokenize_files(**arguments)
 
     def documents(**arguments: Any) -> Any:
         return list(Corpus(**arguments))
@@ -326,55 +313,16 @@ def calls(folder: Path) -> dict[str, Call]:
         return PretokenCounts.merged(parts)
 
     return {
-        "Tokenizer()": made(
-            Tokenizer, **made_by_hand, pattern="gpt2", decode_errors="replace", allow_missing_bytes=False
-        ),
-        "Tokenizer.train": made(
-            Tokenizer.train, corpus=_TEXT, vocab_size=260, profile="bpetite", checkpoint=None, **run, **fields
-        ),
-        "Tokenizer.train_files": made(
-            Tokenizer.train_files, paths=inputs.text, vocab_size=260, profile="bpetite", checkpoint=None, **run
-        ),
-        "Tokenizer.train_from_counts": made(
-            Tokenizer.train_from_counts, counts=counts, vocab_size=260, profile="bpetite", **run
-        ),
-        "Tokenizer.extend": made(
-            tokenizer.extend,
-            corpus=_TEXT,
-            vocab_size=270,
-            n_tokens=None,
-            keep_ids=True,
-            pattern=None,
-            profile="bpetite",
-            **run,
-        ),
-        "Tokenizer.extend_files": made(
-            tokenizer.extend_files,
-            paths=inputs.text,
-            vocab_size=270,
-            n_tokens=None,
-            keep_ids=True,
-            pattern=None,
-            profile="bpetite",
-            **run,
-        ),
+        "Tokenizer()": made(Tokenizer, **made_by_hand),
+        "Tokenizer.train": made(Tokenizer.train, corpus=_TEXT, vocab_size=260, **fields),
+        "Tokenizer.train_files": made(Tokenizer.train_files, paths=inputs.text, vocab_size=260),
+        "Tokenizer.train_from_counts": made(Tokenizer.train_from_counts, counts=counts, vocab_size=260),
+        "Tokenizer.extend": made(tokenizer.extend, corpus=_TEXT, vocab_size=270, profile="bpetite"),
+        "Tokenizer.extend_files": made(tokenizer.extend_files, paths=inputs.text, vocab_size=270, profile="bpetite"),
         "Tokenizer.extend_from_counts": made(
-            tokenizer.extend_from_counts,
-            counts=counts,
-            vocab_size=270,
-            n_tokens=None,
-            keep_ids=True,
-            profile="bpetite",
-            **run,
+            tokenizer.extend_from_counts, counts=counts, vocab_size=270, profile="bpetite"
         ),
-        "train_bpe": made(
-            pairloom.train_bpe,
-            input_path=inputs.text,
-            vocab_size=260,
-            special_tokens=["<|endoftext|>"],
-            threads=1,
-            progress=None,
-        ),
+        "train_bpe": made(pairloom.train_bpe, input_path=inputs.text, vocab_size=260, special_tokens=["<|endoftext|>"]),
         "TrainingConfig": made(TrainingConfig, **fields),
         "TrainingConfig.from_profile": made(TrainingConfig.from_profile, profile="cs336"),
         "TrainingConfig.n_merges": made(PROFILES["bpetite"].n_merges, vocab_size=300),
@@ -382,94 +330,52 @@ def calls(folder: Path) -> dict[str, Call]:
             Tokenizer.from_files,
             vocab_filepath=inputs.gpt2 / "vocab.json",
             merges_filepath=inputs.gpt2 / "merges.txt",
-            special_tokens=["<|endoftext|>"],
-            allow_missing_bytes=False,
         ),
-        "Tokenizer.load": made(
-            Tokenizer.load,
-            path=inputs.model,
-            format=None,
-            pattern=None,
-            special_tokens=None,
-            allow_missing_bytes=False,
-            cache=None,
-        ),
-        "Tokenizer.save_pretrained": made(tokenizer.save_pretrained, path="saved", overwrite=False),
+        "Tokenizer.load": made(Tokenizer.load, path=inputs.model),
+        "Tokenizer.save_pretrained": made(tokenizer.save_pretrained, path="saved"),
         "Tokenizer.from_ranks": made(
             Tokenizer.from_ranks,
             mergeable_ranks={token: i for i, token in tokenizer.model.tokens().items()},
             pattern="gpt2",
-            special_tokens=None,
-            allow_missing_bytes=False,
         ),
-        "Tokenizer.from_objects": made(
-            Tokenizer.from_objects,
-            **made_by_hand,
-            pattern="gpt2",
-            decode_errors="replace",
-            allow_missing_bytes=False,
-        ),
+        "Tokenizer.from_objects": made(Tokenizer.from_objects, **made_by_hand),
         "Tokenizer.with_tokenizer_config": made(tokenizer.with_tokenizer_config, eos_token=None, chat_template="x"),
-        "Tokenizer.save": made(tokenizer.save, path="saved.json", overwrite=False, format=None),
-        "Tokenizer.from_tiktoken": made(
-            Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken(), allow_missing_bytes=False
-        ),
+        "Tokenizer.save": made(tokenizer.save, path="saved.json"),
+        "Tokenizer.from_tiktoken": made(Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken()),
         "Tokenizer.as_tiktoken": made(tokenizer.as_tiktoken, name="pairloom"),
         "Tokenizer.to_tiktoken": made(tokenizer.to_tiktoken, name="pairloom"),
-        "Tokenizer.from_huggingface": made(
-            Tokenizer.from_huggingface, source=tokenizer.to_huggingface(), allow_missing_bytes=False
-        ),
-        "Tokenizer.from_model": made(Tokenizer.from_model, model=model, config=None, name=None),
-        "Tokenizer.encode": made(
-            tokenizer.encode, text=_TEXT, pair=None, add_special_tokens=False, dropout=0.1, seed=1, **specials
-        ),
+        "Tokenizer.from_huggingface": made(Tokenizer.from_huggingface, source=tokenizer.to_huggingface()),
+        "Tokenizer.from_model": made(Tokenizer.from_model, model=model),
+        "Tokenizer.encode": made(tokenizer.encode, text=_TEXT, dropout=0.1, seed=1),
         "Tokenizer.encode_ordinary": made(tokenizer.encode_ordinary, text=_TEXT),
-        "Tokenizer.encode_ordinary_batch": made(tokenizer.encode_ordinary_batch, texts=[_TEXT], threads=1),
-        "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT], threads=1, **specials),
-        "Tokenizer.encode_to_numpy": made(tokenizer.encode_to_numpy, text=_TEXT, **specials),
-        "Tokenizer.encode_batch_to_numpy": made(tokenizer.encode_batch_to_numpy, texts=[_TEXT], threads=1, **specials),
-        "Tokenizer.encode_with_offsets": made(tokenizer.encode_with_offsets, text=_TEXT, unit="char", **specials),
-        "Tokenizer.encode_batch_with_offsets": made(
-            tokenizer.encode_batch_with_offsets, texts=[_TEXT], unit="char", threads=1, **specials
-        ),
-        "Tokenizer.encode_arrow": made(tokenizer.encode_arrow, texts=column, type=None, threads=1, **specials),
-        "Tokenizer.count_tokens_arrow": made(tokenizer.count_tokens_arrow, texts=column, threads=1, **specials),
-        "Tokenizer.decode_arrow": made(
-            tokenizer.decode_arrow, list_of_ids=tokenizer.encode_arrow(column), errors="replace"
-        ),
-        "Tokenizer.encode_iterable": made(streamed, iterable=[_TEXT], specials="recognise"),
-        "Tokenizer.encode_file": made(
-            tokenizer.encode_file, path=inputs.text, threads=1, progress=None, specials="recognise"
-        ),
-        "Tokenizer.view": made(tokenizer.view, texts=_TEXT, other=None, specials="recognise"),
-        "Tokenizer.count_tokens": made(tokenizer.count_tokens, text=_TEXT, limit=None, **specials),
-        "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT], threads=1, **specials),
-        "Tokenizer.decode": made(tokenizer.decode, ids=ids, errors="replace", skip_special_tokens=False),
+        "Tokenizer.encode_ordinary_batch": made(tokenizer.encode_ordinary_batch, texts=[_TEXT]),
+        "Tokenizer.encode_batch": made(tokenizer.encode_batch, texts=[_TEXT]),
+        "Tokenizer.encode_to_numpy": made(tokenizer.encode_to_numpy, text=_TEXT),
+        "Tokenizer.encode_batch_to_numpy": made(tokenizer.encode_batch_to_numpy, texts=[_TEXT]),
+        "Tokenizer.encode_with_offsets": made(tokenizer.encode_with_offsets, text=_TEXT),
+        "Tokenizer.encode_batch_with_offsets": made(tokenizer.encode_batch_with_offsets, texts=[_TEXT]),
+        "Tokenizer.encode_arrow": made(tokenizer.encode_arrow, texts=column),
+        "Tokenizer.count_tokens_arrow": made(tokenizer.count_tokens_arrow, texts=column),
+        "Tokenizer.decode_arrow": made(tokenizer.decode_arrow, list_of_ids=tokenizer.encode_arrow(column)),
+        "Tokenizer.encode_iterable": made(streamed, tokenizer.encode_iterable, iterable=[_TEXT]),
+        "Tokenizer.encode_file": made(tokenizer.encode_file, path=inputs.text),
+        "Tokenizer.view": made(tokenizer.view, texts=_TEXT),
+        "Tokenizer.count_tokens": made(tokenizer.count_tokens, text=_TEXT),
+        "Tokenizer.count_tokens_batch": made(tokenizer.count_tokens_batch, texts=[_TEXT]),
+        "Tokenizer.decode": made(tokenizer.decode, ids=ids),
         "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
         "Tokenizer.decode_with_offsets": made(tokenizer.decode_with_offsets, ids=ids),
-        "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids], skip_special_tokens=False),
+        "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids]),
         "Tokenizer.decode_stream": made(decoded, token_id=97, skip_special_tokens=False),
-        "Tokenizer.block_encoder": made(
-            blocks,
-            begin_id=None,
-            end_id=None,
-            specials="recognise",
-            threads=1,
-            max_memory=None,
-            name="text",
-            first=0,
-            n_held=0,
-        ),
+        "Tokenizer.block_encoder": made(blocks, tokenizer.block_encoder, name="text", first=0, n_held=0),
         "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
         "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),
-        "Tokenizer.truncate_vocab": made(
-            tokenizer.truncate_vocab, vocab_size=258, keep_ids=False, specials_counted=None
-        ),
+        "Tokenizer.truncate_vocab": made(tokenizer.truncate_vocab, vocab_size=258),
         "Tokenizer.changes_from": made(tokenizer.changes_from, old=tokenizer),
         "Tokenizer.add_special_tokens": made(tokenizer.add_special_tokens, special_tokens=["<new>"]),
         "Tokenizer.with_normalizer": made(tokenizer.with_normalizer, normalizer=("nfc",)),
         "Tokenizer.with_cache_bytes": made(tokenizer.with_cache_bytes, cache_bytes=1 << 20),
-        "Tokenizer.token_byte_lengths": made(tokenizer.token_byte_lengths, count_specials=False),
+        "Tokenizer.token_byte_lengths": made(tokenizer.token_byte_lengths),
         "Tokenizer.bits_per_byte": made(tokenizer.bits_per_byte, loss=[0.5, 1.0], targets=[97, 98]),
         "Tokenizer ==": made(tokenizer.__eq__, other=tokenizer),
         "Model": made(Model, **columns),
@@ -481,127 +387,47 @@ def calls(folder: Path) -> dict[str, Call]:
             ignore_merges=False,
             special_tokens=None,
             pattern="gpt2",
-            decode_errors="replace",
-            plain_specials=(),
-            post_processor=None,
-            tokenizer_config=None,
-            normalizer=(),
         ),
-        "PretokenCounts.from_texts": made(PretokenCounts.from_texts, texts=[_TEXT], **counted, **run),
-        "PretokenCounts.from_files": made(
-            PretokenCounts.from_files, paths=[inputs.text], input_errors="strict", **counted, **run
-        ),
-        "PretokenCounts.from_corpus": made(PretokenCounts.from_corpus, corpus=Corpus(inputs.records), **counted, **run),
-        "PretokenCounts.from_items": made(
-            PretokenCounts.from_items, items=[(b"ab", 3)], n_bytes=None, n_documents=0, **counted
-        ),
-        "PretokenCounts.from_arrow": made(PretokenCounts.from_arrow, table=counts.to_arrow(), **counted),
-        "PretokenCounts.from_parquet": made(
-            PretokenCounts.from_parquet, paths=inputs.parquet_counts, max_memory=None, **counted
-        ),
+        "PretokenCounts.from_texts": made(PretokenCounts.from_texts, texts=[_TEXT]),
+        "PretokenCounts.from_files": made(PretokenCounts.from_files, paths=[inputs.text]),
+        "PretokenCounts.from_corpus": made(PretokenCounts.from_corpus, corpus=Corpus(inputs.records)),
+        "PretokenCounts.from_items": made(PretokenCounts.from_items, items=[(b"ab", 3)]),
+        "PretokenCounts.from_arrow": made(PretokenCounts.from_arrow, table=counts.to_arrow()),
+        "PretokenCounts.from_parquet": made(PretokenCounts.from_parquet, paths=inputs.parquet_counts),
         "PretokenCounts.pruned": made(counts.pruned, min_count=2),
-        "CountBuilder": made(CountBuilder, threads=1, max_memory=None, **counted),
+        "CountBuilder": made(CountBuilder),
         "CountBuilder.add": made(built, texts=[_TEXT], column=column, counts=counts),
-        "pack_shards": made(
-            pairloom.pack_shards,
-            shards=inputs.shards,
-            output="packed",
-            seq_len=8,
-            seed=1,
-            shuffle="document",
-            rank=0,
-            world_size=1,
-            format=None,
-            shard_tokens=100,
-            overwrite=True,
-        ),
-        "open_shards": made(pairloom.open_shards, folder=inputs.shards, incomplete=False),
+        "pack_shards": made(pairloom.pack_shards, shards=inputs.shards, output="packed", seq_len=8, seed=1),
+        "open_shards": made(pairloom.open_shards, folder=inputs.shards),
         "ShardJob": made(
-            written,
-            folder="job",
-            tokenizer=tokenizer,
-            format="npy",
-            eot=None,
-            bos=None,
-            specials="ordinary",
-            shard_tokens=100,
-            text_field=None,
-            skip_bad=False,
-            threads=1,
-            overwrite=False,
-            takeover=False,
-            batches=[[_TEXT], column.drop_null()],
-            task=1,
+            written, ShardJob, folder="job", tokenizer=tokenizer, batches=[[_TEXT], column.drop_null()], task=1
         ),
         "OpenShards.batches": made(
-            batches,
-            seq_len=8,
-            batch=2,
-            seed=1,
-            shuffle="block",
-            mode="packed",
-            rank=0,
-            world_size=1,
-            step=0,
-            epoch=0,
-            row=0,
-            epochs=1,
-            pad_id=0,
-            dtype=None,
+            batches, pairloom.open_shards(inputs.shards).batches, seq_len=8, batch=2, seed=1, epochs=1, pad_id=0
         ),
         "PretokenCounts.load": made(PretokenCounts.load, path=inputs.saved_counts),
-        "PretokenCounts.save": made(counts.save, path="counts.plc", overwrite=False),
+        "PretokenCounts.save": made(counts.save, path="counts.plc"),
         "PretokenCounts.merged": made(merged, parts=[counts, counts]),
         "PretokenCounts +": made(lambda other: counts + other, other=counts),
         "PretokenCounts +=": made(added, other=counts),
-        "pretokenize": made(pairloom.pretokenize, text=_TEXT, pattern="gpt2"),
+        "pretokenize": made(pairloom.pretokenize, text=_TEXT),
         "pattern_text": made(pattern_text, pattern="gpt2"),
         "pattern_name": made(pattern_name, text=pattern_text("gpt2")),
-        "Corpus": made(documents, paths=inputs.records, **corpus),
-        "Corpus.of_texts": made(texts_read, texts=[_TEXT], max_bytes=None, doc_cap=None),
+        "Corpus": made(documents, Corpus, paths=inputs.records),
+        "Corpus.of_texts": made(texts_read, Corpus.of_texts, texts=[_TEXT]),
         "tokenize_files": made(
-            shards,
-            model=tokenizer,
-            inputs=inputs.records,
-            output="shards",
-            format="npy",
-            eot=None,
-            bos=None,
-            specials="ordinary",
-            shard_tokens=100,
-            threads=1,
-            resume=False,
-            rewrite=False,
-            overwrite=False,
-            progress=None,
-            max_memory=None,
+            pairloom.tokenize_files, model=tokenizer, inputs=inputs.records, output="shards", shard_tokens=100
         ),
-        "verify_shards": made(
-            pairloom.verify_shards,
-            folder=inputs.shards,
-            deep=False,
-            repair=False,
-            model=None,
-            inputs=None,
-            threads=1,
-        ),
-        "corpus_stats": made(
-            corpus_stats,
-            tokenizer=tokenizer,
-            inputs=inputs.records,
-            threads=1,
-            progress=None,
-            sample_bytes=0,
-            specials="recognise",
-        ),
-        "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT], threads=1, specials="recognise"),
+        "verify_shards": made(pairloom.verify_shards, folder=inputs.shards),
+        "corpus_stats": made(corpus_stats, tokenizer=tokenizer, inputs=inputs.records),
+        "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT]),
         "compression_by_size": made(compression_by_size, tokenizer=tokenizer, texts=[_TEXT], n_sizes=3),
         "renyi_efficiency": made(renyi_efficiency, counts=np.array([1, 2]), n_vocab=3, alpha=2.5),
         "compare": made(documents_named, documents=[("t", _TEXT)]),
         "side_of": made(compared, tokenizer=tokenizer, name="a"),
         "load_side": made(load_side, name=str(inputs.model)),
         "named_documents": made(lambda corpus: list(named_documents(corpus)), corpus=Corpus(inputs.records)),
-        "inspect_tokenizer": made(inspect_tokenizer, tokenizer=tokenizer, n_longest=10),
+        "inspect_tokenizer": made(inspect_tokenizer, tokenizer=tokenizer),
         "unreachable_tokens": made(unreachable_tokens, tokenizer=tokenizer),
     }
 
