@@ -70,7 +70,7 @@ def _expected(tokenizer: Tokenizer, texts: list[str | None], **options: Any) -> 
 
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("texts", [TEXTS, [], [None], ["ab"], ["", ""]], ids=["some", "none", "null", "one", "empty"])
-def test_columns_of_every_library_and_layout_give_the_ids_of_encode_batch(kind: str, texts: list[str | None]) -> None:
+def test_columns_of_every_library_equal_encode_batch(kind: str, texts: list[str | None]) -> None:
     column = COLUMNS[kind](texts)
     ids = TOKENIZER.encode_arrow(column)
     ids.validate(full=True)
@@ -126,7 +126,7 @@ def test_ids_come_in_the_type_that_is_asked_for(item: Any, list_of: Callable[[An
     assert TOKENIZER.decode_arrow(ids).to_pylist() == TEXTS
 
 
-def test_ids_beyond_16_bits_are_uint32_and_a_type_too_small_for_them_is_refused() -> None:
+def test_ids_beyond_16_bits_refuse_a_smaller_type() -> None:
     ids = MANY.encode_arrow(pa.array(["zz<|endoftext|>"]))
     assert ids.type == pa.list_(pa.uint32())
     assert ids.to_pylist() == [MANY.encode("zz<|endoftext|>")]
@@ -146,7 +146,7 @@ def test_ids_of_any_integer_type_are_decoded(item: Any) -> None:
     assert TOKENIZER.decode_arrow(fixed.slice(1)).to_pylist() == ["ab", None, "ba"]
 
 
-def test_malformed_bytes_are_decoded_as_the_tokenizer_or_the_caller_says() -> None:
+def test_malformed_bytes_follow_the_tokenizer_or_the_caller() -> None:
     rows = [[97, 0xFF, 98], [0xE6, 0x9D], [0x80]]
     for errors in ("replace", "ignore"):
         found = TOKENIZER.decode_arrow(pa.array(rows), errors=errors).to_pylist()

@@ -192,7 +192,7 @@ def test_what_is_no_iterable_of_lists_is_a_type_error() -> None:
 
 
 @pytest.mark.parametrize("dtype", [">u2", ">i4", ">u8"])
-def test_arrays_of_another_byte_order_are_refused_with_the_remedy(dtype: str) -> None:
+def test_arrays_of_another_byte_order_name_the_remedy(dtype: str) -> None:
     ids = np.array([97, 98], dtype)
     with pytest.raises(TypeError, match=f"byte order of this machine, not that of {dtype}; .*newbyteorder"):
         TOKENIZER.decode(ids)

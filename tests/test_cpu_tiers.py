@@ -57,7 +57,7 @@ def test_unknown_tier_names_are_refused_with_the_known_ones(disabled: str) -> No
     assert "the names are avx512, avx2" in done.stderr
 
 
-def test_the_command_names_its_tier_and_refuses_unknown_ones_without_a_traceback() -> None:
+def test_the_command_names_its_tier_and_refuses_unknown_ones() -> None:
     def command(disabled: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PAIRLOOM_DISABLE_CPU_FEATURES": disabled}
         arguments = [sys.executable, "-m", "pairloom", "--version"]

@@ -36,7 +36,7 @@ def test_dropout_gives_the_ids_of_the_reference() -> None:
         assert TOKENIZER.decode(ids) == text
 
 
-def test_dropout_of_random_vocabularies_gives_the_ids_of_the_reference() -> None:
+def test_dropout_of_random_vocabularies_equals_the_reference() -> None:
     rng = random.Random(2)
     for seed in range(60):
         corpus = "".join(rng.choice("ab ") for _ in range(80))
@@ -72,7 +72,7 @@ def test_dropout_depends_on_the_seed_and_on_nothing_else() -> None:
     assert [ab.encode("abab", dropout=0.5, seed=seed) for seed in (0, 1, 5)] == [[256, 97, 98], [257], [97, 98, 256]]
 
 
-def test_dropout_merges_where_whole_pretokens_are_looked_up_otherwise() -> None:
+def test_dropout_merges_pretokens_that_are_whole_tokens() -> None:
     ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abcd": 257}
     tokenizer = Tokenizer.from_ranks(ranks, ".+")
     assert tokenizer.encode("abcd") == [257]

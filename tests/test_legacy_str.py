@@ -52,7 +52,7 @@ def test_a_str_that_is_not_ready_is_read_as_its_text(tokenizer: Tokenizer, text:
     assert Tokenizer.train(legacy("ab ab the cat"), 258).encode(text) == ids
 
 
-def test_a_str_that_is_not_ready_and_has_a_lone_surrogate_is_refused(tokenizer: Tokenizer) -> None:
+def test_an_unready_str_with_a_lone_surrogate_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
         tokenizer.encode(legacy("ab\ud800"))
     with pytest.raises(UnicodeEncodeError, match=r"the text is texts\[1\]"):

@@ -153,7 +153,7 @@ def test_other_normalisers_are_refused(given: Any, error: type[Exception]) -> No
         tokenizer_of(()).with_normalizer(given)
 
 
-def test_offsets_of_a_text_that_the_normaliser_changes_are_refused() -> None:
+def test_offsets_of_a_normalised_text_are_refused() -> None:
     tokenizer = tokenizer_of(("nfc",))
     assert tokenizer.encode_with_offsets("é<s>a")[1].tolist() == [[0, 1], [1, 4], [4, 5]]
     for call in (tokenizer.encode_with_offsets, lambda text: tokenizer.encode_batch_with_offsets(["", text])):

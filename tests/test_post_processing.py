@@ -56,7 +56,7 @@ def test_encode_adds_what_stands_around_only_when_asked() -> None:
         ({}, "lacks 'type'"),
     ],
 )
-def test_a_post_processor_that_is_not_known_is_refused_when_it_is_run(node: Any, expected: str | None) -> None:
+def test_an_unknown_post_processor_is_refused_when_it_is_run(node: Any, expected: str | None) -> None:
     tokenizer = Tokenizer.from_model(trained([(97, 98)], post_processor=canonical_json(node)))
     assert tokenizer.encode("ab") == [256]
     if expected is None:

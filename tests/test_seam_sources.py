@@ -20,7 +20,7 @@ def test_the_alignment_of_every_python_class_is_asserted() -> None:
     assert {name.rpartition("::")[2] for name in asserted} == {name.rpartition("::")[2] for name in declared}
 
 
-def test_what_cpython_3_14_lacks_is_compiled_for_earlier_versions_only() -> None:
+def test_what_cpython_3_14_lacks_is_compiled_for_older_only() -> None:
     # `make python-api` compiles the seam for 3.14; this says the same in a moment.
     n_found = 0
     for path in SEAM.rglob("*.rs"):

@@ -55,7 +55,7 @@ def json_lines() -> tuple[str, Callable[[], object], Callable[[], object]]:
     return "JsonLines", lambda: reader.push(data), lambda: reader.messages
 
 
-def test_a_tokenizer_made_without_the_lock_gives_its_core_a_weak_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokenizer_made_without_the_lock_is_weakly_referenced(monkeypatch: pytest.MonkeyPatch) -> None:
     referred: list[object] = []
 
     def ref(of: object, make: Callable[[object], object] = weakref.ref) -> object:
@@ -109,7 +109,7 @@ def test_a_callback_that_calls_back_is_refused_in_words() -> None:
     assert len(counting.finish()) == 1
 
 
-def test_lists_of_many_documents_are_tracked_by_the_collector_and_leave_it_alone() -> None:
+def test_lists_of_many_documents_leave_the_collector_alone() -> None:
     texts = ["ab ab", ""] * 2000
     gc.disable()
     try:
@@ -141,7 +141,7 @@ def test_lists_of_many_documents_are_tracked_by_the_collector_and_leave_it_alone
     assert Canary.dropped
 
 
-def test_the_collector_runs_for_others_while_documents_are_encoded() -> None:
+def test_the_collector_runs_while_documents_are_encoded() -> None:
     stop = threading.Event()
     states: set[bool] = set()
 
@@ -160,7 +160,7 @@ def test_the_collector_runs_for_others_while_documents_are_encoded() -> None:
     assert states == {True}
 
 
-def test_every_class_of_the_seam_is_asserted_to_need_no_more_alignment_than_python_gives() -> None:
+def test_every_class_of_the_seam_fits_the_alignment_of_python() -> None:
     folder = Path(__file__).parents[1] / "crates/python/src"
     classes = {
         f"{path.stem}::{name}"
@@ -171,7 +171,7 @@ def test_every_class_of_the_seam_is_asserted_to_need_no_more_alignment_than_pyth
     assert listed is not None and classes == set(re.findall(r"\w+::\w+", listed[1]))
 
 
-def test_a_corpus_is_read_by_many_threads_each_with_its_own_reading() -> None:
+def test_many_threads_read_a_corpus_each_on_its_own() -> None:
     found: list[int] = []
     corpus = Corpus.of_texts(["ab", "cd"] * 100)
     threads = [

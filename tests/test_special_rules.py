@@ -125,7 +125,7 @@ def entry(content: str, token_id: int, special: bool = True, **flags: bool) -> d
     return {"id": token_id, "content": content, "special": special, **plain, **flags}
 
 
-def test_encode_special_tokens_of_an_object_is_honoured_and_given_back(tmp_path: Path) -> None:
+def test_encode_special_tokens_of_an_object_is_kept(tmp_path: Path) -> None:
     theirs = huggingface_of([entry("<s>", 260), entry("word", 261, special=False), entry("s>wo", 262)])
     theirs.encode_special_tokens = True
     ours = Tokenizer.from_huggingface(theirs)

@@ -44,7 +44,7 @@ def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
     assert "numpy" in loaded(code + "; t.encode_to_numpy('ab')")
 
 
-def test_the_command_encode_loads_nothing_heavy_and_no_other_command(model: Path) -> None:
+def test_encode_loads_nothing_heavy_and_no_other_command(model: Path) -> None:
     code = f"from pairloom.cli import main; main(['encode', '--model', {str(model)!r}, '--text', 'ab ab'])"
     found = loaded(code)
     assert "pairloom.cli.encode" in found

@@ -84,7 +84,7 @@ def test_a_stream_holds_back_a_split_character() -> None:
         stream.finish()
 
 
-def test_a_stream_leaves_out_the_special_tokens_that_decode_leaves_out() -> None:
+def test_a_stream_skips_the_special_tokens_that_decode_skips() -> None:
     tokenizer = AB.add_special_tokens({"<s>": 300, "<t>": 400})
     replaced = tokenizer.model.replaced(plain_specials=frozenset(["<t>"]), decode_errors="replace")
     tokenizer = Tokenizer.from_model(replaced)
@@ -353,7 +353,7 @@ def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
 @pytest.mark.parametrize("specials_counted", [True, False])
 @pytest.mark.parametrize("special_ids", ["last", "after_bytes", "first"])
 @pytest.mark.filterwarnings("ignore:.* of the ids move")
-def test_truncation_is_the_same_after_files_and_refused_without_config(
+def test_truncation_survives_files_and_needs_a_config(
     profile: str, specials_counted: bool, special_ids: str, tmp_path: Path
 ) -> None:
     fields: dict[str, Any] = {"special_tokens": ["<s>", "<t>"], "specials_counted": specials_counted}
@@ -697,7 +697,7 @@ def test_lone_surrogates_are_placed_in_batches() -> None:
         assert caught.value.object == "a\ud800b"
 
 
-def test_calls_without_options_give_what_options_of_no_effect_give() -> None:
+def test_calls_without_options_equal_those_with_defaults() -> None:
     call: Any = AB.encode
     assert call(text="ab") == call("ab", None) == call("ab", add_special_tokens=False) == [256]
     for arguments, options, message in (

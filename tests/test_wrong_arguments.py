@@ -63,7 +63,7 @@ def test_merges_with_ids_out_of_range_are_refused(merged: int) -> None:
 
 
 @pytest.mark.parametrize("tokens", [b"abc", [b"a"], {0: "a"}, {"a": b"a"}])
-def test_tokens_that_are_no_map_from_int_to_bytes_are_a_type_error(tokens: Any) -> None:
+def test_tokens_that_are_no_map_of_int_to_bytes_are_refused(tokens: Any) -> None:
     with pytest.raises(TypeError, match="must be"):
         Model.from_tokens(tokens, pattern="gpt2")
 

@@ -36,7 +36,7 @@ def test_shown_is_short_and_never_raises(value: Any) -> None:
 
 @pytest.mark.parametrize("value", HUGE)
 @pytest.mark.parametrize("name", ["vocab_size", "min_frequency", "max_token_bytes", "max_memory", "threads"])
-def test_an_integer_beyond_64_bits_is_a_value_error_that_names_the_argument(name: str, value: int) -> None:
+def test_an_integer_beyond_64_bits_is_a_named_value_error(name: str, value: int) -> None:
     arguments: Any = {"vocab_size": 260, name: value}
     with pytest.raises(ValueError, match=f"{name} is .*the largest is"):
         Tokenizer.train(["ab ab"], **arguments)
@@ -58,7 +58,7 @@ def test_check_int_takes_the_whole_range() -> None:
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])
-def test_a_set_of_special_tokens_is_a_type_error_since_its_order_is_random(kind: type) -> None:
+def test_a_set_of_special_tokens_is_a_type_error(kind: type) -> None:
     tokens = kind(["<a>", "<b>"])
     with pytest.raises(TypeError, match="sorted"):
         TrainingConfig(special_tokens=tokens)

@@ -166,7 +166,7 @@ def test_no_module_opens_a_file_for_writing_that_may_be_there() -> None:
     assert found <= allowed
 
 
-def test_nothing_is_written_where_the_format_cannot_express_the_model(tmp_path: Path) -> None:
+def test_a_model_that_a_format_lacks_writes_nothing(tmp_path: Path) -> None:
     for name in ("tiktoken", "gpt2"):
         with pytest.raises(FormatError):
             formats.save(trained([(97, 98)], pattern="a"), tmp_path / "out", format="gpt2")

@@ -29,9 +29,7 @@ def test_a_folder_created_for_the_run_goes_when_it_stays_empty(tmp_path: Path) -
     assert (tmp_path / "older").exists()
 
 
-def test_a_folder_that_was_removed_before_it_was_locked_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_removed_before_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     opened = os.open

@@ -58,7 +58,7 @@ assert (folder / "ids" / "shard-00000.npy").exists()
 """
 
 
-def test_without_fcntl_it_trains_encodes_saves_loads_and_tokenizes(environment: dict[str, str], tmp_path: Path) -> None:
+def test_without_fcntl_every_kind_of_work_runs(environment: dict[str, str], tmp_path: Path) -> None:
     _run(environment, "-W", "ignore", "-c", _USE, str(tmp_path))
 
 

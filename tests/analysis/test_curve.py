@@ -16,7 +16,7 @@ from pairloom.reference import naive
 TEXTS = [(Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"), "aaaaaaa aaa é 東京 <|endoftext|>x"]
 
 
-def test_the_tokens_after_each_merge_are_those_of_the_truncated_tokenizer() -> None:
+def test_tokens_after_each_merge_equal_those_of_the_truncated() -> None:
     tokenizer = Tokenizer.train(TEXTS[:1], 420, corpus_specials="split")
     for texts in (TEXTS, TEXTS[1:], []):
         curve = training_curve(tokenizer, text_stats(tokenizer, texts))
@@ -27,7 +27,7 @@ def test_the_tokens_after_each_merge_are_those_of_the_truncated_tokenizer() -> N
         assert (-(curve.n_tokens[1:] - curve.n_tokens[:-1]) == curve.times).all()
 
 
-def test_the_times_are_the_counts_by_which_the_reference_chose_each_merge() -> None:
+def test_times_equal_the_counts_of_the_reference() -> None:
     rng = random.Random(3)
     # Without equal letters side by side, of whose pairs only half are merged.
     text = " ".join("".join(rng.sample("abcdefg", 4)) for _ in range(300))
@@ -54,7 +54,7 @@ def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:
         (_model([(97, 200, 201), (98, 99, 200)]), "before"),
     ],
 )
-def test_a_tokenizer_whose_merges_are_not_learned_in_order_has_no_curve(tokenizer: Tokenizer, named: str) -> None:
+def test_merges_that_were_not_learned_in_order_have_no_curve(tokenizer: Tokenizer, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         training_curve(tokenizer, text_stats(tokenizer, ["abc"]))
 

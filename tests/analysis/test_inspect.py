@@ -178,7 +178,7 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         assert b"usage:" in done.stderr
 
 
-def test_stages_tell_the_special_tokens_pretokens_and_merges_of_a_text() -> None:
+def test_stages_show_special_tokens_pretokens_and_merges() -> None:
     tokenizer = Tokenizer.train("low low lower", 260)
     assert stages(tokenizer, "low<|endoftext|> lo") == [
         "text: 'low<|endoftext|> lo'",

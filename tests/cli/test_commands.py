@@ -114,7 +114,7 @@ def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:
     assert b"usage:" in done.stderr
 
 
-def test_an_option_that_is_not_there_is_named_before_one_that_is_missing() -> None:
+def test_an_unknown_option_is_named_before_a_missing_one() -> None:
     done = run("train", "--vocab-siz", "300", "--input", "corpus.txt")
     assert done.returncode == 2
     assert done.stderr.endswith(b"there is no option --vocab-siz; did you mean --vocab-size?\n")
@@ -306,7 +306,7 @@ def test_version_and_help() -> None:
 @pytest.mark.parametrize(
     ("arguments", "own", "expected"), [("", None, "1"), ("", "3", "3"), ("sys.argv[1:]", None, None)]
 )
-def test_only_a_process_of_its_own_keeps_openblas_from_starting_threads(
+def test_only_the_command_keeps_openblas_from_starting_threads(
     model: Path, arguments: str, own: str | None, expected: str | None
 ) -> None:
     name = "OPENBLAS_NUM_THREADS"

@@ -181,7 +181,7 @@ def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
         assert events[-1].done == events[-1].total == min(max_bytes, len(text))
 
 
-def test_strict_tells_by_the_exit_status_that_something_was_left_out(folder: Path, tmp_path: Path) -> None:
+def test_strict_exits_with_3_if_something_was_left_out(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "nonsense\n")
     (tmp_path / "b.txt.gz").write_bytes(b"nonsense")
     arguments: list[str | Path | int] = [

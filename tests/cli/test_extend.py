@@ -45,7 +45,7 @@ def test_train_extend_continues_from_the_model(tmp_path: Path) -> None:
     assert done.status == 1 and "pattern" in done.err
 
 
-def test_train_extend_refuses_what_it_cannot_do_before_reading_the_corpus(tmp_path: Path) -> None:
+def test_train_extend_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None:
     model = tmp_path / "model"
     given: list[str | Path | int] = ["--input", tmp_path / "none", "--output", tmp_path / "new"]
     Tokenizer.train(TEXT, 270).save(model)

@@ -105,7 +105,7 @@ def test_names_of_models_and_outputs_reach_the_terminal_escaped(model: Path, fol
         _assert_clean(run(*command))
 
 
-def test_strings_of_manifests_and_models_reach_the_terminal_escaped(model: Path, tmp_path: Path) -> None:
+def test_strings_of_manifests_and_models_are_shown_escaped(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab the cat")
     command: list[Any] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output", tmp_path / "out"]
     assert run(*command).status == 0

@@ -147,7 +147,7 @@ def test_arrow_columns_are_checked_before_they_are_read(tmp_path: Path, damage: 
         list(Corpus(path))
 
 
-def test_a_name_of_another_column_that_is_not_utf8_is_damage_in_words(tmp_path: Path) -> None:
+def test_another_column_named_in_no_utf8_is_reported_as_damage(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
     parquet: Any = pytest.importorskip("pyarrow.parquet")
 
@@ -159,7 +159,7 @@ def test_a_name_of_another_column_that_is_not_utf8_is_damage_in_words(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "b.arrow"])
-def test_columns_are_read_from_a_file_that_gives_little_at_a_time(
+def test_columns_are_read_from_a_file_of_short_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     class Slow(io.FileIO):

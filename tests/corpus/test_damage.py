@@ -53,7 +53,7 @@ def test_no_document_of_a_damaged_file_gets_into_shards(
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_a_checksum_that_fails_is_an_error_before_the_manifest_is_complete(
+def test_a_wrong_checksum_fails_before_the_manifest_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 10_000)
@@ -112,9 +112,7 @@ def write_late_damage(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_late_damage_leaves_out_the_whole_file_whatever_its_format(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_damage_leaves_out_the_whole_file_of_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 5000)
     (tmp_path / "in").mkdir()
     paths = write_late_damage(tmp_path / "in")
@@ -137,7 +135,7 @@ def test_late_damage_leaves_out_the_whole_file_whatever_its_format(
             assert result.n_bytes == 7 and result.n_skipped == 0
 
 
-def test_records_left_out_of_a_file_that_is_read_twice_count_once(tmp_path: Path) -> None:
+def test_records_left_out_count_once_though_files_are_read_twice(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{\n{"text": "b"}\n')
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a"}\n{\n')[:-1])
     reading = Corpus(sorted(tmp_path.iterdir()), skip_bad=True, skip_bad_files=True).read()

@@ -47,7 +47,7 @@ def write(path: Path, kind: str) -> None:
     [("a.parquet", kind) for kind in ("plain", "late", "list", "struct", "prefix")]
     + [("a.arrow", kind) for kind in ("plain", "late", "view")],
 )
-def test_a_text_that_many_rows_repeat_takes_memory_for_few_of_them(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_text_that_many_rows_repeat_takes_little_memory(tmp_path: Path, name: str, kind: str) -> None:
     pa: Any = pytest.importorskip("pyarrow")
     write(tmp_path / name, kind)
     assert (tmp_path / name).stat().st_size < 300_000

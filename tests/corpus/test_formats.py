@@ -187,9 +187,7 @@ def test_columns_of_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["binary", "large_binary", "string", "large_string"])
 @pytest.mark.parametrize("nesting", ["", "[]", "[].content", "[][]", ".content[]"])
-def test_texts_of_columns_that_are_not_utf8_have_the_policies_of_plain_text(
-    tmp_path: Path, kind: str, nesting: str
-) -> None:
+def test_columns_that_are_not_utf8_follow_input_errors(tmp_path: Path, kind: str, nesting: str) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
     raw = pyarrow.array([b"first", b"caf\xe9 au lait", b"last", b"\xc3\xa9"]).cast(
         pyarrow.large_binary() if kind.startswith("large") else pyarrow.binary()
@@ -504,7 +502,7 @@ def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:
     assert list(Corpus(tmp_path / "a.jsonl")) == [json.loads(line)["text"] for line in lines]
 
 
-def test_memory_of_reads_is_used_again_only_when_nothing_refers_to_it(tmp_path: Path) -> None:
+def test_memory_of_reads_is_reused_only_when_free(tmp_path: Path) -> None:
     data = random.Random(0).randbytes(1_000_000)
     (tmp_path / "file").write_bytes(data)
     with (tmp_path / "file").open("rb") as file:

@@ -81,7 +81,7 @@ def entries(path: Path, out: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-def test_what_is_not_text_is_told_what_it_is_by_every_entry_point(tmp_path: Path) -> None:
+def test_every_entry_point_names_what_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     for data, message in kinds(tmp_path):
         path.write_bytes(data)
@@ -133,7 +133,7 @@ def test_many_nuls_are_warned_of_by_every_entry_point(tmp_path: Path) -> None:
             PretokenCounts.from_files(tmp_path / "b.txt.gz")
 
 
-def test_nuls_that_separate_documents_are_no_reason_for_a_warning(tmp_path: Path) -> None:
+def test_nuls_that_separate_documents_cause_no_warning(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"ab\0c\0d\0" * 500)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -87,9 +87,7 @@ def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, monke
         PretokenCounts.load(path)
 
 
-def test_counts_that_ask_for_more_memory_than_there_is_are_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_that_ask_for_too_much_memory_are_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
     parquet: Any = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "counts.parquet"

@@ -38,7 +38,7 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_reads_and_seeks_give_the_bytes_of_the_file_whatever_breaks(seed: int) -> None:
+def test_reads_and_seeks_return_the_file_whatever_breaks(seed: int) -> None:
     rng = random.Random(seed)
     data = DATA[: rng.choice([1, 63, 64, 65, 5000, 30_000])]
     share = rng.choice([0.0, 0.3])
@@ -67,7 +67,7 @@ def test_reads_and_seeks_give_the_bytes_of_the_file_whatever_breaks(seed: int) -
             assert file.tell() == plain.tell() and file.read(size) == plain.read(size)
 
 
-def test_what_is_read_straight_on_is_fetched_once_in_growing_ranges_and_a_jump_fetches_little() -> None:
+def test_straight_reads_fetch_growing_ranges_and_jumps_little() -> None:
     asked: list[tuple[int, int]] = []
 
     def fetch(start: int, end: int) -> bytes:

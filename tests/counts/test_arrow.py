@@ -84,7 +84,7 @@ def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], me
         PretokenCounts.from_arrow(pa.table(columns), "gpt2")
 
 
-def test_a_table_that_does_not_say_how_it_was_cut_needs_a_pattern(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_a_table_without_metadata_needs_a_pattern(counts: PretokenCounts, tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"does not say how its text was cut .* pass pattern"):
         PretokenCounts.from_arrow(_plain(counts))
     with pytest.raises(CountsError, match="pattern is"):

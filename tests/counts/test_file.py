@@ -223,7 +223,7 @@ def test_counts_cannot_be_made_of_anything_or_changed(counts: PretokenCounts) ->
 @pytest.mark.parametrize(
     "begin", [b"", b"\0" * 8, b"PLCOUNTS", b"PLCOUNTS\1\0\0\0\2\0\0\0{}", b"PLCOUNTS\1\0\0\0\xff\xff\xff\xff"]
 )
-def test_a_huge_file_of_another_kind_is_refused_before_it_is_read(tmp_path: Path, begin: bytes) -> None:
+def test_a_huge_file_of_another_kind_is_refused_unread(tmp_path: Path, begin: bytes) -> None:
     path = tmp_path / "c"
     with path.open("wb") as file:
         file.write(begin)

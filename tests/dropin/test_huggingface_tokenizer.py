@@ -235,7 +235,7 @@ def test_offsets_behind_a_space_that_was_put_before_a_text(post_processor: str) 
         compared(pair, "encode", [text, "a", text], is_pretokenized=True)
 
 
-def test_a_token_that_takes_a_space_where_another_is_added_has_no_offsets() -> None:
+def test_a_token_that_takes_an_added_space_has_no_offsets() -> None:
     file = json.loads(trained().to_huggingface().to_str())
     file["pre_tokenizer"]["add_prefix_space"] = True
     file["added_tokens"][0]["lstrip"] = True
@@ -300,7 +300,7 @@ def test_an_encoding_survives_a_pickle_and_a_deep_copy() -> None:
         assert fields(again) == fields(found) and again.overflowing
 
 
-def test_what_no_encoding_or_tokenizer_takes_is_refused_as_by_the_library(
+def test_wrong_arguments_are_refused_as_by_the_library(
     pair: tuple[HuggingFaceTokenizer, Any],
 ) -> None:
     reset(pair)
@@ -367,7 +367,7 @@ def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_pat
     assert [again.encode(text).ids for text in TEXTS] == lists
 
 
-def test_set_up_stays_in_a_pickle_and_special_tokens_can_be_added() -> None:
+def test_a_pickle_keeps_the_set_up_and_takes_special_tokens() -> None:
     ours = trained().as_huggingface()
     ours.enable_padding(length=8)
     ours.enable_truncation(5)
@@ -408,7 +408,7 @@ def test_a_post_processor_that_is_not_known_is_refused() -> None:
         loaded.as_huggingface()
 
 
-def test_special_tokens_that_are_written_as_other_tokens_lose_no_text() -> None:
+def test_special_tokens_written_as_other_tokens_lose_no_text() -> None:
     tokenizer = Tokenizer.train(["the cat sat on the mat 頁 " * 5], 300, "huggingface", special_tokens=["</s>"])
     for literal, text in (("é", "頁"), ("Ġthe", "on the mat"), ("Ġ", "a b")):
         stand_in = tokenizer.add_special_tokens([literal]).as_huggingface()
@@ -419,7 +419,7 @@ def test_special_tokens_that_are_written_as_other_tokens_lose_no_text() -> None:
             tokenizer.as_huggingface().add_special_tokens([literal])
 
 
-def test_special_tokens_that_are_added_get_the_ids_of_the_library() -> None:
+def test_added_special_tokens_get_the_ids_of_the_library() -> None:
     tokenizer = Tokenizer.train(["the cat sat on the mat\n" * 5], 290, "huggingface", special_tokens=["</s>"])
     ours, theirs = tokenizer.as_huggingface(), tokenizer.to_huggingface()
     for literal in (" the", "\n", "the", "<m>"):

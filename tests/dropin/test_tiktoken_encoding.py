@@ -197,7 +197,7 @@ def test_messages_name_token_and_remedy(pair: tuple[Encoding, Any]) -> None:
     assert messages[0] == messages[1]
 
 
-def test_a_tokenizer_that_no_ranks_express_encodes_and_says_what_it_lacks() -> None:
+def test_a_tokenizer_without_ranks_encodes_and_names_the_lack() -> None:
     tokenizer = Tokenizer({**{i: bytes([i]) for i in range(256)}, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")])
     encoding = tokenizer.as_tiktoken()
     assert encoding.encode("abc") == tokenizer.encode("abc")

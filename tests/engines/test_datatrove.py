@@ -122,7 +122,7 @@ def test_literals_are_plain_text_unless_they_are_recognised(tmp_path: Path) -> N
         engine.PairloomTokenizer(str(tmp_path), "x", specials="maybe")
 
 
-def test_folders_without_files_and_documents_without_text_are_errors_that_name_them(tmp_path: Path) -> None:
+def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     out, missing = str(tmp_path / "out"), str(tmp_path / "missing")
     with pytest.raises(FileNotFoundError, match=r"no files in this folder: .*missing"):

@@ -75,7 +75,7 @@ def test_documents_and_statistics_are_those_of_its_own_reader(
     assert ours.stats.stats.to_dict() == theirs.stats.stats.to_dict()
 
 
-def test_media_and_rows_of_an_adapter_are_those_of_its_own_reader(tmp_path: Path) -> None:
+def test_media_and_adapted_rows_equal_those_of_its_own_reader(tmp_path: Path) -> None:
     media = [[{"id": "a", "type": 0, "url": "u"}], []]
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -146,7 +146,7 @@ def test_documents_that_no_step_reads_are_counted_without_a_str(tmp_path: Path) 
     assert {document._text for document in documents} == {None}
 
 
-def test_documents_that_steps_change_or_leave_out_are_counted_as_they_are_then(tmp_path: Path) -> None:
+def test_documents_that_steps_change_are_counted_as_changed(tmp_path: Path) -> None:
     reader = engine.PairloomParquetReader(_write(tmp_path / "parts", 1), batch_size=50)
     counter = engine.PretokenCounter(str(tmp_path / "counts"), "cl100k")
     list(counter.run(_Changes().run(reader.run())))
@@ -161,7 +161,7 @@ def test_documents_that_steps_change_or_leave_out_are_counted_as_they_are_then(t
 @pytest.mark.parametrize(
     "options", [{"shuffle_documents": False}, {"seed": 3}, {"seed": 3, "save_loss_metadata": True}], ids=str
 )
-def test_files_are_those_of_its_own_reader_and_tokenizer_byte_for_byte(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_files_equal_those_of_its_own_tokenizer(tmp_path: Path, options: dict[str, Any]) -> None:
     folder = _write(tmp_path / "parts", 3)
     TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
     written = []

@@ -87,7 +87,7 @@ def _check(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
-def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(engine: str, parts: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_neither_loses_nor_doubles_documents(engine: str, parts: Path, tmp_path: Path) -> None:
     _finished(_started(engine, parts, tmp_path / "shards", tmp_path / "killed"))
     assert (tmp_path / "killed").exists()
     _check(tmp_path / "shards")
@@ -96,9 +96,7 @@ def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(engine: str
 # Four runs of an engine: Spark's take a minute each where two other processes have the processors.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
-def test_a_driver_that_is_killed_and_run_again_neither_loses_nor_doubles_documents(
-    engine: str, parts: Path, tmp_path: Path
-) -> None:
+def test_a_killed_driver_run_again_loses_and_doubles_nothing(engine: str, parts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     for n_begun in (1, N_BEFORE_A_KILL, 4 * N_BEFORE_A_KILL):
         process = _started(engine, parts, folder)
@@ -114,7 +112,7 @@ def test_a_driver_that_is_killed_and_run_again_neither_loses_nor_doubles_documen
     _check(folder)
 
 
-def test_datatrove_run_again_after_kills_writes_what_an_undisturbed_run_writes(parts: Path, tmp_path: Path) -> None:
+def test_datatrove_after_kills_writes_what_one_run_writes(parts: Path, tmp_path: Path) -> None:
     def written(folder: Path) -> dict[str, bytes]:
         # What is called metadata holds the path of the tokenizer.
         paths = (path for path in (folder / "out").iterdir() if path.suffix != ".metadata")

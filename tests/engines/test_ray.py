@@ -89,7 +89,7 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
     assert not (tmp_path / "shards").exists()
 
 
-def test_a_worker_that_is_killed_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
+def test_a_killed_worker_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
     killed = tmp_path / "killed"
 
     def die_once(table: Any) -> Any:

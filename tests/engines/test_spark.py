@@ -56,7 +56,7 @@ def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, 
         assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
 
 
-def test_collected_counts_are_added_on_workers_where_there_are_many_parts(spark: Any) -> None:
+def test_counts_of_many_parts_are_added_on_workers(spark: Any) -> None:
     assert same_counts(engine.collect_counts(_frame(spark, 40), "cl100k"))
 
 
@@ -111,7 +111,7 @@ def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) ->
         writer.option("text_field", "body").save(str(folder))
 
 
-def test_what_cannot_be_written_is_an_error_before_the_work_begins(spark: Any, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_fails_at_once(spark: Any, tmp_path: Path) -> None:
     model, folder = tmp_path / "model.json", tmp_path / "shards"
     TOKENIZER.save(model)
     spark.dataSource.register(engine.PairloomDataSource)
@@ -137,7 +137,7 @@ def test_what_cannot_be_written_is_an_error_before_the_work_begins(spark: Any, t
     assert not folder.exists() and [path.name for path in (tmp_path / "used").iterdir()] == ["mine.txt"]
 
 
-def test_nulls_are_left_out_and_counted_where_the_writer_is_told_so(spark: Any, tmp_path: Path) -> None:
+def test_nulls_are_left_out_and_counted_on_request(spark: Any, tmp_path: Path) -> None:
     model, folder = tmp_path / "model.json", tmp_path / "shards"
     TOKENIZER.save(model)
     spark.dataSource.register(engine.PairloomDataSource)

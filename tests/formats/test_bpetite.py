@@ -45,7 +45,7 @@ def trained_by_the_reference(documents: list[str], vocab_size: int) -> dict[str,
     return artifact([(merge.left, merge.right) for merge in naive.train(documents, vocab_size).merges])
 
 
-def test_the_published_example_is_written_byte_for_byte_from_training(tmp_path: Path) -> None:
+def test_training_writes_the_published_example_byte_for_byte(tmp_path: Path) -> None:
     file = trained_by_the_reference([CORPUS], 270)
     assert file["mergeable_vocab_size"] == 270
     assert len(file["vocab"]) == 271

@@ -74,7 +74,7 @@ def test_merges_of_hash_signs_and_windows_lines(tmp_path: Path, first: str) -> N
     assert model.merges.tolist() == [[0, 0, 2], [0, 1, 3], [2, 1, 4]]
 
 
-def test_a_space_inside_a_token_is_distinguished_from_the_separator(tmp_path: Path) -> None:
+def test_a_space_inside_a_token_is_no_separator(tmp_path: Path) -> None:
     vocab = {"a": 0, " ": 1, " a": 2, "a a": 3}
     model = gpt2.read_pair(*pair(tmp_path, vocab, "  a\na  a\n"))
     assert model.merges.tolist() == [[1, 0, 2], [0, 2, 3]]

@@ -238,7 +238,7 @@ def normalized(texts: dict[str, bool]) -> bytes:
     return json.dumps(file).encode()
 
 
-def test_added_tokens_that_overlap_across_passes_say_which_are_found_first() -> None:
+def test_overlapping_added_tokens_name_which_is_found_first() -> None:
     rng = random.Random(1)
     n_late = 0
     for _ in range(400):
@@ -302,9 +302,7 @@ def library_tokenizer(processor: Callable[[Any], Any] | None) -> Any:
 
 
 @pytest.mark.parametrize("processor", [bert, template, roberta, byte_level, several])
-def test_a_post_processor_comes_back_from_every_road_that_can_hold_it(
-    processor: Callable[[Any], Any], tmp_path: Path
-) -> None:
+def test_a_post_processor_survives_every_format_that_holds_it(processor: Callable[[Any], Any], tmp_path: Path) -> None:
     theirs = library_tokenizer(processor)
     expected = json.loads(theirs.to_str())["post_processor"]
     ours = Tokenizer.from_huggingface(theirs)
@@ -350,14 +348,14 @@ def test_a_post_processor_that_is_no_object_is_refused() -> None:
         huggingface.read(edited(lambda f: f.update(post_processor="BertProcessing")))
 
 
-def test_truncation_with_a_post_processor_whose_ids_would_move_is_refused() -> None:
+def test_truncation_that_moves_post_processor_ids_is_refused() -> None:
     tokenizer = Tokenizer.from_model(MODEL.replaced(post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
     with pytest.raises(ValueError, match=r"without_post_processor\(\)"):
         tokenizer.truncate_vocab(257, specials_counted=False)
     assert tokenizer.without_post_processor().truncate_vocab(257, specials_counted=False).n_vocab == 258
 
 
-def test_a_library_tokenizer_that_takes_special_tokens_for_text_is_one_here() -> None:
+def test_encode_special_tokens_of_the_library_is_kept() -> None:
     class Wrapper:
         """As the fast tokenizers of transformers hold one; they set the flag whenever they encode."""
 
@@ -435,7 +433,7 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
         assert ours.to_huggingface().truncation == theirs.truncation
 
 
-def test_a_tokenizer_of_transformers_that_has_truncated_a_text_is_taken(tmp_path: Path) -> None:
+def test_a_transformers_tokenizer_that_truncated_is_taken(tmp_path: Path) -> None:
     PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
     used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")

@@ -113,7 +113,7 @@ def test_what_removes_nothing_between_matches_is_taken(
     assert found == "same" if is_kept else LOSES in found
 
 
-def test_white_space_that_two_tokens_take_is_refused_only_where_both_are_found(file: dict[str, Any]) -> None:
+def test_white_space_that_two_tokens_take_is_refused_if_found(file: dict[str, Any]) -> None:
     n = len(file["model"]["vocab"])
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     taking, beginning = {"content": "<a>", "rstrip": True}, {"content": " <b>", "lstrip": True}

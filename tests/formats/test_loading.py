@@ -224,7 +224,7 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
     assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
 
 
-def test_a_native_file_taken_for_a_tokenizer_json_says_how_to_load_it(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for saved in (tokenizer, tokenizer.add_special_tokens(["<s>"])):
         saved.save(tmp_path / "tokenizer.json", overwrite=True, format="pairloom")
         expected = r"tokenizer\.json: .*pairloom's own format.*Tokenizer\.load\(path\)"
@@ -249,9 +249,7 @@ def test_formats_that_are_none_are_refused(format: Any, tokenizer: Tokenizer, tm
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pickle_is_never_opened_and_the_message_says_what_to_do(
-    protocol: int, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
+def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.warns(UserWarning):
         tokenizer.save(tmp_path / "model", format="gpt2")
     vocab, merges = tmp_path / "vocab.pkl", tmp_path / "merges.pkl"
@@ -288,7 +286,7 @@ def lacking(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("format", formats.READABLE)
-def test_a_vocabulary_that_lacks_bytes_is_refused_unless_asked_for(format: str, lacking: dict[str, Path]) -> None:
+def test_a_vocabulary_that_lacks_bytes_needs_an_option(format: str, lacking: dict[str, Path]) -> None:
     options: dict[str, Any] = {"pattern": "gpt2"} if format == "tiktoken" else {}
     expected = "no token for 128 of the 256 bytes" if format == "tekken" else "no token for 129 of the 256 bytes"
     with pytest.raises(FormatError, match=rf"{expected} \((0x00, )?0x80-0xff\).*allow_missing_bytes=True"):

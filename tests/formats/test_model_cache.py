@@ -223,9 +223,7 @@ def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("planted", ["link", "broken link", "link to a pipe", "pipe", "folder"])
-def test_what_is_planted_under_the_name_of_an_entry_is_not_followed(
-    files: Path, tmp_path: Path, reads: Reads, planted: str
-) -> None:
+def test_a_link_planted_under_an_entry_is_not_followed(files: Path, tmp_path: Path, reads: Reads, planted: str) -> None:
     cache, target = tmp_path / "cache", tmp_path / "target"
     expected = Tokenizer.load(files / "tokenizer.json", cache=cache)
     (entry,) = entries(cache)

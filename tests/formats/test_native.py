@@ -74,7 +74,7 @@ def test_any_model_survives_and_a_second_save_is_identical(seed: int) -> None:
     assert native.write(read) == data
 
 
-def test_equal_models_give_equal_bytes_whatever_the_order_of_specials() -> None:
+def test_equal_models_give_equal_bytes_in_any_special_order() -> None:
     one = trained([], special_tokens={"a": 300, "b": 301})
     two = trained([], special_tokens={"b": 301, "a": 300})
     assert one == two

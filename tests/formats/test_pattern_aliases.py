@@ -39,7 +39,7 @@ def model(pattern: Any) -> Model:
 @pytest.mark.parametrize(
     ("named", "published"), [(GPT2, R50K), (CL100K, CL100K_PUBLISHED), (NANOCHAT, NANOCHAT_PUBLISHED)]
 )
-def test_a_named_pattern_goes_to_tiktoken_as_published_and_comes_back_named(named: str, published: str) -> None:
+def test_a_named_pattern_survives_tiktoken(named: str, published: str) -> None:
     pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
     encoding = tiktoken.to_tiktoken(model(named))
     assert encoding._pat_str == published
@@ -54,7 +54,7 @@ def test_the_published_texts_are_those_of_the_library() -> None:
 
 
 @pytest.mark.parametrize("pattern", [RUSTBPE, GPT2_FIRST, LLAMA3, r"\S+|\s+", *(p for p in PATTERNS.values())])
-def test_any_other_text_stays_as_it_is_on_both_bridges_and_in_all_files(pattern: Any, tmp_path: Path) -> None:
+def test_any_other_pattern_survives_bridges_and_files(pattern: Any, tmp_path: Path) -> None:
     named = model(pattern)
     formats.save(named, tmp_path / "native", format="pairloom")
     assert formats.load(tmp_path / "native") == named
@@ -68,7 +68,7 @@ def test_any_other_text_stays_as_it_is_on_both_bridges_and_in_all_files(pattern:
 
 
 @pytest.mark.parametrize("written", [R50K, CL100K_PUBLISHED, RUSTBPE, NANOCHAT_PUBLISHED, GPT2_FIRST, LLAMA3])
-def test_a_text_in_a_tokenizer_json_splits_as_the_library_splits_by_it(written: str, tmp_path: Path) -> None:
+def test_a_pattern_of_a_tokenizer_json_splits_as_in_the_library(written: str, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="compares with tokenizers")
     theirs = huggingface.to_huggingface(model(r"\S+|\s+"))
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
@@ -90,7 +90,7 @@ def test_a_text_in_a_tokenizer_json_splits_as_the_library_splits_by_it(written: 
         assert again.to_str() == huggingface.to_huggingface(huggingface.from_huggingface(again)).to_str()
 
 
-def test_a_special_token_that_merging_makes_stays_a_token_of_text(tmp_path: Path) -> None:
+def test_a_special_token_that_merging_makes_stays_text(tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"abc"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b"), (b"ab", b"c")], ["ab"])
     with pytest.warns(UserWarning, match=r"special_tokens=\{'ab': 256\}"):
@@ -100,7 +100,7 @@ def test_a_special_token_that_merging_makes_stays_a_token_of_text(tmp_path: Path
     assert again == tokenizer
 
 
-def test_tiktoken_files_that_need_a_special_token_named_say_which_option_does_it(tmp_path: Path) -> None:
+def test_tiktoken_files_without_special_tokens_name_the_option(tmp_path: Path) -> None:
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"<|endoftext|>"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")])
     with pytest.raises(FormatError, match=r"'<\|endoftext\|>'.*pass special_tokens=\[.*endoftext.*\]"):

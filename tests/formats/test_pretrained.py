@@ -122,7 +122,7 @@ def test_transformers_loads_what_save_pretrained_wrote(tokenizer: Tokenizer, tmp
     )
 
 
-def test_a_folder_of_vocab_and_merges_takes_special_tokens_from_the_map(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_vocab_and_merges_take_special_tokens_from_the_map(tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="which tokens are special"):
         tokenizer.save(tmp_path, format="gpt2")
     plain = Tokenizer.load(tmp_path)
@@ -381,7 +381,7 @@ def test_from_objects_takes_the_forms_that_people_pickle(tokenizer: Tokenizer) -
             Tokenizer.from_objects(vocab, pairs, allow_missing_bytes=True)
 
 
-def test_merges_in_a_set_and_an_overwrite_that_is_no_bool_are_a_type_error(tmp_path: Path) -> None:
+def test_merges_in_a_set_and_a_false_overwrite_are_type_errors(tmp_path: Path) -> None:
     vocab = {**{i: bytes([i]) for i in range(256)}, 256: b"ab", 257: b"bc"}
     with pytest.raises(TypeError, match="not a set"):
         Tokenizer.from_objects(vocab, {(b"a", b"b"), (b"b", b"c")})

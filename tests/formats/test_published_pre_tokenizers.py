@@ -67,7 +67,7 @@ def test_a_published_pre_tokenizer_that_loses_text_is_refused(families: str, fil
         Tokenizer.from_huggingface(_library(file, _PUBLISHED[families]))
 
 
-def test_regexes_of_published_files_are_written_back_as_they_were() -> None:
+def test_published_regexes_are_written_back_as_they_were() -> None:
     n_regexes = n_kept = 0
     for steps in _PUBLISHED.values():
         for step in steps:

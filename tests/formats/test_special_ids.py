@@ -11,7 +11,7 @@ from pairloom.model import LARGEST_ID, assign_special_ids
 TOKENS = {0: b"a", 1: b"b", 7: b"<s>"}
 
 
-def test_a_list_takes_ids_of_equal_bytes_and_then_the_next_free_ones() -> None:
+def test_a_list_takes_ids_of_equal_bytes_then_free_ones() -> None:
     assert assign_special_ids(TOKENS, ["<x>", "<s>", "<é>"]) == {"<x>": 8, "<s>": 7, "<é>": 9}
     assert assign_special_ids({}, ["<x>"]) == {"<x>": 0}
     assert assign_special_ids({5: b"<s>", 3: b"<s>"}, ["<s>"]) == {"<s>": 3}

@@ -115,7 +115,7 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
 
 
 @pytest.mark.long
-def test_random_ranks_encode_as_tiktoken_does_through_every_format(tmp_path: Path) -> None:
+def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None:
     library = pytest.importorskip("tiktoken", reason="compares with tiktoken")
     pairloom = pytest.importorskip("pairloom")
     rng = random.Random(5)

@@ -100,7 +100,7 @@ def test_the_prose_is_enough() -> None:
 
 
 @pytest.mark.parametrize("name", available())
-def test_converted_files_give_the_same_ids_in_their_own_libraries(name: str) -> None:
+def test_converted_files_give_equal_ids_in_their_libraries(name: str) -> None:
     tokenizer = ours(name)
     specials = " ".join(tokenizer.special_tokens)[:2000]
     documents = [*texts.HOSTILE, *texts.random_texts(2, 500), *texts.languages(300_000), specials, f"a{specials}b"]

@@ -81,7 +81,7 @@ def test_batches_of_arrow_are_taken_with_and_without_a_field(tmp_path: Path) -> 
     assert documents_of(tmp_path / "a") == documents_of(tmp_path / "b") == IDS[:90]
 
 
-def test_attempts_that_are_not_committed_and_second_receipts_leave_nothing(tmp_path: Path) -> None:
+def test_uncommitted_attempts_and_second_receipts_leave_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     with ShardJob(folder, TOKENIZER, shard_tokens=100) as job:
         lost = job.task.write(PARTS[:1], 0)
@@ -162,7 +162,7 @@ def test_a_folder_is_checked_before_it_is_claimed(tmp_path: Path) -> None:
         ShardJob(folder / "notes.txt", TOKENIZER).check_folder()
 
 
-def test_lost_files_and_bad_records_are_errors_that_leave_nothing(tmp_path: Path) -> None:
+def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     with pytest.raises(ResumeError, match=r"is lost; run task '7' again"), ShardJob(folder, TOKENIZER) as job:
         receipts = [job.task.write(PARTS[:1], 6), job.task.write(PARTS[:1], 7)]
@@ -260,7 +260,7 @@ def _json_lines(path: Path, texts: list[str]) -> Path:
     return path
 
 
-def test_tokenize_files_writes_to_a_url_what_it_writes_to_a_folder(bucket: Any, tmp_path: Path) -> None:
+def test_a_url_gets_what_a_folder_gets(bucket: Any, tmp_path: Path) -> None:
     source = _json_lines(tmp_path / "a.jsonl", TEXTS)
     options: dict[str, Any] = {"shard_tokens": 300, "eot": True}
     done = tokenize_files(TOKENIZER, source, tmp_path / "local", **options)
@@ -291,7 +291,7 @@ def test_tokenize_files_writes_to_a_url_what_it_writes_to_a_folder(bucket: Any, 
     assert bucket.find("/bucket/bad") == []
 
 
-def test_files_that_cannot_be_read_are_left_out_of_a_job_and_named(tmp_path: Path) -> None:
+def test_a_job_leaves_out_and_names_unreadable_files(tmp_path: Path) -> None:
     good = _json_lines(tmp_path / "good.jsonl", PARTS[0])
     damaged = tmp_path / "damaged.jsonl.gz"
     damaged.write_bytes(gzip.compress(_json_lines(tmp_path / "b.jsonl", PARTS[1]).read_bytes())[:-20])
@@ -363,7 +363,7 @@ def _wait_for_lock(folder: Path) -> None:
 
 @pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.long
-def test_a_driver_that_is_killed_and_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
+def test_a_killed_driver_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
     n_tasks, n_documents = (10, 100) if n_kills < 20 else (50, 1000)
     folder = tmp_path / "shards"
     for kill in range(n_kills):
@@ -418,7 +418,7 @@ def test_a_job_that_fails_removes_the_folder_that_it_made(tmp_path: Path) -> Non
     assert documents_of(folder) == IDS
 
 
-def test_a_job_that_fails_leaves_a_folder_that_was_there_and_files_of_others(tmp_path: Path) -> None:
+def test_a_failed_job_leaves_the_folder_and_files_of_others(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     folder.mkdir()
     with ShardJob(folder, TOKENIZER) as job:
@@ -431,7 +431,7 @@ def test_a_job_that_fails_leaves_a_folder_that_was_there_and_files_of_others(tmp
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
-def test_a_job_that_is_discarded_removes_the_folder_that_its_tasks_made(tmp_path: Path) -> None:
+def test_a_discarded_job_removes_the_folder_of_its_tasks(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     for is_there in (False, True):
         if is_there:

@@ -140,7 +140,7 @@ def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: P
 
 
 @pytest.mark.long
-def test_work_grows_with_the_number_of_files_and_not_with_its_square(
+def test_work_is_linear_in_the_number_of_files(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: Counter[str] = Counter()

@@ -23,7 +23,7 @@ def write_small(folder: Path, n: int) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_small_files_are_encoded_and_counted_some_megabytes_at_a_time(tmp_path: Path) -> None:
+def test_small_files_are_read_some_megabytes_at_a_time(tmp_path: Path) -> None:
     paths = write_small(tmp_path, 500)
     whole = list(Corpus(paths))
     blocks = list(Corpus(paths).read(joined=True))
@@ -58,7 +58,7 @@ def test_documents_and_tokens_of_each_input_are_in_the_manifest(
             assert sum(tokens for _, _, tokens in shard["inputs"]) == shard["tokens"]
 
 
-def test_totals_of_inputs_are_those_of_one_run_after_inputs_were_added(tmp_path: Path) -> None:
+def test_totals_after_added_inputs_equal_those_of_one_run(tmp_path: Path) -> None:
     paths: list[Path] = []
     for number in range(5):
         paths.append(tmp_path / f"{number}.jsonl")
@@ -68,7 +68,7 @@ def test_totals_of_inputs_are_those_of_one_run_after_inputs_were_added(tmp_path:
     assert manifest_of(tmp_path / "out") == manifest_of(tmp_path / "whole")
 
 
-def test_a_literal_in_one_of_many_files_is_named_with_its_document(tmp_path: Path) -> None:
+def test_a_literal_in_many_files_is_named_with_its_document(tmp_path: Path) -> None:
     paths = write_small(tmp_path, 40)
     paths[25].write_text(json_lines(["good", "a <|endoftext|>"]))
     with pytest.raises(SpecialTokenError, match=r"0025\.jsonl: document 1"):

@@ -92,7 +92,7 @@ def test_tokenize_files_writes_the_same_bytes_under_any_bound(tmp_path: Path, na
     assert len(contents[0]) >= 3
 
 
-def test_tokenize_files_writes_the_same_parquet_under_the_least_bound(tmp_path: Path) -> None:
+def test_the_least_bound_writes_the_same_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     _FILES["a.jsonl"](path)
     for bound in (None, LEAST["parquet"]):
@@ -117,9 +117,7 @@ def test_a_document_without_cuts_has_the_same_ids_under_a_bound(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("format", LEAST)
-def test_a_bound_too_low_for_any_corpus_is_a_memory_error_before_anything_is_written(
-    tmp_path: Path, format: str
-) -> None:
+def test_a_bound_too_low_for_any_corpus_writes_nothing(tmp_path: Path, format: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text("abc")
     for bound in (0, 1000, LEAST[format] - 1):
@@ -139,9 +137,7 @@ def test_a_bound_too_low_for_any_corpus_is_a_memory_error_before_anything_is_wri
         ("a.warc", _warc(["ab " * 2_000_000]), "record 1 of 6,000,000 bytes"),
     ],
 )
-def test_what_needs_more_than_the_bound_is_a_memory_error_that_names_the_file(
-    tmp_path: Path, name: str, data: bytes, said: str
-) -> None:
+def test_a_file_that_needs_more_than_the_bound_is_named(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(MemoryError, match=rf"{name}: .*{said}.*max_memory") as caught:

@@ -59,7 +59,7 @@ def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, forma
     assert abs(n_bytes - shards.manifest.text_bytes) <= world_size * len(rows)
 
 
-def test_a_killed_packing_is_begun_again_and_a_finished_one_is_kept(
+def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")

@@ -37,7 +37,7 @@ def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     return folder / "shards"
 
 
-def test_a_manifest_that_names_shards_out_of_order_is_a_format_error(tmp_path: Path) -> None:
+def test_a_manifest_with_shards_out_of_order_is_a_format_error(tmp_path: Path) -> None:
     folder = _shards(tmp_path, 2)
     manifest = json.loads((folder / "manifest.json").read_text())
     assert len(manifest["shards"]) > 1
@@ -81,7 +81,7 @@ def test_a_file_with_any_damage_is_a_format_error_or_is_read(format: str, tmp_pa
     list(open_shards(folder))
 
 
-def test_a_manifest_with_any_other_value_is_a_format_error_or_is_read(tmp_path: Path) -> None:
+def test_a_manifest_with_any_value_is_read_or_a_format_error(tmp_path: Path) -> None:
     folder = _shards(tmp_path, 2)
     manifest = json.loads((folder / "manifest.json").read_text())
 
@@ -224,7 +224,7 @@ def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_loop_that_begins_at_a_step_goes_on_as_one_that_came_there(tmp_path: Path, seed: int) -> None:
+def test_a_loop_that_begins_at_a_step_equals_one_that_came_there(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = _shards(tmp_path, seed)
     shards = _numbered(open_shards(folder))
@@ -306,7 +306,7 @@ def test_documents_stay_whole_when_documents_are_shuffled(tmp_path: Path) -> Non
     assert not np.array_equal(found, np.arange(len(found)))
 
 
-def test_orders_differ_by_seed_and_epoch_and_are_the_same_everywhere(tmp_path: Path) -> None:
+def test_orders_differ_by_seed_and_epoch_alone(tmp_path: Path) -> None:
     orders = {tuple(permuted(range(50), 50, seed, epoch).tolist()) for seed in range(5) for epoch in range(5)}
     assert len(orders) == 25
     # What another machine, and another version, must compute as well.
@@ -431,7 +431,7 @@ def test_numbers_of_numpy_name_documents(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("shuffle", ["block", "document"])
-def test_a_step_of_far_more_ids_than_there_are_is_refused_at_once(
+def test_a_step_of_far_too_many_ids_is_refused_at_once(
     tmp_path: Path, options: dict[str, Any], message: str, shuffle: str
 ) -> None:
     shards = open_shards(_shards(tmp_path, 2))
@@ -483,7 +483,7 @@ def _code(begin: str) -> str:
     return str(code)
 
 
-def test_the_reading_loop_of_the_documentation_gives_the_same_rows(tmp_path: Path) -> None:
+def test_the_documented_reading_loop_gives_the_same_rows(tmp_path: Path) -> None:
     folder = _shards(tmp_path, 4)
     scope: dict[str, Any] = {}
     exec(_code("# A training loop").replace('"shards")', f"{str(folder)!r})").replace("2048", "16"), scope)
@@ -494,7 +494,7 @@ def test_the_reading_loop_of_the_documentation_gives_the_same_rows(tmp_path: Pat
     assert np.array_equal(np.concatenate(scope["rows"]), np.concatenate(list(batches)[:n_full]).reshape(-1))
 
 
-def test_the_permutation_of_the_documentation_is_the_one_that_is_used(tmp_path: Path) -> None:
+def test_the_documented_permutation_is_the_one_used(tmp_path: Path) -> None:
     scope: dict[str, Any] = {}
     exec(_code("def permuted"), scope)
     for n in (1, 2, 3, 10, 77):

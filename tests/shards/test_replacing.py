@@ -130,7 +130,7 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_folder(
     assert seen == sorted(seen, reverse=True) and seen[0] == "old" and seen.count("new") > 12 // stride
 
 
-def test_a_folder_that_was_killed_while_it_was_replaced_can_be_replaced(tmp_path: Path) -> None:
+def test_a_folder_whose_replacement_was_killed_can_be_replaced(tmp_path: Path) -> None:
     out = made(tmp_path)
     step = 1
     while killed_at(step, lambda: tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)):
@@ -139,7 +139,7 @@ def test_a_folder_that_was_killed_while_it_was_replaced_can_be_replaced(tmp_path
     assert contents(out) == contents(tmp_path / "new")
 
 
-def test_a_damaged_manifest_does_not_keep_a_folder_from_being_replaced(tmp_path: Path) -> None:
+def test_a_folder_with_a_damaged_manifest_can_be_replaced(tmp_path: Path) -> None:
     out = made(tmp_path)
     for damage in (b"", b"{}", b"\xff"):
         (out / "manifest.json").write_bytes(damage)

@@ -77,7 +77,7 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_three_damaged_files_of_300_are_repaired_removed_and_skipped(
+def test_damaged_files_of_300_are_repaired_removed_and_skipped(
     tokenizer: Tokenizer, tmp_path: Path, format: str
 ) -> None:
     corpus = tmp_path / "corpus"
@@ -162,7 +162,7 @@ def test_a_stopped_run_encodes_a_changed_last_input_again(
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_a_change_of_finished_inputs_is_refused_and_can_be_written_again(
+def test_changed_finished_inputs_are_refused_or_rewritten(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
 ) -> None:
     paths, out = stopped
@@ -265,7 +265,7 @@ def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(
             assert done.was_complete and contents(out) == before
 
 
-def test_an_input_that_was_not_read_whole_has_changed_if_its_time_has(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_an_input_not_read_whole_has_changed_if_its_time_has(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines_of(1, 50))
     tokenize_files(tokenizer, path, tmp_path / "out", max_bytes=100)
@@ -317,7 +317,7 @@ def test_files_of_every_kind_are_skipped_when_that_is_asked_for(tokenizer: Token
     assert len(result.skipped_files) == 6
 
 
-def test_skipped_files_are_the_same_however_often_a_run_is_broken_off(
+def test_skipped_files_do_not_depend_on_interruptions(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 4000)

@@ -109,7 +109,7 @@ def test_tokens_around_documents_of_many_blocks(
         assert documents_of(out) == [[begin, *tokenizer.encode(text), end] for text in texts]
 
 
-def test_eot_without_a_name_needs_a_tokenizer_of_one_special_token(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_eot_without_a_name_needs_one_special_token(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for option in ("eot", "bos"):
         with pytest.raises(ValueError, match=rf"{option} must name one of .* 3 special tokens: '<s>', '</s>', '<pad>'"):
             run(tokenizer, ["a"], tmp_path / "out", **{option: True})
@@ -125,7 +125,7 @@ def test_eot_without_a_name_needs_a_tokenizer_of_one_special_token(tokenizer: To
     assert run(one, ["a"], tmp_path / "one", eot=True) == [[97, 256]]
 
 
-def test_block_encoder_rejects_ids_that_the_tokenizer_does_not_have(tokenizer: Tokenizer) -> None:
+def test_block_encoder_rejects_ids_of_no_token(tokenizer: Tokenizer) -> None:
     assert tokenizer.id_dtype == np.uint16
     for name in ("begin_id", "end_id"):
         wrong: Any

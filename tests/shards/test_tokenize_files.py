@@ -244,7 +244,7 @@ def test_failures_leave_nothing_half_written(tokenizer: Tokenizer, tmp_path: Pat
         tokenize_files(tokenizer, tmp_path / "a.jsonl", out, format="zip")
 
 
-def test_shards_that_wait_to_be_published_are_kept_when_reading_fails(
+def test_waiting_shards_are_kept_when_reading_fails(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(path: Path) -> str:

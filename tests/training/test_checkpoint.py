@@ -22,7 +22,7 @@ TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
 
 
 @pytest.mark.long
-def test_killed_at_any_moment_and_resumed_gives_the_uninterrupted_model(tmp_path: Path) -> None:
+def test_a_killed_and_resumed_training_gives_the_same_model(tmp_path: Path) -> None:
     corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
     assert checkpoint_kills.failures_of_kills(corpus, tmp_path, 3, seed=3) == []
 
@@ -47,7 +47,7 @@ def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
         {"profile": "huggingface", "byte_order": "gpt2", "pattern": ("o200k", "gpt2")},
     ],
 )
-def test_a_checkpoint_gives_the_same_model_under_any_configuration(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_a_checkpoint_of_any_configuration_gives_the_same_model(tmp_path: Path, fields: dict[str, Any]) -> None:
     for vocab_size in (300, 260, 275, 400):
         resumed = Tokenizer.train(TEXTS, vocab_size, checkpoint=tmp_path / "checkpoint", **fields)
         assert resumed == Tokenizer.train(TEXTS, vocab_size, **fields)
@@ -96,7 +96,7 @@ class TestCorpusThatChanged:
         with pytest.raises(CheckpointError, match=r"corpus\.txt has 116 bytes, and had 115; delete the folder"):
             self.resumed(corpus)
 
-    def test_changed_content_is_refused_with_the_same_modification_time(self, corpus: Path) -> None:
+    def test_changed_content_of_an_equal_time_is_refused(self, corpus: Path) -> None:
         status = corpus.stat()
         corpus.write_text(TEXTS[0].replace("cat", "rat"))
         os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -163,9 +163,7 @@ def test_other_texts_are_refused(tmp_path: Path, kind: Any) -> None:
             Tokenizer.train(kind(others), 280, checkpoint=tmp_path / "checkpoint")
 
 
-def test_an_iterator_is_trained_on_whole_also_where_its_first_texts_were_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_iterator_is_trained_on_whole_after_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
 
     def texts() -> Iterator[str]:
@@ -175,7 +173,7 @@ def test_an_iterator_is_trained_on_whole_also_where_its_first_texts_were_looked_
     assert with_checkpoint == Tokenizer.train(texts(), 600)
 
 
-def test_a_second_training_in_the_same_folder_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     errors: list[BaseException] = []
 
@@ -196,12 +194,12 @@ def test_a_second_training_in_the_same_folder_is_refused_until_the_first_ends(tm
 
 
 @pytest.mark.long
-def test_two_processes_on_one_folder_give_the_right_model_or_an_error(tmp_path: Path) -> None:
+def test_two_processes_on_one_folder_give_a_model_or_an_error(tmp_path: Path) -> None:
     corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
     assert checkpoint_kills.failures_of_pairs(corpus, tmp_path, 2, seed=1) == []
 
 
-def test_a_process_that_was_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
+def test_a_process_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
     code = f"""
 import os, sys, time
 from pairloom import Tokenizer
@@ -221,7 +219,7 @@ os.kill(child, 9)
 
 
 @pytest.mark.parametrize("existed", [False, True])
-def test_a_failure_before_there_is_anything_to_keep_leaves_nothing(tmp_path: Path, existed: bool) -> None:
+def test_an_early_failure_leaves_no_checkpoint(tmp_path: Path, existed: bool) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"ab \xff")
     checkpoint = tmp_path / "checkpoint"
@@ -264,7 +262,7 @@ class TestDamage:
         with pytest.raises(CheckpointError, match=r"not the counts that training\.json names"):
             Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
 
-    def test_counts_that_do_not_add_up_are_refused_though_all_digests_hold(self, checkpoint: Path) -> None:
+    def test_counts_that_do_not_add_up_are_refused(self, checkpoint: Path) -> None:
         counts = PretokenCounts.load(checkpoint / "counts")
         items = dict(counts.items())
         items[b" cat"] += 1

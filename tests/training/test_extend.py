@@ -236,7 +236,7 @@ def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_extended_tokenizers_have_the_same_ids_in_every_format_and_library(tmp_path: Path) -> None:
+def test_extended_tokenizers_have_equal_ids_in_every_format(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tiktoken = pytest.importorskip("tiktoken")
     load_bpe = importlib.import_module("tiktoken.load").load_tiktoken_bpe

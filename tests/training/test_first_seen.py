@@ -63,7 +63,7 @@ def test_first_seen_equals_recounting_and_the_reference(pattern: str) -> None:
         assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
 
 
-def test_first_seen_with_limits_specials_and_profiles_equals_the_reference(tmp_path: Path) -> None:
+def test_first_seen_with_every_option_equals_the_reference(tmp_path: Path) -> None:
     for seed in range(60):
         rng = random.Random(seed)
         corpus = corpus_of(seed + 500)
@@ -105,7 +105,7 @@ def test_first_seen_takes_what_keeps_the_order_and_nothing_else(tmp_path: Path) 
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257, **rule)
 
 
-def test_records_and_compressed_files_are_read_as_by_the_other_rules(tmp_path: Path) -> None:
+def test_first_seen_reads_records_and_compressed_files(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "zzzz zzzz"}\n' * 3)
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"zzzz yy"))
     files = [tmp_path / "a.jsonl", tmp_path / "b.txt.gz"]

@@ -198,9 +198,7 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
     ],
 )
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_fewer_tokens_than_asked_for_are_warned_of_with_the_reason(
-    profile: str, fields: dict[str, Any], reason: str
-) -> None:
+def test_fewer_tokens_than_asked_for_warn_with_the_reason(profile: str, fields: dict[str, Any], reason: str) -> None:
     with pytest.warns(UserWarning, match=f"the vocabulary has .* tokens, not the 1000 that were asked for: .*{reason}"):
         tokenizer = Tokenizer.train(TEXT, 1000, profile, **fields)
     size = 256 + len(tokenizer.merges)
@@ -223,7 +221,7 @@ def test_more_tokens_than_ids_can_number_are_asked_for() -> None:
             assert Tokenizer.train(TEXT, vocab_size) == Tokenizer.train(TEXT, 300)
 
 
-def test_ids_that_miss_uint16_by_the_special_tokens_are_warned_of() -> None:
+def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
     draw = random.Random(7)
     pretokens = {bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=20)): 1 for _ in range(9000)}
     counts = PretokenCounts.from_items(pretokens)
@@ -263,9 +261,7 @@ def test_no_text_fails_for_looking_like_a_path(n: int, piece: str) -> None:
         assert Tokenizer.train(text, 270).decode(Tokenizer.train(text, 270).encode(text)) == text
 
 
-def test_a_text_below_a_folder_that_may_not_be_looked_into_is_trained_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_named_like_a_forbidden_path_is_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, **_: Any) -> bool:
         raise PermissionError(13, "Permission denied", str(self))
 

@@ -112,7 +112,7 @@ def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_tokenizer_json_of_each_named_pattern_gives_the_same_ids(module: Path, pattern: str) -> None:
+def test_a_tokenizer_json_of_each_named_pattern_gives_equal_ids(module: Path, pattern: str) -> None:
     _assert_same_ids(module, _tokenizer_json(pattern))
 
 
@@ -165,7 +165,7 @@ def test_a_tokenizer_json_with_other_settings_gives_the_same_ids(
     _assert_same_ids(module, file)
 
 
-def test_added_tokens_that_overlap_are_found_in_the_order_of_the_library(module: Path) -> None:
+def test_overlapping_added_tokens_are_found_in_library_order(module: Path) -> None:
     file = _tokenizer_json()
     (first,) = file["added_tokens"]
     n = first["id"]
@@ -201,7 +201,7 @@ def test_added_tokens_that_overlap_are_found_in_the_order_of_the_library(module:
         (_added(id=77), "id 77"),
     ],
 )
-def test_a_tokenizer_json_that_cannot_be_read_exactly_is_refused_by_name(
+def test_a_tokenizer_json_that_is_not_exact_is_refused_by_name(
     module: Path, edit: Callable[[dict[str, Any]], object], named: str
 ) -> None:
     file = _tokenizer_json()
