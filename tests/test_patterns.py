@@ -8,6 +8,7 @@ import pytest
 from tiktoken_ext import openai_public
 
 from pairloom import PatternError, Tokenizer, _core, pretokenize
+from pairloom.analysis.inspect import inspect_tokenizer
 from pairloom.patterns import PATTERNS, pattern_name, pattern_text
 from pairloom.reference import naive
 from tests.corpora import ALPHABETS, random_documents
@@ -30,7 +31,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_named_pattern_has_a_scanner(name: str) -> None:
-    assert _core.is_scanned(pattern_text(name))
+    assert _core.pattern_engine(pattern_text(name)) == "scanner"
     assert pattern_name(pattern_text(name)) == name
 
 
@@ -57,7 +58,7 @@ def test_training_with_each_pattern_equals_the_reference(name: str) -> None:
 
 
 def test_the_text_that_tiktoken_publishes_is_scanned_too() -> None:
-    assert _core.is_scanned(openai_public.r50k_pat_str)
+    assert _core.pattern_engine(openai_public.r50k_pat_str) == "scanner"
 
 
 def test_patterns_that_do_not_compile() -> None:
@@ -73,9 +74,24 @@ def test_patterns_that_do_not_compile() -> None:
         Tokenizer.train(["a"], 300, pattern="[")
 
 
-def test_any_other_pattern_is_run_by_the_regex_engine() -> None:
-    pattern = r"(?<=a)b|\w+(?=\s)|\s+|."
-    assert not _core.is_scanned(pattern)
-    text = "ab abc ab  c\n" * 50
+@pytest.mark.parametrize(
+    ("pattern", "engine"),
+    [
+        (r"(?<=a)b|\w+(?=\s)|\s+|.", "backtracking"),
+        (r"\w+|\s+|[^\w\s]+", "dfa"),
+        (r"(?i:'s)| ?\p{L}++|\p{N}{1,3}|\s++$|\s+(?!\S)|[^\s\p{L}]", "dfa"),
+        ((r"[0-9]{2}", r"\s?[a-z]+", "(?#contiguous)[.]"), "dfa"),
+        (("[0-9]", r"(?=ab)"), "backtracking"),
+    ],
+)
+def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: str | tuple[str, ...], engine: str) -> None:
+    tokenizer = Tokenizer.train(["ab ab"], 258, pattern=pattern)
+    assert tokenizer.pattern_engine == engine
+    assert inspect_tokenizer(tokenizer).pattern_engine == engine
+    text = "ab abc ab  c\n 's 1234é..I'S   x" * 50
     assert pretokenize(text, pattern) == naive.pretokenize(text, pattern)
+    assert tokenizer.encode_batch([text] * 5, threads=2) == [tokenizer.encode(text)] * 5
+
+
+def test_patterns_that_split_in_turn() -> None:
     assert pretokenize("a1b22", ("[0-9]+", "[a-z]")) == [b"a", b"1", b"b", b"22"]

@@ -10,7 +10,7 @@ at a time: a concurrent call, from another thread or from a callback, is a Runti
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -130,8 +130,8 @@ def pairs_of_ranks(
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
     """The pretokens of one document."""
 
-def is_scanned(pattern: _Pattern) -> bool:
-    """Whether a pattern has a scanner written by hand; any other is run by a regex engine."""
+def pattern_engine(pattern: _Pattern) -> Literal["scanner", "dfa", "backtracking"]:
+    """What runs a pattern: a scanner written by hand, automata, or a regex engine that backtracks."""
 
 def is_total(pattern: _Pattern) -> bool:
     """Whether the matches of a pattern surely leave no gaps in any text."""

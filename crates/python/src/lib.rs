@@ -85,7 +85,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::pretokens::{
-        can_match_nothing, is_run_as_written, is_scanned, is_total, pretokenize, read_oniguruma,
+        can_match_nothing, is_run_as_written, is_total, pattern_engine, pretokenize, read_oniguruma,
         write_oniguruma,
     };
     #[pymodule_export]

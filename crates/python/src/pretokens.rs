@@ -41,10 +41,10 @@ impl Pattern {
     }
 }
 
-/// Whether a pattern has a hand-written scanner, which may start at any pretoken.
+/// What runs a pattern: "scanner", "dfa" or "backtracking".
 #[pyfunction]
-pub fn is_scanned(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
-    Ok(pattern.compile(py)?.is_memoryless())
+pub fn pattern_engine(py: Python<'_>, pattern: Pattern) -> PyResult<&'static str> {
+    Ok(pattern.compile(py)?.engine_name())
 }
 
 /// Whether the matches of a pattern are known to leave no gaps in any text.

@@ -27,7 +27,8 @@ class Inspection:
     n_vocab: the largest id + 1; n_tokens: ordinary tokens; n_unassigned: ids below n_vocab that stand for nothing.
     rule: "pairs" or "ranks", as in `Model`. longest: (id, bytes), longest first. unreachable: ids that no merging
     makes. cut_alone: ids of tokens that merging makes but the pattern cuts when the text is just them; some text around
-    them may still bring them about. duplicates: bytes that several ids stand for, special tokens included.
+    them may still bring them about. duplicates: bytes that several ids stand for, special
+    tokens included. pattern_engine: as `Tokenizer` has it.
     """
 
     n_vocab: int
@@ -39,6 +40,7 @@ class Inspection:
     ignore_merges: bool
     pattern: Pattern
     pattern_name: str | None
+    pattern_engine: str
     decode_errors: str
     special_tokens: dict[str, int]
     longest: list[tuple[int, bytes]]
@@ -75,6 +77,7 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
         ignore_merges=model.ignore_merges,
         pattern=model.pattern,
         pattern_name=pattern_name(model.pattern),
+        pattern_engine=tokenizer.pattern_engine,
         decode_errors=model.decode_errors,
         special_tokens=dict(model.special_tokens),
         longest=longest,

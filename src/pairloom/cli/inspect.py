@@ -59,6 +59,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
         "merges": f"{inspection.n_merges}, {rule}",
         "ignore_merges": "yes" if inspection.ignore_merges else "no",
         "pattern": inspection.pattern_name or repr(inspection.pattern),
+        "pattern engine": inspection.pattern_engine,
         "decode errors": inspection.decode_errors,
         "special tokens": str(len(inspection.special_tokens)),
     }

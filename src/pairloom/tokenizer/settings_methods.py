@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from pairloom import _core
 from pairloom._internal.arguments import check_int, shown
 from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
 from pairloom.tokenizer.base import TokenizerBase
@@ -36,6 +37,12 @@ class SettingsMethods(TokenizerBase):
     def pattern(self) -> Pattern:
         """The text of the pretoken pattern, or a tuple of them, each splitting what the one before left."""
         return self._model.pattern
+
+    @property
+    def pattern_engine(self) -> Literal["scanner", "dfa", "backtracking"]:
+        """What splits texts: "scanner" (written by hand for the pattern), "dfa" (automata, for what is regular), or
+        "backtracking" where any part of the pattern needs it, which is slower and divides no text among threads."""
+        return _core.pattern_engine(self._model.pattern)
 
     @property
     def normalizer(self) -> str | tuple[str, ...] | None:

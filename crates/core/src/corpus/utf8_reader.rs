@@ -14,6 +14,7 @@ use std::path::Path;
 use super::not_text::not_text;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::pretokens::Pretokenizer;
 use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
 use crate::special::SpecialTokens;
 
@@ -201,6 +202,7 @@ impl<'a> Utf8Reader<'a> {
         &mut self,
         wished: u64,
         reach: u64,
+        pretokenizer: &Pretokenizer,
         specials: &SpecialTokens,
     ) -> Result<Option<u64>> {
         let longest = specials.longest();
@@ -211,7 +213,8 @@ impl<'a> Utf8Reader<'a> {
             let index = (wished - begin) as usize;
             let bytes = self.bytes(begin, index + longest + 4)?;
             let first = (index + 1).saturating_sub(reach as usize).max(1);
-            if let Some(at) = last_safe_cut(bytes, first..(index + 1).min(bytes.len()), specials) {
+            let range = first..(index + 1).min(bytes.len());
+            if let Some(at) = last_safe_cut(pretokenizer, bytes, range, specials) {
                 return Ok(Some(begin + at as u64));
             }
         }

@@ -16,8 +16,8 @@ pub(super) fn cut(
     number: u64,
 ) -> Result<Option<u64>> {
     let nominal = number * plan.part_bytes;
-    if options.pretokenizer.is_memoryless() {
-        reader.safe_cut(nominal, plan.part_bytes, &options.specials)
+    if options.pretokenizer.has_cuts() {
+        reader.safe_cut(nominal, plan.part_bytes, &options.pretokenizer, &options.specials)
     } else if options.corpus_specials == CorpusSpecials::Split {
         after_literal(options, plan, reader, nominal)
     } else {
@@ -25,7 +25,7 @@ pub(super) fn cut(
     }
 }
 
-/// For patterns that are not memoryless: the end of the first literal that starts after `nominal` and ends before the
+/// For patterns without safe cuts: the end of the first literal that starts after `nominal` and ends before the
 /// next nominal offset. A literal ends a document.
 fn after_literal(
     options: &CountOptions,

@@ -72,7 +72,7 @@ impl<'s> Jobs<'s> {
 
     fn divide(&mut self) -> Result<()> {
         let part_bytes = self.plan.part_bytes;
-        let can_cut = self.options.pretokenizer.is_memoryless()
+        let can_cut = self.options.pretokenizer.has_cuts()
             || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
         let (mut first, mut weight) = (0, 0);
         for (index, source) in self.sources.iter().enumerate() {

@@ -62,7 +62,11 @@ impl PartCounter<'_> {
     /// Counts from `start` to `end`. Both are safe cuts or ends of the source; `end` is `u64::MAX` if the size is
     /// unknown.
     pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, start: u64, end: u64) -> Result<()> {
-        let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
+        let block = match self.plan.block_bytes {
+            _ if reader.is_text() => usize::MAX,
+            n_bytes if self.options.pretokenizer.is_memoryless() => n_bytes,
+            n_bytes => n_bytes.max(2 * self.plan.part_bytes as usize),
+        };
         let mut n_bytes = block;
         // Literals are counted up to `searched`, which may be after `at`: a literal may end in a pretoken that is not
         // settled.

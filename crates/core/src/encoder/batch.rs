@@ -22,6 +22,7 @@ use crate::memory::{ResultIds, TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
 use crate::prefetch::Ahead;
+use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::text::Text;
 
@@ -49,8 +50,9 @@ struct Joined {
 }
 
 impl Joined {
-    /// Takes the first of `texts`, up to one that is too long or not valid; returns how many it took.
-    fn take(&mut self, texts: &[impl Text], buffer: &mut String) -> usize {
+    /// Takes the first of `texts`, up to one that is too long, not valid or changed by a normaliser; returns how many it
+    /// took.
+    fn take(&mut self, texts: &[impl Text], pretokenizer: &Pretokenizer, buffer: &mut String) -> usize {
         self.text.clear();
         self.ends.clear();
         for (index, text) in texts.iter().enumerate() {
@@ -61,7 +63,8 @@ impl Joined {
                 Ahead::new(next.stored(), AHEAD_BYTES).prefetch(usize::MAX);
             }
             let Ok(utf8) = text.utf8(buffer) else { break };
-            if try_push_str(&mut self.text, utf8, "short texts").is_err()
+            if !pretokenizer.leaves(utf8)
+                || try_push_str(&mut self.text, utf8, "short texts").is_err()
                 || self.ends.try_push(self.text.len(), "short texts").is_err()
             {
                 break;
@@ -238,7 +241,7 @@ impl Encoder {
         let groups = groups(texts, GROUP_BYTES)?;
         let n_bytes = texts.iter().map(|text| text.n_bytes() as u64).sum();
         let literals =
-            specials.literals(&self.shared.specials).filter(|_| self.pretokenizer().is_memoryless());
+            specials.literals(&self.shared.specials).filter(|_| self.pretokenizer().looks_ahead_only());
         let holds_literal = |text: &str, literals: [Option<&SpecialTokens>; 2]| {
             literals.into_iter().flatten().any(|specials| specials.find(text.as_bytes(), 0).is_some())
         };
@@ -262,7 +265,11 @@ impl Encoder {
                 let GroupResult { ids, counts, buffer, joined } = result;
                 while counts.len() < texts.len() {
                     let (index, n_ids) = (counts.len(), ids.len());
-                    let n_joined = if literals.is_some() { joined.take(&texts[index..], buffer) } else { 0 };
+                    let n_joined = if literals.is_some() {
+                        joined.take(&texts[index..], self.pretokenizer(), buffer)
+                    } else {
+                        0
+                    };
                     if n_joined > 1 && literals.is_some_and(|literals| !holds_literal(&joined.text, literals))
                     {
                         let room = &mut Room { ids, counts };

@@ -15,6 +15,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::output::Ids;
+use super::shared::Shared;
 use super::worker::{OpenText, Worker};
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
@@ -40,6 +41,8 @@ pub(super) struct Division {
     /// Bytes of a part.
     pub(super) part_bytes: u64,
     /// Whether the pattern allows to divide a file at all.
+    pub(super) can_cut: bool,
+    /// Whether a text that goes on can be divided by scanning, so that it is read in blocks.
     pub(super) is_memoryless: bool,
 }
 
@@ -90,8 +93,10 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<ResultIds<I>> {
-        let is_memoryless = self.shared.pretokenizer.is_memoryless() && !self.shared.specials.has_rules();
-        let division = Division { part_bytes: PART_BYTES, is_memoryless };
+        let (pretokenizer, has_rules) = (&self.shared.pretokenizer, self.shared.specials.has_rules());
+        let can_cut = pretokenizer.has_cuts() && !has_rules;
+        let is_memoryless = pretokenizer.is_memoryless() && !has_rules;
+        let division = Division { part_bytes: PART_BYTES, can_cut, is_memoryless };
         self.encode_parts(path, specials, threads, division, monitor)
     }
 
@@ -101,7 +106,7 @@ impl Encoder {
         path: &Path,
         specials: Specials,
         threads: usize,
-        Division { part_bytes, is_memoryless }: Division,
+        Division { part_bytes, can_cut, is_memoryless }: Division,
         monitor: &dyn Monitor,
     ) -> Result<ResultIds<I>> {
         self.check_width::<I>()?;
@@ -111,7 +116,8 @@ impl Encoder {
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
         let threads = parallel::thread_count(threads);
         let parts = match size {
-            Some(n_bytes) if is_memoryless && threads > 1 => {
+            // Parts of a text that cannot be read in blocks are smaller than the whole.
+            Some(n_bytes) if can_cut && (threads > 1 || !is_memoryless) => {
                 Parts::divide(n_bytes, part_bytes, threads as u64)
             }
             _ => Parts::whole(),
@@ -179,7 +185,8 @@ impl FileScan<'_> {
             _ if number == self.parts.n => Ok(Some(u64::MAX)),
             _ => {
                 let (wished, reach) = self.parts.start(number);
-                reader.safe_cut(wished, reach, &self.encoder.shared.specials)
+                let Shared { pretokenizer, specials, .. } = &self.encoder.shared;
+                reader.safe_cut(wished, reach, pretokenizer, specials)
             }
         }
     }
@@ -194,7 +201,8 @@ impl FileScan<'_> {
         ids: &mut Vec<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let (mut at, mut n_bytes) = (start, BLOCK_BYTES);
+        let block_bytes = if self.is_memoryless { BLOCK_BYTES } else { 2 * PART_BYTES as usize };
+        let (mut at, mut n_bytes) = (start, block_bytes);
         loop {
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
             let window = reader.window(at, n_bytes.min(left))?;
@@ -216,7 +224,7 @@ impl FileScan<'_> {
             }
             at += n_used as u64;
             // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
-            n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { BLOCK_BYTES };
+            n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { block_bytes };
         }
     }
 }

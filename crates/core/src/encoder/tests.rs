@@ -440,7 +440,7 @@ fn encode_file_cut_anywhere_equals_encode() {
         for threads in [1, 2, 7] {
             for part_bytes in [1, 3, 50, 333, 1 << 20] {
                 for is_memoryless in [true, false] {
-                    let how = Division { part_bytes, is_memoryless };
+                    let how = Division { part_bytes, can_cut: true, is_memoryless };
                     for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
                         let ids = encoder.encode_parts::<u32>(&file.0, specials, threads, how, &Silent);
                         check_specials(&encoder, &text, specials, ids.map(|ids| ids.to_vec()), &expected);
@@ -466,7 +466,7 @@ fn encode_file_of_many_parts_equals_encode() {
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 3] {
             for part_bytes in [2_000, 10_000] {
-                let how = Division { part_bytes, is_memoryless: true };
+                let how = Division { part_bytes, can_cut: true, is_memoryless: true };
                 let ids = encoder.encode_parts::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
                 assert!(*ids.unwrap() == expected);
             }
@@ -500,7 +500,7 @@ fn encode_file_names_the_first_invalid_byte() {
     let encoder = setting.encoder(EncoderOptions::default());
     let offset_of = |content: &[u8], part_bytes| {
         let file = TemporaryFile::new(content);
-        let how = Division { part_bytes, is_memoryless: true };
+        let how = Division { part_bytes, can_cut: true, is_memoryless: true };
         match encoder.encode_parts::<u32>(&file.0, Specials::Recognise, 3, how, &Silent) {
             Err(Error::InvalidUtf8 { offset, hint, path }) => {
                 assert_eq!(path.as_deref(), Some(&*file.0));

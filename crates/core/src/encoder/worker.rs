@@ -105,7 +105,7 @@ impl Worker {
     /// number of ids in `output` after each.
     ///
     /// Their pretokens are looked up together, so that no document waits for the loads of its few pretokens. The
-    /// pretokenizer must be memoryless, and `text` must hold no literals of special tokens that become ids.
+    /// pretokenizer must look ahead only and leave them as they are, and `text` must hold no literals of special tokens that become ids.
     pub(super) fn encode_joined<S: Output>(
         &mut self,
         shared: &Shared,
@@ -114,7 +114,7 @@ impl Worker {
         output: &mut S,
         n_ids: &mut Vec<usize>,
     ) -> Result<()> {
-        debug_assert!(shared.pretokenizer.is_memoryless());
+        debug_assert!(shared.pretokenizer.looks_ahead_only());
         self.joined_ends.clear();
         self.n_pretokens.clear();
         self.n_pretokens.grow(ends.len(), "short texts")?;

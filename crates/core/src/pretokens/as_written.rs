@@ -1,21 +1,22 @@
 //! Whether the regex engines run a pattern as it is written.
 //!
 //! `fancy_regex` 0.20 simplifies repetitions, and some of what it runs instead matches otherwise: `a+b?a+` becomes
-//! `a+(?:b{1}a+)?`, which finds "a"; `(?:(?:a+?)+)*` becomes `(?:a+?)?`. `regex-syntax` 0.8, which both engines parse with,
-//! writes what all alternatives begin with once: `(?:[ab]+a|[ab]+c)` becomes `[ab]+(?:a|c)`, which prefers a longer `[ab]+` to
-//! the first alternative. There are no options against these. A caller's pattern runs so; one of another library is refused.
+//! `a+(?:b{1}a+)?`, which finds "a"; `(?:(?:a+?)+)*` becomes `(?:a+?)?`. `regex-syntax` 0.8, which it parses with, writes what
+//! all alternatives begin with once: `(?:[ab]+a|[ab]+c)` becomes `[ab]+(?:a|c)`, which prefers a longer `[ab]+` to the first
+//! alternative. There are no options against these. A caller's pattern runs so where no automaton runs it ([`super::dfa`]);
+//! one of another library is refused.
 
 use fancy_regex::Expr;
 use fancy_regex::internal::{AnalyzeContext, analyze, optimize};
 
-use super::linear_regex::LinearRegex;
+use super::dfa::Dfa;
 use super::regex::{MAX_AUTOMATA_BYTES, check_length, refusal};
 use crate::error::Result;
 
 /// Whether pairloom's engines run the pattern as it is written; [`crate::Error::Pattern`] if it does not parse.
 pub fn is_run_as_written(pattern: &str) -> Result<bool> {
     Ok(is_run_as_written_by_fancy_regex(pattern)?
-        || (LinearRegex::new(pattern, MAX_AUTOMATA_BYTES).is_some() && !has(pattern, begin_alike)?))
+        || Dfa::new(pattern, MAX_AUTOMATA_BYTES).is_some_and(|dfa| !dfa.can_be_empty()))
 }
 
 /// Whether `fancy_regex`, which tiktoken uses, runs the pattern as it is written.

@@ -11,10 +11,10 @@ mod as_written;
 pub(crate) mod byte_block;
 mod cl100k;
 mod deepseek;
+mod dfa;
 mod families;
 mod gpt2;
 pub(crate) mod key;
-mod linear_regex;
 pub mod normalizer;
 mod o200k;
 pub mod patterns;
@@ -155,6 +155,11 @@ impl Pretokenizer {
         normalizer::normalized(&self.normalizer, document)
     }
 
+    /// Whether a document is split as it is: the normaliser changes nothing of it.
+    pub(crate) fn leaves(&self, document: &str) -> bool {
+        matches!(self.normalized(document), Ok(Cow::Borrowed(_)))
+    }
+
     /// The text of the pattern; of several patterns, the last one.
     pub fn pattern(&self) -> &str {
         self.patterns.last().map_or("", String::as_str)
@@ -202,11 +207,44 @@ impl Pretokenizer {
     /// 1. The text from any pretoken's start on, pretokenized by itself, gives the same pretokens.
     /// 2. Text appended to a document changes at most its last two pretokens (`safe_cuts::N_UNSETTLED`).
     ///
-    /// Only then may a document be divided among threads (`safe_cuts.rs`). True for every hand-written scanner, and
+    /// Only then is a text that goes on divided by scanning (`safe_cuts.rs`). True for every hand-written scanner, and
     /// tested. Not assumed of any other pattern: even `a*b|a`, without lookbehind and anchors, breaks the second rule.
     /// Nor of one with a normaliser, which changes whole documents.
     pub fn is_memoryless(&self) -> bool {
         matches!(self.engine, Engine::Named(..)) && self.normalizer.is_empty()
+    }
+
+    /// Whether the pretokens of a text from the end of any one on depend on nothing before it, if no step of a normaliser
+    /// changes it. So texts can be joined.
+    pub(crate) fn looks_ahead_only(&self) -> bool {
+        self.engine_name() != "backtracking"
+    }
+
+    /// Whether a text may be cut between some characters, see `safe_cuts.rs`.
+    pub fn has_cuts(&self) -> bool {
+        self.looks_ahead_only() && !self.normalizer.contains(&normalizer::Step::PrefixSpace)
+    }
+
+    /// Whether a pretoken ends between these characters, whatever else the text has, so that it may be cut there.
+    fn ends_between(&self, before: char, after: char) -> bool {
+        let ends = match &self.engine {
+            Engine::Named(..) => safe_cuts::is_cut_of_named_patterns(before, after),
+            Engine::Regex(scanner) => scanner.automaton().is_some_and(|dfa| dfa.ends_between(before, after)),
+            Engine::Sequence(steps) => {
+                steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)
+            }
+        };
+        ends && normalizer::is_cut(&self.normalizer, before, after)
+    }
+
+    /// What splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" where any of the patterns needs it.
+    pub fn engine_name(&self) -> &'static str {
+        let is_automaton = match &self.engine {
+            Engine::Named(..) => return "scanner",
+            Engine::Regex(scanner) => scanner.automaton().is_some(),
+            Engine::Sequence(steps) => steps.iter().all(Step::is_automaton),
+        };
+        if is_automaton { "dfa" } else { "backtracking" }
     }
 
     /// Whether the matches of a single pattern surely leave no gaps in any text; not all patterns that do are known.

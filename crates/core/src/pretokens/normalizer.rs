@@ -1,16 +1,24 @@
 //! Changes documents before they are split: Unicode normalisation forms, and a space before the text.
 //!
 //! A tokenizer does this only if its file or its owner asks for it, since it loses what the text was. Tables: Unicode
-//! 16.0, by the crate `unicode-normalization`. A text that is normalised already, as nearly all are, costs a scan for
-//! bytes that begin characters which some form changes.
+//! 16.0, by the crate `unicode-normalization`.
+//!
+//! Nearly all text is normal already. A form's own table says of each character whether the form leaves it alone whatever
+//! its neighbours are; bytes below those that begin other characters are skipped 32 at a time. Where a text is not normal,
+//! only the stretch from the last such character on up to the next one is rewritten (Unicode Standard Annex 15, section
+//! 9: text may be divided before each of these).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use unicode_normalization::char::{canonical_combining_class, compose};
 use unicode_normalization::{IsNormalized, UnicodeNormalization};
 use unicode_normalization::{is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick};
 
+use super::safe_cuts::EAST_ASIAN;
+use super::unicode;
 use crate::error::{Error, Result};
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, try_push_str};
 
 /// A step of a normaliser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,56 +77,159 @@ fn changed(step: Step, text: &str) -> Result<Option<String>> {
         prefixed.push_str(text);
         return Ok(Some(prefixed));
     }
-    if is_normal(step, text) {
-        return Ok(None);
-    }
-    let mut normal = with_room(text.len())?;
-    match step {
-        Step::Nfc => collect(text.nfc(), &mut normal)?,
-        Step::Nfd => collect(text.nfd(), &mut normal)?,
-        Step::Nfkc => collect(text.nfkc(), &mut normal)?,
-        _ => collect(text.nfkd(), &mut normal)?,
-    }
-    Ok(if normal == text { None } else { Some(normal) })
-}
-
-/// Whether the form surely changes nothing.
-///
-/// Characters below U+0300 by NFC, and ASCII by any form, are normal and depend on no other. So runs of the other ones
-/// are checked apart.
-fn is_normal(step: Step, text: &str) -> bool {
-    let least = if step == Step::Nfc { 0xCC } else { 0xC2 };
-    let mut at = 0;
-    while let Some(start) = first_suspect(text, at, least) {
-        let characters = text[start..].chars();
-        let mut end = start;
-        let run = characters.take_while(|&character| {
-            let is_in =
-                character.len_utf8() > 2 || character as u32 >= if least == 0xCC { 0x300 } else { 0x80 };
-            end += if is_in { character.len_utf8() } else { 0 };
-            is_in
-        });
-        let quick = match step {
-            Step::Nfc => is_nfc_quick(run),
-            Step::Nfd => is_nfd_quick(run),
-            Step::Nfkc => is_nfkc_quick(run),
-            _ => is_nfkd_quick(run),
-        };
-        if quick != IsNormalized::Yes {
-            return false;
+    let form = form_of(step);
+    let (mut normal, mut stretch, mut copied, mut at) = (None, String::new(), 0, 0);
+    while let Some(odd) = form.first_odd(text, at) {
+        let (start, end) = form.stretch(text, at, odd);
+        stretch.clear();
+        rewrite(step, text.get(start..end).unwrap_or_default(), &mut stretch)?;
+        if text.get(start..end) != Some(&stretch) {
+            let normal = match &mut normal {
+                Some(normal) => normal,
+                none => none.insert(with_room(text.len())?),
+            };
+            try_push_str(normal, &text[copied..start], NAME)?;
+            try_push_str(normal, &stretch, NAME)?;
+            copied = end;
         }
         at = end;
     }
-    true
+    if let Some(normal) = &mut normal {
+        try_push_str(normal, &text[copied..], NAME)?;
+    }
+    Ok(normal)
 }
 
-/// Where, from `from` on, the first byte of at least `least` is: the first of a character.
-fn first_suspect(text: &str, from: usize, least: u8) -> Option<usize> {
-    let bytes = text.as_bytes().get(from..)?;
-    let is_plain = |chunk: &&[u8]| chunk.iter().fold(0, |most, &byte| most.max(byte)) < least;
-    let n_plain = bytes.chunks(CHUNK).take_while(is_plain).count() * CHUNK;
-    let at = bytes.get(n_plain..)?.iter().position(|&byte| byte >= least)?;
-    Some(from + n_plain + at)
+/// Appends the form of a stretch.
+fn rewrite(step: Step, stretch: &str, into: &mut String) -> Result<()> {
+    let mut characters = stretch.chars();
+    // A letter and a mark, as most stretches are.
+    if step == Step::Nfc
+        && let (Some(first), Some(second), None) = (characters.next(), characters.next(), characters.next())
+        && let Some(composed) = compose(first, second)
+    {
+        return collect([composed].into_iter(), into);
+    }
+    match step {
+        Step::Nfc => collect(stretch.nfc(), into),
+        Step::Nfd => collect(stretch.nfd(), into),
+        Step::Nfkc => collect(stretch.nfkc(), into),
+        _ => collect(stretch.nfkd(), into),
+    }
+}
+
+/// Whether a text may be cut between these characters, so that its parts, changed one by one, are those of the whole, and
+/// these two are in both.
+pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
+    // Marks that follow change no other ASCII but letters.
+    let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
+    steps.iter().all(|step| match step {
+        Step::PrefixSpace => false,
+        Step::Nfc => {
+            (is_left || EAST_ASIAN.contains(&after)) && form_of(*step).class_of(u32::from(before)) == LEFT
+        }
+        Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
+    })
+}
+
+/// The class of a character that a form leaves alone, whatever its neighbours are; a mark's is its combining class.
+const LEFT: u8 = 0;
+/// The class of a character that a form changes, or may change for its neighbours.
+const ODD: u8 = u8::MAX;
+/// The code points from which on all are [`LEFT`].
+const N_CODES: usize = 0x3_0000;
+
+/// What a form does to each character.
+struct Form {
+    /// For each 256 code points, where their classes begin in `classes`.
+    blocks: Vec<u16>,
+    classes: Vec<u8>,
+    /// Bytes with which no character begins that is not [`LEFT`].
+    is_left: [bool; 256],
+    /// The first byte that is not.
+    least: u8,
+}
+
+static FORMS: [LazyLock<Form>; 4] = [
+    LazyLock::new(|| Form::new(|character| is_nfc_quick(character.into_iter()))),
+    LazyLock::new(|| Form::new(|character| is_nfd_quick(character.into_iter()))),
+    LazyLock::new(|| Form::new(|character| is_nfkc_quick(character.into_iter()))),
+    LazyLock::new(|| Form::new(|character| is_nfkd_quick(character.into_iter()))),
+];
+
+fn form_of(step: Step) -> &'static Form {
+    &FORMS[match step {
+        Step::Nfc | Step::PrefixSpace => 0,
+        Step::Nfd => 1,
+        Step::Nfkc => 2,
+        Step::Nfkd => 3,
+    }]
+}
+
+impl Form {
+    fn new(quick: fn(Option<char>) -> IsNormalized) -> Self {
+        let class_of = |code| match char::from_u32(code) {
+            Some(character) if quick(Some(character)) != IsNormalized::Yes => ODD,
+            character => character.map_or(LEFT, canonical_combining_class),
+        };
+        let (mut blocks, mut classes, mut is_left): (_, Vec<u8>, _) = (Vec::new(), Vec::new(), [true; 256]);
+        for code in (0..N_CODES as u32).step_by(256) {
+            let block: Vec<u8> = (code..code + 256).map(class_of).collect();
+            for (code, _) in (code..).zip(&block).filter(|&(_, &class)| class != LEFT) {
+                let first = char::from_u32(code).unwrap_or_default().encode_utf8(&mut [0; 4]).as_bytes()[0];
+                is_left[usize::from(first)] = false;
+            }
+            let known = classes.chunks(256).position(|other| other == block).unwrap_or(classes.len() / 256);
+            classes.resize(classes.len().max((known + 1) * 256), LEFT);
+            classes[known * 256..][..256].copy_from_slice(&block);
+            blocks.push((known * 256) as u16);
+        }
+        let least = is_left.iter().position(|&is_left| !is_left).unwrap_or(256) as u8;
+        Form { blocks, classes, is_left, least }
+    }
+
+    #[inline(always)]
+    fn class_of(&self, code: u32) -> u8 {
+        let block = self.blocks.get((code >> 8) as usize);
+        block.map_or(LEFT, |&start| self.classes[usize::from(start) + (code & 255) as usize])
+    }
+
+    /// The first character from `from` on that may not be normal where it stands; the text before `from` does not matter.
+    fn first_odd(&self, text: &str, from: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        // The end and the class of the last character that was looked up.
+        let (mut end, mut before) = (from, LEFT);
+        let mut start = from;
+        while start < bytes.len() {
+            let chunk = &bytes[start..bytes.len().min(start + CHUNK)];
+            let is_plain = <&[u8; CHUNK]>::try_from(chunk)
+                .is_ok_and(|whole| whole.iter().fold(0, |most, &byte| most.max(byte)) < self.least);
+            if !is_plain {
+                for (at, &byte) in (start..).zip(chunk) {
+                    if self.is_left[usize::from(byte)] {
+                        continue;
+                    }
+                    let (code, n_bytes) = unicode::decoded(bytes, at, byte);
+                    let class = self.class_of(code);
+                    if class != LEFT && (class == ODD || at == end && class < before) {
+                        return Some(at);
+                    }
+                    (end, before) = (at + n_bytes, class);
+                }
+            }
+            start += CHUNK;
+        }
+        None
+    }
+
+    /// The stretch around the character at `odd` that is rewritten as a whole; it begins at `from` or later.
+    fn stretch(&self, text: &str, from: usize, odd: usize) -> (usize, usize) {
+        let is_left = |&(_, character): &(usize, char)| self.class_of(u32::from(character)) == LEFT;
+        let (before, after) = (&text[from..odd], &text[odd..]);
+        let start = before.char_indices().rev().find(is_left).map_or(from, |(at, _)| from + at);
+        let end = after.char_indices().skip(1).find(is_left).map_or(text.len(), |(at, _)| odd + at);
+        (start, end)
+    }
 }
 
 const NAME: &str = "a normalised text";
@@ -190,6 +301,108 @@ mod tests {
             assert_eq!(after(&[Step::Nfc], &alone), alone.nfc().to_string(), "{character:?}");
             assert_eq!(after(&[Step::Nfd], &alone), alone.nfd().to_string(), "{character:?}");
             assert_eq!(after(&[Step::Nfkc], &alone), alone.nfkc().to_string(), "{character:?}");
+        }
+    }
+
+    /// Characters of every kind that forms know, and some that they leave alone.
+    const ALPHABET: &[&str] = &[
+        "a",
+        "e",
+        "E",
+        "<",
+        "=",
+        "`",
+        " ",
+        "é",
+        "ệ",
+        "ß",
+        "ﬁ",
+        "²",
+        "\u{212b}",
+        "\u{2126}",
+        "\u{344}",
+        "\u{301}",
+        "\u{323}",
+        "\u{327}",
+        "\u{338}",
+        "\u{345}",
+        "\u{3099}",
+        "か",
+        "が",
+        "中",
+        "，",
+        "。",
+        "\u{f900}",
+        "\u{2f800}",
+        "한",
+        "하",
+        "ᄒ",
+        "ᅡ",
+        "ᆫ",
+        "क",
+        "\u{93c}",
+        "\u{94d}",
+        "\u{958}",
+        "\u{e33}",
+        "\u{e48}",
+        "\u{e38}",
+        "\u{f73}",
+        "\u{f71}",
+        "ж",
+        "й",
+        "\u{110ba}",
+        "\u{11099}",
+        "\u{1d15e}",
+        "😀",
+        "\u{fb2c}",
+        "\u{5bc}",
+        "\u{ac00}",
+        "\u{11a7}",
+        "\u{e0100}",
+        "\u{1e1d}",
+        "\u{378}",
+    ];
+
+    fn random_text(state: &mut u64) -> String {
+        let mut below = |n: usize| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*state >> 33) as usize % n
+        };
+        let kinds: Vec<_> = (0..1 + below(8)).map(|_| ALPHABET[below(ALPHABET.len())]).collect();
+        (0..1 + below(40)).map(|_| if below(9) == 0 { "plain" } else { kinds[below(kinds.len())] }).collect()
+    }
+
+    #[test]
+    fn random_texts_normalise_as_the_crate_says_and_where_they_are_cut() {
+        let mut state = 7;
+        for round in 0..if cfg!(debug_assertions) { 20_000 } else { 400_000 } {
+            let text = random_text(&mut state);
+            let (step, expected): (_, String) = match round % 4 {
+                0 => (Step::Nfd, text.nfd().collect()),
+                1 => (Step::Nfkc, text.nfkc().collect()),
+                2 => (Step::Nfkd, text.nfkd().collect()),
+                _ => (Step::Nfc, text.nfc().collect()),
+            };
+            assert_eq!(after(&[step], &text), expected, "{step:?} {text:?}");
+            let characters: Vec<_> = text.char_indices().collect();
+            for pair in characters.windows(2) {
+                let [(_, left), (at, right)] = pair else { continue };
+                if is_cut(&[step], *left, *right) {
+                    let [first, last] = [&text[..*at], &text[*at..]].map(|part| after(&[step], part));
+                    assert!(first.ends_with(*left) && last.starts_with(*right), "{step:?} {text:?} {at}");
+                    assert_eq!(first + &last, expected, "{step:?} {text:?} {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn code_points_beyond_the_table_are_left_alone() {
+        for character in (N_CODES as u32..=0x10_ffff).filter_map(char::from_u32) {
+            assert_eq!(
+                (canonical_combining_class(character), is_nfkd_quick(Some(character).into_iter())),
+                (0, IsNormalized::Yes)
+            );
         }
     }
 }

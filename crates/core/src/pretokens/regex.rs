@@ -1,17 +1,18 @@
 //! Patterns without a hand-written scanner, run by a regex engine.
 //!
-//! Pretokens are the matches, found one after the other, and the gaps between them; empty matches are skipped. Cost: a
-//! match is found in linear time where the pattern can be an automaton, see [`super::linear_regex`]. Other patterns
-//! need `fancy_regex`, which backtracks up to a limit and then refuses the text. All matches together may take
-//! quadratic time where an alternative reads far ahead at each of them and fails, as `a+b` in `a+b|a` on a long run of
-//! a.
+//! Pretokens are the matches, found one after the other, and the gaps between them; empty matches are skipped. Cost:
+//! linear where the pattern can be an automaton, see [`super::dfa`]. Other patterns need `fancy_regex`, which backtracks up
+//! to a limit and then refuses the text; it is asked only from characters on with which a match can begin.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
+use regex_syntax::hir::ClassUnicode;
 
-use super::linear_regex::LinearRegex;
+use super::dfa::{Dfa, Failed, first_characters};
 use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -40,14 +41,53 @@ pub(super) struct RegexScanner {
 }
 
 enum Engine {
-    Automaton(LinearRegex),
-    Backtracking(Box<Regex>),
+    Automaton(Box<Dfa>),
+    Backtracking(Box<Backtracking>),
+}
+
+/// How many copies there are of a pattern that backtracks: threads that share one wait for each other's caches.
+const COPIES: usize = 8;
+
+/// A pattern for `fancy_regex`.
+struct Backtracking {
+    copies: [OnceLock<Regex>; COPIES],
+    max_bytes: usize,
+    /// The characters with which a match can begin, if they are known.
+    first: Option<ClassUnicode>,
+}
+
+impl Backtracking {
+    /// The calling thread's copy.
+    fn regex(&self, pattern: &str) -> Result<&Regex> {
+        static N_THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static NUMBER: usize = N_THREADS.fetch_add(1, Relaxed);
+        }
+        let copy = &self.copies[NUMBER.with(|number| number % COPIES)];
+        if copy.get().is_none() {
+            let built = built(pattern, self.max_bytes).map_err(|error| refusal(pattern, &error))?;
+            let _ = copy.set(built);
+        }
+        copy.get().ok_or_else(|| Error::Invalid("a pattern is compiled twice".to_owned()))
+    }
+
+    /// The first offset from `from` on where a match can begin; the end of the text if there is none.
+    fn begin(&self, text: &str, from: usize) -> usize {
+        let Some(first) = &self.first else { return from };
+        let is_first = |character: char| {
+            let after = first.ranges().partition_point(|range| range.end() < character);
+            first.ranges().get(after).is_some_and(|range| range.start() <= character)
+        };
+        text.get(from..).and_then(|rest| rest.find(is_first)).map_or(text.len(), |n_bytes| from + n_bytes)
+    }
 }
 
 impl Engine {
     fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let regex = built(pattern, max_bytes).map_err(|error| refusal(pattern, &error))?;
-        Ok(Engine::Backtracking(Box::new(regex)))
+        let first = first_characters(pattern);
+        let found = Backtracking { copies: Default::default(), max_bytes, first };
+        found.regex(pattern)?;
+        Ok(Engine::Backtracking(Box::new(found)))
     }
 }
 
@@ -85,8 +125,8 @@ fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
 impl RegexScanner {
     /// Compiles `pattern`, to an automaton if possible; its automata may take `max_bytes`.
     pub fn new(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let engine = match LinearRegex::new(pattern, max_bytes) {
-            Some(found) => Engine::Automaton(found),
+        let engine = match Dfa::new(pattern, max_bytes) {
+            Some(found) => Engine::Automaton(Box::new(found)),
             None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
@@ -94,8 +134,8 @@ impl RegexScanner {
 
     /// The same, also finding matches of nothing.
     pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let engine = match LinearRegex::new(pattern, max_bytes).filter(|regex| !regex.can_be_empty()) {
-            Some(found) => Engine::Automaton(found),
+        let engine = match Dfa::new(pattern, max_bytes).filter(|dfa| !dfa.can_be_empty()) {
+            Some(found) => Engine::Automaton(Box::new(found)),
             None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: true })
@@ -109,7 +149,15 @@ impl RegexScanner {
 
     /// Whether its matches surely leave no gaps in any text.
     pub fn is_total(&self) -> bool {
-        matches!(&self.engine, Engine::Automaton(regex) if regex.is_total())
+        self.automaton().is_some_and(Dfa::is_total)
+    }
+
+    /// The automaton that runs it, if one does.
+    pub fn automaton(&self) -> Option<&Dfa> {
+        match &self.engine {
+            Engine::Automaton(dfa) => Some(dfa),
+            Engine::Backtracking(_) => None,
+        }
     }
 
     /// Whether its matches depend on where the search begins, other than by beginning there or behind it.
@@ -124,12 +172,16 @@ impl RegexScanner {
         from: usize,
         on_progress: OnProgress<'_>,
     ) -> Result<Option<(usize, usize)>> {
-        let regex = match &self.engine {
-            Engine::Automaton(alternatives) => return Ok(alternatives.find(text, from)),
-            Engine::Backtracking(regex) => regex,
+        let backtracking = match &self.engine {
+            Engine::Automaton(dfa) => return Ok(dfa.find(text, from, &mut Failed::default())),
+            Engine::Backtracking(backtracking) => backtracking,
         };
+        let mut at = backtracking.begin(text, from);
+        if at == text.len() && backtracking.first.is_some() {
+            return Ok(None);
+        }
+        let regex = backtracking.regex(&self.pattern)?;
         let watched = Watched::new(text, from, on_progress);
-        let mut at = from;
         loop {
             match watched.find(regex, at, &self.pattern)? {
                 None => return Ok(None),
@@ -137,7 +189,7 @@ impl RegexScanner {
                     return Ok(Some((start, end)));
                 }
                 Some((_, end)) => match text.get(end..).and_then(|rest| rest.chars().next()) {
-                    Some(character) => at = end + character.len_utf8(),
+                    Some(character) => at = backtracking.begin(text, end + character.len_utf8()),
                     None => return Ok(None),
                 },
             }
@@ -166,9 +218,13 @@ impl RegexScanner {
     ) -> Result<()> {
         ends.clear();
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
-        let (mut at, mut n_matches) = (from, 0);
+        let (mut at, mut n_matches, mut failed) = (from, 0, Failed::default());
         while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
-            let (start, end) = self.find(text, at, on_progress)?.unwrap_or((text.len(), text.len()));
+            let found = match &self.engine {
+                Engine::Automaton(dfa) => dfa.find(text, at, &mut failed),
+                Engine::Backtracking(_) => self.find(text, at, on_progress)?,
+            };
+            let (start, end) = found.unwrap_or((text.len(), text.len()));
             if end - from > most_bytes as usize {
                 break;
             }
@@ -179,7 +235,7 @@ impl RegexScanner {
                 ends.push((end - from) as u32);
             }
             n_matches += 1;
-            if n_matches >= steps_per_call(text.len() - at) {
+            if self.automaton().is_none() && n_matches >= steps_per_call(text.len() - at) {
                 n_matches = 0;
                 on_progress(0)?;
             }

@@ -70,6 +70,29 @@ impl Step {
     }
 }
 
+impl Step {
+    /// Whether an automaton finds the matches, if there are any.
+    pub fn is_automaton(&self) -> bool {
+        match self {
+            Step::Split(scanner, _) => scanner.automaton().is_some(),
+            Step::ByteLevel => true,
+        }
+    }
+
+    /// Whether it leaves the characters in different segments, whatever else the text has; `None` if a later step decides
+    /// it: no match has the first one, so that both are in a gap.
+    pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
+        match self {
+            Step::Split(scanner, joining @ (Joining::Nothing | Joining::Matches)) => {
+                let Some(dfa) = scanner.automaton() else { return Some(false) };
+                let ends = *joining == Joining::Nothing && dfa.ends_between(before, after);
+                if dfa.is_foreign(before) { None } else { Some(ends) }
+            }
+            _ => Some(false),
+        }
+    }
+}
+
 /// The next pretoken of a pattern from `from` on, where one begins: its start and end. Before it is a gap.
 ///
 /// `searched` is the end of the last match that was found; it is `from` at first.

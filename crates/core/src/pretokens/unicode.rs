@@ -58,6 +58,17 @@ pub(super) fn class_in_ranges(code: u32) -> u8 {
     }
 }
 
+/// The code point of the character of several bytes that begins with `byte`, at `at`, and its length.
+#[inline(always)]
+pub(super) fn decoded(bytes: &[u8], at: usize, byte: u8) -> (u32, usize) {
+    let continued = |code: u32, nth| code << 6 | u32::from(bytes.get(at + nth).map_or(0, |byte| byte & 0x3f));
+    match byte {
+        ..0xe0 => (continued(u32::from(byte & 0x1f), 1), 2),
+        ..0xf0 => (continued(continued(u32::from(byte & 0xf), 1), 2), 3),
+        _ => (continued(continued(continued(u32::from(byte & 7), 1), 2), 3), 4),
+    }
+}
+
 /// The class bits and the length of the character at `at`; `None` at the end of the text.
 #[inline]
 pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
