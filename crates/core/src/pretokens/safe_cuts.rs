@@ -63,9 +63,9 @@ pub(crate) fn is_safe_cut(pretokenizer: &Pretokenizer, bytes: &[u8], at: usize) 
 /// The first character, if `bytes` begin with valid UTF-8.
 fn first_char(bytes: &[u8]) -> Option<char> {
     let n_bytes = match bytes.first()? {
-        ..0x80 => 1,
-        ..0xe0 => 2,
-        ..0xf0 => 3,
+        ..=0x7f => 1,
+        0x80..=0xdf => 2,
+        0xe0..=0xef => 3,
         _ => 4,
     };
     std::str::from_utf8(bytes.get(..n_bytes)?).ok()?.chars().next()

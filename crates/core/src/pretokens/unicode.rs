@@ -63,8 +63,8 @@ pub(super) fn class_in_ranges(code: u32) -> u8 {
 pub(super) fn decoded(bytes: &[u8], at: usize, byte: u8) -> (u32, usize) {
     let continued = |code: u32, nth| code << 6 | u32::from(bytes.get(at + nth).map_or(0, |byte| byte & 0x3f));
     match byte {
-        ..0xe0 => (continued(u32::from(byte & 0x1f), 1), 2),
-        ..0xf0 => (continued(continued(u32::from(byte & 0xf), 1), 2), 3),
+        ..=0xdf => (continued(u32::from(byte & 0x1f), 1), 2),
+        0xe0..=0xef => (continued(continued(u32::from(byte & 0xf), 1), 2), 3),
         _ => (continued(continued(continued(u32::from(byte & 7), 1), 2), 3), 4),
     }
 }
