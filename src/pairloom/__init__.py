@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
     from pairloom._internal.progress import ProgressEvent
     from pairloom.corpus import Corpus
-    from pairloom.counts.builder import CountBuilder
-    from pairloom.counts.pretoken_counts import PretokenCounts
+    from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
     from pairloom.pretokens import pretokenize
     from pairloom.shards.job import ShardJob
     from pairloom.shards.packed import pack_shards
@@ -73,7 +72,7 @@ _MODULES = {
     "UNICODE_VERSION": "_core",
     "cpu_tier": "_core",
     "Corpus": "corpus",
-    "CountBuilder": "counts.builder",
+    "CountBuilder": "counts.pretoken_counts",
     "PretokenCounts": "counts.pretoken_counts",
     "ProgressEvent": "_internal.progress",
     "ShardJob": "shards.job",

@@ -23,7 +23,7 @@ import io
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,14 +31,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
-from pairloom._internal.arguments import check_special_tokens, shown
+from pairloom._internal.arguments import check_paths, check_special_tokens, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "read_parquet", "save"]
+__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "parquet_files", "read_parquet", "save"]
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
@@ -191,6 +191,20 @@ def _to_parquet(table: Any) -> bytes:
             # Copied, so that offsets begin with 0: binary has 32 bits for them.
             writer.write_table(table.take(rows).cast(schema))
     return out.getvalue()
+
+
+def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files, those of folders sorted by name; names that begin with "_" or "." are left out, as engines do."""
+    files: list[str] = []
+    for path in map(Path, check_paths(paths)):
+        if not path.is_dir():
+            files.append(str(path))
+            continue
+        found = sorted(str(file) for file in path.glob("*.parquet") if file.name[0] not in "._" and file.is_file())
+        if not found:
+            raise CountsError(f"{path}: no *.parquet in this folder; name the folder that holds the parts")
+        files += found
+    return files
 
 
 def read_parquet(path: str) -> Iterator[Any]:

@@ -16,8 +16,7 @@ from typing import Any
 from pairloom._internal.arguments import check_int, check_paths
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
-from pairloom.counts.builder import CountBuilder
-from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.shared import specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import Receipt, ShardJob, ShardTask

@@ -10,8 +10,7 @@ from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
-from pairloom.counts.builder import CountBuilder
-from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.datatrove_documents import columns_of
 from pairloom.errors import CountsError
 from pairloom.model import Pattern

@@ -15,8 +15,7 @@ from typing import Any
 from pairloom._internal.arguments import check_choice, check_int, check_paths, check_str
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
-from pairloom.counts.builder import CountBuilder
-from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.ray_blocks import block_results
 from pairloom.engines.shared import check_counting_options, check_method, column_of, specials_options
 from pairloom.model import Pattern

@@ -12,8 +12,7 @@ from typing import Any
 
 from pairloom._internal.arguments import check_str
 from pairloom._internal.optional_deps import import_optional
-from pairloom.counts.builder import CountBuilder
-from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.shared import check_counting_options, check_method, column_of
 from pairloom.model import Pattern
 
