@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from pairloom import FormatError, SpecialTokenError, Tokenizer
+from pairloom import FormatError, SpecialTokenError, Tokenizer, formats
 from pairloom.formats import native
 from pairloom.model import SPECIAL_RULES, Model
 from pairloom.reference import encoder as reference
@@ -102,7 +102,7 @@ def test_unknown_rules_are_refused_also_in_a_file() -> None:
     file = json.loads(native.write(model_of(RULES[0])))
     wrong: Any
     for wrong in (["<m>"], ["<m>", "strip"], ["<x>", "lstrip"], ["<m>", 1], {}):
-        for read in (native.read, read_by_specification):
+        for read in (partial(formats.read, "pairloom"), read_by_specification):
             with pytest.raises(FormatError):
                 read(json.dumps({**file, "special_rules": wrong}).encode(), "model")
 

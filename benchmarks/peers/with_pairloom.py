@@ -148,7 +148,7 @@ def load_file(job: Job) -> Result:
     pattern, specials = job.get("pattern"), job.get("special_tokens")
     return {
         "times": repeated_on_processor(
-            lambda: Tokenizer.load(job["file"], pattern=pattern, special_tokens=specials, cache=job.get("cache")),
+            lambda: Tokenizer.load(job["file"], pattern=pattern, special_tokens=specials),
             job["repeats"],
         )
     }

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from corpora.vocabularies import vocabulary
-from peer_process import ENVIRONMENT, Call, cold, run, turns, warm
+from peer_process import ENVIRONMENT, Call, cold, turns, warm
 from report.section import Claim, Section, Setup, Table
 
 from pairloom import Tokenizer
@@ -49,9 +49,6 @@ def _files(section: Section, setup: Setup) -> None:
     for name, job in _foreign_files(setup.folder).items():
         owner = "tiktoken" if "pattern" in job else "tokenizers"
         calls: dict[str, Call] = {peer: (peer, job) for peer in ("pairloom", owner)}
-        cached = job | {"cache": str(setup.folder / "model cache")}
-        run("pairloom", cached | {"repeats": 1})
-        calls["pairloom, from its cache"] = ("pairloom", cached)
         results = turns(calls, setup)
         for peer, found in results.items():
             table.rows.append([name, peer, cold(found) * 1e3, warm(found) * 1e3])

@@ -64,10 +64,12 @@ export class Core {
     return this.#checked(this.#lent(utf8.encode(corpus), (at, n) => this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
       this.#exports.pairloom_train(at, n, patternAt, patternN, nMerges, bytesGreatest))), 0);
   }
-  /** A handle of the tokenizer of a file (bytes): pairloom's own, a tokenizer.json, or a .tiktoken, split by `pattern`. */
-  open(bytes, pattern) {
-    return this.#checked(this.#lent(bytes, (at, n) => this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
-      this.#exports.pairloom_load(at, n, patternAt, patternN))), 0);
+  /** A handle of the tokenizer of a file (bytes): pairloom's own, a tokenizer.json, a tekken.json, or a .tiktoken, split by
+      `pattern`; or of a vocab.json with its merges.txt. */
+  open(bytes, pattern, merges = new Uint8Array()) {
+    return this.#checked(this.#lent(bytes, (at, n) => this.#lent(merges, (mergesAt, mergesN) =>
+      this.#lent(utf8.encode(pattern), (patternAt, patternN) =>
+        this.#exports.pairloom_load(at, n, mergesAt, mergesN, patternAt, patternN)))), 0);
   }
   drop(tokenizer) {
     this.#exports.pairloom_drop(tokenizer);

@@ -26,7 +26,7 @@ function build(root, core) {
   const size = element("input", { id: "pl-merges", type: "number", min: 0, max: 50000, value: 60 });
   const ties = element("select", { id: "pl-ties" }, element("option", { value: "ids" }, "least ids"), element("option", { value: "bytes" }, "greatest bytes"));
   const trainButton = element("button", { id: "pl-train", type: "button" }, "Train");
-  const file = element("input", { id: "pl-file", type: "file", accept: ".json,.tiktoken" });
+  const file = element("input", { id: "pl-file", type: "file", multiple: true, accept: ".json,.tiktoken,.txt" });
   const input = element("textarea", { id: "pl-text", rows: 4, value: "the lowest and the newest tokens", spellcheck: false });
   const told = element("p", { id: "pl-told", role: "status" });
   const ids = element("code", { id: "pl-ids" });
@@ -48,7 +48,7 @@ function build(root, core) {
     element("h2", {}, "A tokenizer"),
     field("Train on this text", corpus),
     element("div", { className: "pl-row" }, field("Pattern", pattern), field("Merges", size), field("Ties go to", ties), trainButton),
-    element("div", { className: "pl-row" }, field("or load a tokenizer from disk: a tokenizer.json, pairloom's .json, or a .tiktoken, which the pattern above splits", file)),
+    element("div", { className: "pl-row" }, field("or load a tokenizer from disk: a tokenizer.json, a tekken.json, pairloom's .json, vocab.json and merges.txt chosen together, or a .tiktoken, which the pattern above splits", file)),
     from,
     element("h2", {}, "Your text as tokens"),
     field("Type here", input), told, tokens.root, tokens.panel,
@@ -132,11 +132,13 @@ function build(root, core) {
   }
 
   async function load() {
-    const [chosen] = file.files;
+    const files = Array.from(file.files);
+    const merges = files.find((each) => each.name.endsWith(".txt"));
+    const chosen = files.find((each) => each !== merges);
     if (!chosen) return;
-    const bytes = new Uint8Array(await chosen.arrayBuffer());
+    const [bytes, pairs] = await Promise.all([chosen, merges ?? new Blob()].map(async (each) => new Uint8Array(await each.arrayBuffer())));
     const began = performance.now();
-    take(core.open(bytes, pattern.value), chosen.name);
+    take(core.open(bytes, pattern.value, pairs), chosen.name);
     from.textContent += ` Loading took ${(performance.now() - began).toFixed(0)} ms.`;
     watched.hidden = true;
     encode();

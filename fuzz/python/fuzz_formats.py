@@ -18,9 +18,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["pairloom"]):
-    from pairloom import Tokenizer
+    from pairloom import Tokenizer, formats
     from pairloom.errors import FormatError
-    from pairloom.formats import gpt2, huggingface, native, ranks, tekken, tiktoken
+    from pairloom.formats import gpt2, native, ranks
     from pairloom.model import LARGEST_ID, Model, assign_special_ids
 
 sys.path.append(str(Path(__file__).parent))
@@ -55,17 +55,12 @@ def read_ranks(data: bytes) -> Model:
     return ranks.read(found, pattern="a", special_tokens=assign_special_ids(by_id, ["ab", "<e>"]), name=NAME)
 
 
-def with_ids(read: Callable[..., Model], **specials: int) -> Callable[[bytes], Model]:
-    """A parser of files that leave pattern and special tokens to the caller."""
-    return lambda data: read(data, NAME, pattern="gpt2", special_tokens=specials or ["ab", "<e>"])
-
-
 PARSERS: dict[str, Callable[[bytes], Model]] = {
-    "schema1": lambda data: native.read(data, NAME),
-    "schema2": lambda data: native.read(data, NAME),
-    "huggingface": lambda data: huggingface.read(data, NAME),
-    "tekken": lambda data: tekken.read(data, NAME),
-    "tiktoken": with_ids(tiktoken.read),
+    "schema1": lambda data: formats.read("pairloom", data, NAME),
+    "schema2": lambda data: formats.read("pairloom", data, NAME),
+    "huggingface": lambda data: formats.read("huggingface", data, NAME),
+    "tekken": lambda data: formats.read("tekken", data, NAME),
+    "tiktoken": lambda data: formats.read("tiktoken", data, NAME, pattern="gpt2", special_tokens=["ab", "<e>"]),
     "gpt2": read_gpt2,
     "ranks": read_ranks,
 }
@@ -82,7 +77,7 @@ def check(name: str, data: bytes) -> None:
         assert message.startswith((NAME, str(VOCAB), str(MERGES))), message
         assert len(message) < 1000, message
         return
-    assert native.read(native.write(model), NAME) == model
+    assert formats.read("pairloom", native.write(model), NAME) == model
     text = "ab <e> ab"
     try:
         tokenizer = Tokenizer.from_model(model)

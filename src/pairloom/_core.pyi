@@ -33,10 +33,8 @@ DEBUG_ASSERTIONS: bool
 
 _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
+_Specials = list[tuple[str, int]] | list[str]
 _Ids = Iterable[int] | npt.NDArray[Any]
-
-def read_model(data: bytes, name: str) -> dict[str, Any]:
-    """The fields of a `Model` by name, from a native file that messages call `name`; FormatError, MissingKeyError."""
 
 @final
 class ModelColumns:
@@ -71,10 +69,6 @@ class ModelColumns:
         Bytes have ids from `first_byte` on, in `byte_order`; results have ids from `first_merge` on, above those.
         """
 
-    def token(self, id: int) -> bytes | None: ...
-    def id_of(self, token: bytes) -> int | None:
-        """Linear in the number of tokens."""
-
     def tokens(self) -> dict[int, bytes]: ...
     def missing_bytes(self) -> list[int]: ...
     def check_special_tokens(self, special_tokens: list[tuple[str, int]]) -> None:
@@ -91,36 +85,39 @@ class ModelColumns:
 
     def equals(self, other: ModelColumns) -> bool: ...
 
-def read_tiktoken(data: bytes) -> ModelColumns | None:
-    """The tokens of a .tiktoken file as its owner writes it; None for any other file."""
+def format_of(head: bytes, name: str) -> str:
+    """The format of a file that begins so: "pairloom", "huggingface", "tiktoken" or "tekken"; FormatError if none."""
 
-def is_tokenizer_json(head: bytes) -> bool:
-    """Whether a file that begins so is an object whose first key is one of a tokenizer.json's."""
+def read_model(
+    format: str,
+    data: bytes,
+    name: str,
+    pattern: _Pattern | None,
+    special_tokens: _Specials,
+    beside: bytes | None,
+    are_ordinary: bool,
+) -> dict[str, Any]:
+    """The fields of a `Model` by name, from a file that messages call `name`; FormatError, MissingKeyError.
 
-def read_tokenizer_json(data: bytes, name: str, are_ordinary: bool, beside: bytes | None) -> dict[str, Any]:
-    """The fields of a `Model` by name, from a tokenizer.json that messages call `name`; FormatError, MissingKeyError.
-
-    post_processor and tokenizer_config are JSON as the file has it. are_ordinary: its special tokens stay text. beside:
-    what other files say of its added tokens: a JSON list of added_tokens_decoder, or null, and of literals with a role.
+    post_processor and tokenizer_config are JSON as the file has it. beside: what other files say of a tokenizer.json's
+    added tokens: a JSON list of added_tokens_decoder, or null, and of literals with a role.
     """
+
+def read_gpt2(
+    vocab: bytes,
+    vocab_name: str,
+    merges: bytes,
+    merges_name: str,
+    pattern: _Pattern | None,
+    special_tokens: _Specials,
+) -> dict[str, Any]:
+    """The fields of a `Model` by name, from a vocab.json and a merges.txt; FormatError."""
+
+def model_of_ranks(columns: ModelColumns, name: str, pattern: _Pattern, special_tokens: _Specials) -> dict[str, Any]:
+    """The fields of a `Model` by name, of tokens whose ids are ranks; FormatError that begins with `name`."""
 
 def read_added_tokens(data: bytes, name: str) -> tuple[dict[str, int], frozenset[str], tuple[tuple[str, str], ...]]:
     """Ids, literals that are not special, and rules of a list of added tokens in JSON; FormatError naming `name`."""
-
-@final
-class ByteVocabulary:
-    """The entries of a vocab.json and the merges of a merges.txt; immutable."""
-
-    n_ids: int
-    @staticmethod
-    def read(vocab: bytes, vocab_name: str, merges: bytes, merges_name: str) -> ByteVocabulary:
-        """Raises FormatError that names the file and the place."""
-
-    def id_of(self, text: str) -> int | None:
-        """The id of the entry that is written so."""
-
-    def columns(self, special_tokens: list[tuple[str, int]]) -> ModelColumns:
-        """The columns without entries that are special tokens and nothing else; FormatError where they contradict."""
 
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
@@ -136,8 +133,8 @@ def pattern_engine(pattern: _Pattern) -> Literal["scanner", "dfa", "backtracking
 def is_total(pattern: _Pattern) -> bool:
     """Whether the matches of a pattern surely leave no gaps in any text."""
 
-def is_run_as_written(pattern: str) -> bool:
-    """Whether tiktoken's regex engine runs the pattern as it is written; PatternError if it does not parse."""
+def check_run_as_written(pattern: str) -> None:
+    """Raises FormatError for a pattern that tiktoken's engine runs otherwise than written, PatternError for none."""
 
 def can_match_nothing(pattern: str) -> bool:
     r"""Whether a match may be empty, or leave text out by `\K`; PatternError if the pattern does not parse."""

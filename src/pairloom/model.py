@@ -37,7 +37,11 @@ SPECIAL_RULES = ("lstrip", "normalized", "ordinary", "rstrip", "single_word")
 LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
+CARRIED = "tokenizer.json"
+"""The setting of a tokenizer_config that holds what a tokenizer.json says and encoding here does not apply."""
+
 __all__ = [
+    "CARRIED",
     "DECODE_ERRORS",
     "LARGEST_ID",
     "MERGE_RULES",

@@ -165,7 +165,7 @@ def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -
     for name, content, told in (
         ("lowercase.json", json.dumps(file), "Lowercase"),
         ("broken.json", "{}", "the file"),
-        ("broken.tiktoken", "no token", "neither"),
+        ("broken.tiktoken", "no token", "not a tokenizer file"),
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         page.locator("#pl-file").set_input_files(tmp_path / name)

@@ -146,7 +146,6 @@ def test_no_message_of_a_command_holds_a_secret_of_a_url(model: Path, tmp_path: 
         ["verify", url],
         ["train", "--input", url, "--vocab-size", 300, "--output", tmp_path / "out", "--log-json"],
         ["train", "--counts", url, "--vocab-size", 300, "--output", tmp_path / "out"],
-        ["inspect", "--model", model, "--model-cache", url],
     ]
     for command in commands:
         done = run(*command)

@@ -9,11 +9,11 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pairloom._core import UNICODE_VERSION
 from pairloom.errors import FormatError, MissingKeyError
-from pairloom.formats import schema1, schema2
-from pairloom.formats.shared.json_text import parse, shown, take, take_id
+from pairloom.formats.shared.json_text import parse, shown, take_id
 from pairloom.model import LARGEST_ID, SPECIAL_RULES, Model, Pattern
 from pairloom.patterns import GPT2
 
@@ -22,8 +22,38 @@ if TYPE_CHECKING:
 
 __all__ = ["read"]
 
+T = TypeVar("T")
 Tokens = dict[int, bytes]
 Rows = list[tuple[int, int, int]]
+
+KEYS_1 = frozenset(
+    ("mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab")
+)
+KEYS_2 = frozenset(
+    (
+        *("decode_errors", "ignore_merges", "made_ids", "merges", "pattern", "plain_specials", "rule"),
+        *("schema_version", "special_tokens", "token_bytes", "token_ids", "token_lengths", "unicode_version"),
+    )
+)
+OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tokenizer_config", "training"))
+SPECIAL = "<|endoftext|>"
+LONGEST_DERIVED = 256
+_NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
+
+
+def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
+    """`value[key]`, which must be there and of exactly the type `kind` (a bool is no int)."""
+    if key not in value:
+        raise MissingKeyError(f"{where}: key {key!r} is missing")
+    found = value[key]
+    if type(found) is not kind:
+        raise FormatError(f"{where}: {key!r} must be {_NAMES[kind]}, not {shown(found)}")
+    if isinstance(found, str):
+        try:
+            found.encode()
+        except UnicodeEncodeError:
+            raise FormatError(f"{where}: {key!r} is half of a surrogate pair, which is not text") from None
+    return found
 
 
 def read(data: bytes, name: str) -> Model:
@@ -39,11 +69,11 @@ def read(data: bytes, name: str) -> Model:
             f"{name}: schema_version {shown(version)} is unknown; this pairloom reads 1 and 2: update it,"
             " or save the file again"
         )
-    keys = schema1.KEYS if version == 1 else schema2.KEYS
+    keys = KEYS_1 if version == 1 else KEYS_2
     for key in sorted(keys):
         if key not in file:
             raise MissingKeyError(f"{name}: key {key!r} is missing; save the tokenizer again")
-    optional = schema2.OPTIONAL_KEYS if version == 2 else frozenset()
+    optional = OPTIONAL_KEYS if version == 2 else frozenset()
     for key in file:
         if key not in keys and key not in optional:
             raise FormatError(f"{name}: key {shown(key)} does not belong to schema {version}; remove it")
@@ -72,8 +102,8 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
             if type(byte) is not int or not 0 <= byte <= 255:
                 raise FormatError(f"{where} holds {shown(byte)}, which is not an integer of 0 to 255")
         tokens[token_id] = bytes(values)
-    if tokens.pop(n) != schema1.SPECIAL.encode():
-        raise FormatError(f"{name}: vocab['{n}'] is not the bytes of the special token {schema1.SPECIAL!r}")
+    if tokens.pop(n) != SPECIAL.encode():
+        raise FormatError(f"{name}: vocab['{n}'] is not the bytes of the special token {SPECIAL!r}")
     for byte in range(256):
         if tokens[byte] != bytes((byte,)):
             raise FormatError(f"{name}: vocab['{byte}'] must be [{byte}]: ids 0 to 255 are the bytes")
@@ -92,12 +122,8 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
             )
         rows.append((left, right, merged_id))
     specials = take(file, "special_tokens", dict, name)
-    if (
-        set(specials) != {schema1.SPECIAL}
-        or type(specials[schema1.SPECIAL]) is not int
-        or specials[schema1.SPECIAL] != n
-    ):
-        raise FormatError(f"{name}: special_tokens must be exactly {{{schema1.SPECIAL!r}: {n}}}, not {shown(specials)}")
+    if set(specials) != {SPECIAL} or type(specials[SPECIAL]) is not int or specials[SPECIAL] != n:
+        raise FormatError(f"{name}: special_tokens must be exactly {{{SPECIAL!r}: {n}}}, not {shown(specials)}")
     _check_distinct(tokens, rows, name)
     return Model.from_tokens(
         tokens, rows, special_tokens=specials, pattern=GPT2, decode_errors="strict", training='{"profile":"bpetite"}'
@@ -106,10 +132,10 @@ def _schema1(file: dict[str, Any], name: str) -> Model:
 
 def _schema2(file: dict[str, Any], name: str) -> Model:
     unicode_version = take(file, "unicode_version", str, name)
-    if unicode_version != schema2.UNICODE_VERSION:
+    if unicode_version != UNICODE_VERSION:
         raise FormatError(
             f"{name}: unicode_version is {shown(unicode_version)}; this pairloom splits text by"
-            f" {schema2.UNICODE_VERSION} and might give other ids: use the version that saved the file"
+            f" {UNICODE_VERSION} and might give other ids: use the version that saved the file"
         )
     rule = _one_of(file, "rule", ("pairs", "ranks"), name)
     decode_errors = _one_of(file, "decode_errors", ("strict", "replace", "ignore"), name)
@@ -146,10 +172,10 @@ def _schema2(file: dict[str, Any], name: str) -> Model:
                         f"{name}: merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
                     )
             tokens[merged_id] = tokens[left] + tokens[right]
-            if len(tokens[merged_id]) > schema2.LONGEST_DERIVED:
+            if len(tokens[merged_id]) > LONGEST_DERIVED:
                 raise FormatError(
                     f"{name}: merge {rank} makes a token of {len(tokens[merged_id])} bytes;"
-                    f" tokens above {schema2.LONGEST_DERIVED} bytes must be listed"
+                    f" tokens above {LONGEST_DERIVED} bytes must be listed"
                 )
         rows.append((left, right, merged_id))
     for rank, (left, right, merged_id) in enumerate(rows):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, _core
+from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError, PairloomError
 from pairloom.formats import gpt2, huggingface, ranks, tiktoken
 from pairloom.model import Model
@@ -23,13 +23,6 @@ def model_of(seed: int) -> Model:
     specials = rng.sample(["<|endoftext|>", "<s>", "a b", "Ġ", "é", "<｜x｜>", "the"], rng.randrange(4))
     profile = rng.choice(["bpetite", "cs336", "huggingface"])
     return Tokenizer.train(TEXT, 300 + rng.randrange(40), profile, special_tokens=specials).model
-
-
-def outcome(read: Callable[[], Model | None]) -> Any:
-    try:
-        return read()
-    except (PairloomError, ValueError, TypeError) as error:
-        return type(error), str(error)
 
 
 @pytest.mark.parametrize("behind", [',"x":1', ',"x":{"vocab":{}}', "},{", '},"x":{"a":1', ',"merges":[],"y":{}'])
@@ -61,10 +54,10 @@ def test_other_writings_of_a_tokenizer_json_are_the_same_model() -> None:
             file = json.loads(huggingface.write(model_of(seed)))
         except PairloomError:
             continue
-        expected = huggingface.read(json.dumps(file).encode())
+        expected = formats.read("huggingface", json.dumps(file).encode())
         changed(file, rng)
         text = json.dumps(file, ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, 2]))
-        assert huggingface.read(text.encode()) == expected, seed
+        assert formats.read("huggingface", text.encode()) == expected, seed
         n_read += 1
     assert n_read > 20
 
@@ -78,31 +71,49 @@ def test_foreign_entries_are_tokens_of_their_own_text() -> None:
         {"id": 5003, "content": "<s>", "special": True},
         {"id": 5005, "content": "未", "special": True},
     ]
-    model = huggingface.read(json.dumps(file).encode())
+    model = formats.read("huggingface", json.dumps(file).encode())
     tokens = model.tokens()
     assert tokens[5002] == "日本".encode() and tokens[5004] == "未".encode()
     assert tokens.keys().isdisjoint((5003, 5005)) and model.merges[-1].tolist() == [5000, 5001, 5002]
     vocab["æĹ¥"] = 6000
     with pytest.raises(FormatError, match="ids 5000 and 6000 have the same bytes"):
-        huggingface.read(json.dumps(file).encode())
+        formats.read("huggingface", json.dumps(file).encode())
     del vocab["æĹ¥"]
     file["model"]["ignore_merges"] = True
     with pytest.raises(FormatError, match='token "日" is not written in the GPT-2 byte alphabet'):
-        huggingface.read(json.dumps(file).encode())
+        formats.read("huggingface", json.dumps(file).encode())
 
 
-@pytest.mark.parametrize("special_tokens", [None, ["<s>"], {"<s>": 5000}, {"th": 5000}, ["a"], {"<s>": 3}, {"<s>": -1}])
-def test_the_core_reads_tiktoken_files_as_python_does(special_tokens: Any) -> None:
-    for seed in range(12):
-        model = Tokenizer.train(TEXT, 290 + seed).model
-        data = tiktoken.write(model)
-        found = tiktoken._line_by_line(data, "file")
-        expected = outcome(lambda found=found: tiktoken.from_ranks(found, "gpt2", special_tokens, "file"))  # type: ignore[misc]
-        read = outcome(lambda data=data: tiktoken.read(data, "file", pattern="gpt2", special_tokens=special_tokens))  # type: ignore[misc]
-        assert read == expected
-        assert _core.read_tiktoken(data) is not None
-        # Any other form is left to the reader in Python.
-        assert _core.read_tiktoken(data.replace(b"\n", b"\r\n")) is None
+@pytest.mark.parametrize("as_file", [True, False])
+@pytest.mark.parametrize(
+    ("special_tokens", "expected"),
+    [
+        (None, {}),
+        (["<s>"], {"<s>": 258}),
+        ({"<s>": 5000}, {"<s>": 5000}),
+        # A byte and what merging makes stay tokens; another entry is special and no more.
+        (["a", "th", "<m>"], {"a": 97, "th": 256, "<m>": 257}),
+        ({"th": 5000}, {"th": 5000}),
+        ({"<s>": 3}, "id 3, which is that of a token of other bytes"),
+    ],
+)
+def test_special_tokens_of_ranks(special_tokens: Any, expected: Any, as_file: bool) -> None:
+    found = {bytes((byte,)): byte for byte in range(256)} | {b"th": 256, b"<m>": 257}
+    lines = b"".join(b"%s %d\r\n" % (base64.b64encode(token), rank) for token, rank in reversed(found.items()))
+
+    def read() -> Model:
+        if as_file:
+            return formats.read("tiktoken", lines, pattern="gpt2", special_tokens=special_tokens)
+        return tiktoken.from_ranks(found, "gpt2", special_tokens)
+
+    if isinstance(expected, str):
+        with pytest.raises(FormatError, match=expected):
+            read()
+        return
+    model = read()
+    assert model.special_tokens == expected
+    kept = found.keys() - ({b"<m>"} if "<m>" in expected else set())
+    assert set(model.tokens().values()) == kept and model.ignore_merges == (b"<m>" in kept)
 
 
 def test_the_one_form_of_a_model_is_that_of_its_ranks() -> None:

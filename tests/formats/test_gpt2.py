@@ -106,7 +106,7 @@ def test_damage_names_file_and_location(tmp_path: Path, vocab: object, merges: s
 
 def test_damaged_text(tmp_path: Path) -> None:
     vocab, merges = pair(tmp_path, {"a": 0}, "")
-    merges.write_bytes(b"\xff\xfea")
+    merges.write_bytes(b"\xffa")
     with pytest.raises(FormatError, match=r"merges\.txt: not UTF-8 at byte 0"):
         gpt2.read_pair(vocab, merges)
     vocab.write_text('{"a": 0, "a": 1}')

@@ -102,16 +102,16 @@ def test_a_tokenizer_that_the_library_trained() -> None:
 
 def test_merges_as_lists_and_ignore_merges() -> None:
     as_lists = edited(lambda f: f["model"].update(merges=[merge.split(" ") for merge in f["model"]["merges"]]))
-    assert huggingface.read(as_lists) == MODEL
+    assert formats.read("huggingface", as_lists) == MODEL
 
     def unreachable(file: dict[str, Any]) -> None:
         file["model"]["ignore_merges"] = True
         file["model"]["vocab"].update({ENDOFTEXT: 259, "xyz": 300})
 
-    model = huggingface.read(edited(unreachable))
+    model = formats.read("huggingface", edited(unreachable))
     assert model.ignore_merges
     assert Tokenizer.from_model(model).encode("xyz") == [300]
-    assert huggingface.read(huggingface.write(model)) == model
+    assert formats.read("huggingface", huggingface.write(model)) == model
 
 
 def test_every_split_of_a_token_may_be_listed() -> None:
@@ -120,7 +120,7 @@ def test_every_split_of_a_token_may_be_listed() -> None:
         file["model"]["merges"] += ["b c", "ab c", "a bc"]
         file["model"]["ignore_merges"] = True
 
-    model = huggingface.read(edited(all_splits))
+    model = formats.read("huggingface", edited(all_splits))
     assert (model.rule, model.ignore_merges) == ("pairs", False)
     assert model.merges[-2:].tolist() == [[98, 99, 300], [256, 99, 301]]
 
@@ -155,7 +155,7 @@ def sequence(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
     ],
 )
 def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
-    assert huggingface.read(edited(sequence(*steps))).pattern == pattern
+    assert formats.read("huggingface", edited(sequence(*steps))).pattern == pattern
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
@@ -186,7 +186,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 def test_what_cannot_be_expressed_is_refused_by_name(what: str) -> None:
     edit, expected = REFUSED[what]
     with pytest.raises(FormatError, match=expected) as caught:
-        huggingface.read(edited(edit), "tokenizer.json")
+        formats.read("huggingface", edited(edit), "tokenizer.json")
     assert str(caught.value).startswith("tokenizer.json: ")
 
 
@@ -215,7 +215,7 @@ DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 def test_damage_names_file_and_location(what: str) -> None:
     edit, expected = DAMAGED[what]
     with pytest.raises(FormatError, match=expected) as caught:
-        huggingface.read(edited(edit), "tokenizer.json")
+        formats.read("huggingface", edited(edit), "tokenizer.json")
     assert str(caught.value).startswith("tokenizer.json: ")
 
 
@@ -249,7 +249,7 @@ def test_overlapping_added_tokens_name_which_is_found_first() -> None:
             for before in first
             for after in second
         )
-        model = huggingface.read(normalized(texts))
+        model = formats.read("huggingface", normalized(texts))
         assert model.special_tokens.keys() == texts.keys()
         assert model.special_rules == (tuple((text, "normalized") for text in sorted(second)) if overlap else ())
         n_late += overlap
@@ -258,10 +258,12 @@ def test_overlapping_added_tokens_name_which_is_found_first() -> None:
 
 def test_added_tokens_of_half_a_megabyte() -> None:
     texts = {"a" * 500_000: False, "b" * 500_000: True}
-    model = huggingface.read(normalized(texts))
+    model = formats.read("huggingface", normalized(texts))
     assert model.special_tokens == {text: 256 + n for n, text in enumerate(texts)} and not model.special_rules
     late = "b" + "a" * 499_999
-    assert huggingface.read(normalized({"a" * 500_000: False, late: True})).special_rules == ((late, "normalized"),)
+    assert formats.read("huggingface", normalized({"a" * 500_000: False, late: True})).special_rules == (
+        (late, "normalized"),
+    )
 
 
 # What surrounds the model ---------------------------------------------------------------------------------------
@@ -345,7 +347,7 @@ def test_a_post_processor_that_only_trims_offsets_is_accepted(tmp_path: Path) ->
 
 def test_a_post_processor_that_is_no_object_is_refused() -> None:
     with pytest.raises(FormatError, match="'post_processor' must be an object"):
-        huggingface.read(edited(lambda f: f.update(post_processor="BertProcessing")))
+        formats.read("huggingface", edited(lambda f: f.update(post_processor="BertProcessing")))
 
 
 def test_truncation_that_moves_post_processor_ids_is_refused() -> None:
@@ -378,12 +380,12 @@ def test_encode_special_tokens_of_the_library_is_kept() -> None:
 )
 def test_keys_that_could_not_be_kept_are_refused(edit: Callable[[dict[str, Any]], object], expected: str) -> None:
     with pytest.raises(FormatError, match=expected):
-        huggingface.read(edited(edit), "tokenizer.json")
+        formats.read("huggingface", edited(edit), "tokenizer.json")
 
 
 def test_many_added_tokens_of_both_kinds() -> None:
     texts = {f"<|{number}|>": number % 2 == 0 for number in range(20_000)}
-    assert len(huggingface.read(normalized(texts)).special_tokens) == 20_000
+    assert len(formats.read("huggingface", normalized(texts)).special_tokens) == 20_000
 
 
 TRUNCATION = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
@@ -408,7 +410,6 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
         (lambda: Tokenizer.load(path), 1),
         (lambda: Tokenizer.load(tmp_path), 1),
         (lambda: Tokenizer.from_huggingface(tmp_path), 1),
-        (lambda: Tokenizer.load(path, cache=tmp_path / "cache"), 1),
         (lambda: Tokenizer.from_huggingface(theirs), 1),
         (lambda: Tokenizer.load(tmp_path / "own.json"), 0),
         (lambda: pickle.loads(pickle.dumps(ours)), 0),

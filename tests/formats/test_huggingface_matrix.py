@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from pairloom import FormatError, PatternError, Tokenizer, _core, pretokenize
-from pairloom.formats import huggingface
+from pairloom import FormatError, PatternError, Tokenizer, _core, formats, pretokenize
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
 from tests.formats.models import trained
 
@@ -154,7 +153,7 @@ def test_white_space_that_two_tokens_take_is_refused_if_found(file: dict[str, An
 )
 def test_a_setting_that_is_no_bool_is_refused(key: str, changed: Any, file: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="must be true or false"):
-        huggingface.read(json.dumps({**file, key: changed}).encode())
+        formats.read("huggingface", json.dumps({**file, key: changed}).encode())
 
 
 def test_steps_in_turn(file: dict[str, Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from pairloom import formats
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, tekken, tiktoken
+from pairloom.formats import gpt2, huggingface, native, tiktoken
 from pairloom.model import Model
 
 from .models import random_model, trained
@@ -82,10 +84,13 @@ def test_a_model_or_a_format_error(name: str, seed: int, tmp_path: Path) -> None
     rng = random.Random(seed)
     files = gpt2.write(SMALL)
     cases: dict[str, tuple[bytes, Callable[[bytes], Model]]] = {
-        "pairloom": (native.write(random_model(seed)), native.read),
-        "huggingface": (huggingface.write(SMALL), huggingface.read),
-        "tiktoken": (tiktoken.write(SMALL), lambda data: tiktoken.read(data, pattern="a", special_tokens=["ab"])),
-        "tekken": (json.dumps(tekken_file()).encode(), tekken.read),
+        "pairloom": (native.write(random_model(seed)), partial(formats.read, "pairloom")),
+        "huggingface": (huggingface.write(SMALL), partial(formats.read, "huggingface")),
+        "tiktoken": (
+            tiktoken.write(SMALL),
+            lambda data: formats.read("tiktoken", data, pattern="a", special_tokens=["ab"]),
+        ),
+        "tekken": (json.dumps(tekken_file()).encode(), partial(formats.read, "tekken")),
         "gpt2": (files["vocab.json"] + b"\n--\n" + files["merges.txt"], read_gpt2(tmp_path)),
     }
     original, read = cases[name]

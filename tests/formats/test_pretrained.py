@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import FormatError, Tokenizer
+from pairloom import FormatError, Tokenizer, formats
 from pairloom.formats import native
 
 TEXT = "the cat sat on the mat; naïve 東京<|im_end|>the end <pad>"
@@ -226,20 +226,11 @@ def test_flags_of_the_settings_replace_those_of_the_tokenizer(
     for loaded in (
         Tokenizer.load(tmp_path),
         Tokenizer.from_huggingface(tmp_path),
-        Tokenizer.load(tmp_path, cache=tmp_path / "cache"),
-        Tokenizer.load(tmp_path, cache=tmp_path / "cache"),
     ):
         left, literal, right = encoded.partition("#")
         expected = [*tokenizer.encode(left), *([mask_id] if literal else []), *tokenizer.encode(right)]
         assert loaded.encode("a <mask>b") == expected
         assert loaded.decode([mask_id], skip_special_tokens=True) == ("" if is_skipped else "<mask>")
-
-
-def test_a_cache_is_not_used_for_other_settings(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    for flags in ({}, {"lstrip": True}):
-        disagreeing_folder(tokenizer, tmp_path, {"<mask>": {}}, {"<mask>": flags})
-        loaded = Tokenizer.load(tmp_path, cache=tmp_path / "cache")
-        assert loaded.special_rules.get("<mask>", ()) == tuple(flags)
 
 
 def test_roles_make_tokens_special_as_in_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -328,7 +319,7 @@ def test_truncation_and_the_native_file_keep_the_settings(tokenizer: Tokenizer) 
     named = tokenizer.with_tokenizer_config(eos_token="<|im_end|>")
     shorter = named.truncate_vocab(270)
     assert shorter.eos_token_id == shorter.special_tokens["<|im_end|>"] != named.eos_token_id
-    assert native.read(native.write(shorter.model)) == shorter.model
+    assert formats.read("pairloom", native.write(shorter.model)) == shorter.model
 
 
 # Objects ------------------------------------------------------------------------------------------------------------

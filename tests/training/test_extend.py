@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
 from pairloom.formats import native, ranks
 from pairloom.model import canonical_json
 from pairloom.patterns import pattern_text
@@ -305,7 +305,7 @@ def test_schema_1_is_kept_where_it_says_enough() -> None:
         for fields in many:
             data = native.write(Tokenizer.train("ab ab", 257, **fields).model)
             assert b'"schema_version":%d' % schema in data, fields
-            config = TrainingConfig.of_model(native.read(data))
+            config = TrainingConfig.of_model(formats.read("pairloom", data))
             assert config == (TrainingConfig() if schema == 1 else TrainingConfig(**fields))
 
 
@@ -326,4 +326,4 @@ def test_a_file_with_a_wrong_record_of_training_is_refused(training: Any, messag
     assert file["training"] == '{"profile":"cs336"}'
     file["training"] = canonical_json(training)
     with pytest.raises(FormatError, match=message):
-        native.read(json.dumps(file).encode())
+        formats.read("pairloom", json.dumps(file).encode())

@@ -2,7 +2,8 @@
 //
 //     node run.mjs MODULE.wasm <job.json
 //
-// A job has `train` ({text, pattern, n_merges, bytes_greatest}) or `file` (a model file in base64) and `pattern`, `texts`,
+// A job has `train` ({text, pattern, n_merges, bytes_greatest}) or `file` (a model file in base64; vocab.json with
+// `merges`) and `pattern`, `texts`,
 // and `trees` (ids). The result has `merges`, for each text its `ids`, its `pretokens` and whether it `returns` by decoding,
 // and for each id of `trees` the merges that make it.
 import { readFileSync } from "node:fs";
@@ -37,7 +38,11 @@ try {
   if (job.file !== undefined) {
     tokenizer = checked(
       lent(Buffer.from(job.file, "base64"), (at, n) =>
-        lent(utf8.encode(job.pattern), (pattern_at, pattern_n) => core.pairloom_load(at, n, pattern_at, pattern_n)),
+        lent(Buffer.from(job.merges ?? "", "base64"), (merges_at, merges_n) =>
+          lent(utf8.encode(job.pattern), (pattern_at, pattern_n) =>
+            core.pairloom_load(at, n, merges_at, merges_n, pattern_at, pattern_n),
+          ),
+        ),
       ),
       0,
     );

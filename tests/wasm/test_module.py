@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, pretokenize
-from pairloom.formats import huggingface, tiktoken
+from pairloom import Tokenizer, formats, pretokenize
+from pairloom.formats import gpt2, huggingface, tiktoken
 from pairloom.patterns import PATTERNS, SPELLINGS
 from pairloom.view.payload import merge_trees
+from tests.formats.test_tiktoken import tekken_file
 
 _ROOT = Path(__file__).parents[2]
 _TARGET = "wasm32-unknown-unknown"
@@ -45,8 +46,8 @@ def module() -> Path:
 def _run(module: Path, job: dict[str, Any]) -> dict[str, Any]:
     command = ["node", str(Path(__file__).with_name("run.mjs")), str(module)]
     job = {"pattern": "gpt2", "texts": [], "trees": [], **job}
-    if isinstance(job.get("file"), bytes):
-        job["file"] = base64.b64encode(job["file"]).decode()
+    for key in job.keys() & {"file", "merges"}:
+        job[key] = base64.b64encode(job[key]).decode()
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
@@ -96,7 +97,7 @@ def _tokenizer_json(pattern: str = "gpt2") -> dict[str, Any]:
 def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
     """The module reads the file, and gives the ids that the library gives, on 200 texts and some more."""
     data = json.dumps(file, ensure_ascii=False).encode()
-    tokenizer = Tokenizer.from_model(huggingface.read(data))
+    tokenizer = Tokenizer.from_model(formats.read("huggingface", data))
     literal = file["added_tokens"][0]["content"]
     texts = [
         *_texts(),
@@ -176,7 +177,7 @@ def test_overlapping_added_tokens_are_found_in_library_order(module: Path) -> No
     data = json.dumps(file).encode()
     texts = ["abcabc abd", "bcabc"]
     found = _run(module, {"file": data, "texts": texts})["texts"]
-    expected = Tokenizer.from_model(huggingface.read(data))
+    expected = Tokenizer.from_model(formats.read("huggingface", data))
     assert [result["ids"] for result in found] == [expected.encode(text) for text in texts]
     assert n + 2 not in found[0]["ids"], "the one that is not normalized is looked for first"
 
@@ -242,7 +243,23 @@ def test_a_tiktoken_file_gives_the_same_ids(module: Path) -> None:
     for file in (data, turned):
         found = _run(module, {"file": file, "pattern": "o200k", "texts": _texts()})
         assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in _texts()]
-    assert "neither" in _run(module, {"file": data + b"YQ== 0\n"})["error"]
+    assert "rank 0 is given to two tokens" in _run(module, {"file": data + b"YQ== 0\n"})["error"]
+
+
+def test_a_tekken_json_gives_the_same_ids(module: Path) -> None:
+    data = json.dumps(tekken_file()).encode()
+    tokenizer = Tokenizer.from_model(formats.read("tekken", data))
+    found = _run(module, {"file": data, "texts": [*_texts(), "ab<s>abc"]})["texts"]
+    assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in [*_texts(), "ab<s>abc"]]
+
+
+def test_vocab_json_and_merges_txt_give_the_same_ids(module: Path) -> None:
+    tokenizer = Tokenizer.train(_texts(), 400, special_tokens=())
+    files = gpt2.write(tokenizer.model)
+    found = _run(module, {"file": files["vocab.json"], "merges": files["merges.txt"], "texts": _texts()})["texts"]
+    assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in _texts()]
+    damaged = {"file": files["vocab.json"], "merges": files["merges.txt"] + b"no such\n"}
+    assert "merges.txt: line 146" in _run(module, damaged)["error"]
 
 
 def test_a_damaged_model_is_a_message(module: Path) -> None:

@@ -121,6 +121,43 @@ impl CheckedColumns {
         Vocabulary::from_merges(tokens, copied(&self.merges, WHAT)?, ignore_merges)
     }
 
+    /// A copy; [`Error::OutOfMemory`] where there is no room for it.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(CheckedColumns {
+            ids: copied(&self.ids, WHAT)?,
+            bytes: copied(&self.bytes, WHAT)?,
+            ends: copied(&self.ends, WHAT)?,
+            merges: copied(&self.merges, WHAT)?,
+            ranks: self.ranks,
+        })
+    }
+
+    /// The one form of the columns, see [`Self::one_form`], or else these; and whether whole pretokens are still looked up.
+    pub fn into_one_form(self) -> Result<(Self, bool)> {
+        Ok(match self.one_form()? {
+            Some(columns) => {
+                let is_by_ranks = columns.ranks;
+                (columns, is_by_ranks)
+            }
+            None => (self, true),
+        })
+    }
+
+    /// The columns without the tokens of these ids, which no merge may use.
+    pub(crate) fn without(self, removed: &HashSet<u32>) -> Result<Self> {
+        if removed.is_empty() {
+            return Ok(self);
+        }
+        let (mut ids, mut bytes, mut ends) =
+            (Vec::new(), Vec::with_room(self.bytes.len(), WHAT)?, Vec::new());
+        for (id, token) in self.borrowed(&[]).tokens().filter(|(id, _)| !removed.contains(id)) {
+            ids.try_push(id, WHAT)?;
+            bytes.extend_from_slice(token);
+            ends.try_push(bytes.len() as u64, WHAT)?;
+        }
+        Ok(CheckedColumns { ids, bytes, ends, ..self })
+    }
+
     /// The columns that stand for all which encode every text as these do when whole pretokens are looked up first;
     /// `None` if these are the only ones, since their pairs are not those of their ranks.
     ///
@@ -143,13 +180,7 @@ impl CheckedColumns {
         if ranks {
             needed = Vec::new();
         }
-        Ok(Some(CheckedColumns {
-            ids: copied(&self.ids, WHAT)?,
-            bytes: copied(&self.bytes, WHAT)?,
-            ends: copied(&self.ends, WHAT)?,
-            merges: needed,
-            ranks,
-        }))
+        Ok(Some(CheckedColumns { merges: needed, ranks, ..self.try_clone()? }))
     }
 
     /// Whether all of `needed` are among the merges.

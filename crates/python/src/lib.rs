@@ -57,7 +57,6 @@ assert_alignment!(
     corpus::TextColumns,
     corpus::ByteLimit,
     model::ModelColumns,
-    model_file::ByteVocabulary,
 );
 
 #[pymodule(gil_used = false)]
@@ -80,12 +79,11 @@ mod _core {
     use super::model::ModelColumns;
     #[pymodule_export]
     use super::model_file::{
-        ByteVocabulary, is_tokenizer_json, pairs_of_ranks, read_added_tokens, read_model, read_tiktoken,
-        read_tokenizer_json,
+        format_of, model_of_ranks, pairs_of_ranks, read_added_tokens, read_gpt2, read_model,
     };
     #[pymodule_export]
     use super::pretokens::{
-        can_match_nothing, is_run_as_written, is_total, pattern_engine, pretokenize, read_oniguruma,
+        can_match_nothing, check_run_as_written, is_total, pattern_engine, pretokenize, read_oniguruma,
         write_oniguruma,
     };
     #[pymodule_export]

@@ -114,15 +114,6 @@ impl ModelColumns {
         self.columns.borrowed(&[]).ranks
     }
 
-    fn token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let found = self.columns.borrowed(&[]).token_of(id);
-        found.map(|token| objects::bytes(py, token)).transpose()
-    }
-
-    fn id_of(&self, token: &[u8]) -> Option<u32> {
-        self.columns.borrowed(&[]).tokens().find(|&(_, found)| found == token).map(|(id, _)| id)
-    }
-
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tokens = PyDict::new(py);
         for (id, token) in self.columns.borrowed(&[]).tokens() {

@@ -1,9 +1,10 @@
-//! Bindings of `pairloom_core::model_file`, the readers of `format`, and `vocabulary::rank_merges`.
+//! Bindings of `pairloom_core::format`, which reads files, and `vocabulary::rank_merges`.
 
-use pairloom_core::format::byte_vocabulary::Vocabulary;
-use pairloom_core::format::{added_tokens, gpt2, tokenizer_json};
-use pairloom_core::model_file::{self, DecodeErrors, Model, PatternText};
+use pairloom_core::format::{self, Format, Said, Specials, added_tokens, gpt2, ranks};
+use pairloom_core::model_file::json::Within;
+use pairloom_core::model_file::{DecodeErrors, Model, PatternText};
 use pairloom_core::vocabulary::rank_merges;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyString, PyTuple};
 
@@ -11,31 +12,85 @@ use crate::array_items::Items;
 use crate::arrays::{array, rows};
 use crate::errors::exception;
 use crate::model::ModelColumns;
+use crate::pretokens::Pattern;
 
-/// The fields of `pairloom.model.Model` by name, of a native file.
-#[pyfunction]
-pub fn read_model<'py>(py: Python<'py>, data: &[u8], name: &str) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| model_file::read(data, name));
-    fields(py, read.map_err(|error| exception(py, error))?)
+/// The special tokens that a caller names for a file.
+#[derive(FromPyObject)]
+pub enum SpecialsArgument {
+    /// With their ids.
+    At(Vec<(String, u32)>),
+    /// With the next ids.
+    Next(Vec<String>),
 }
 
-/// The fields of `pairloom.model.Model` by name, of a tokenizer.json. `beside` is what stands in other files, as JSON.
+fn said<'a>(pattern: Option<Pattern>, specials: SpecialsArgument) -> Said<'a> {
+    let specials = match specials {
+        SpecialsArgument::At(ids) => Specials::At(ids),
+        SpecialsArgument::Next(literals) => Specials::Next(literals),
+    };
+    Said { pattern: pattern.map(Pattern::into_text), specials, ..Said::default() }
+}
+
+/// The name of the format of a file that begins so; FormatError if there is none.
 #[pyfunction]
-pub fn read_tokenizer_json<'py>(
+pub fn format_of(py: Python<'_>, head: &[u8], name: &str) -> PyResult<&'static str> {
+    let found = Format::of(head).within(|| name.to_owned());
+    found.map(Format::name).map_err(|error| exception(py, error))
+}
+
+/// The fields of `pairloom.model.Model` by name, of a file. `beside` is what stands in other files, as JSON.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn read_model<'py>(
     py: Python<'py>,
+    format: &str,
     data: &[u8],
     name: &str,
-    are_ordinary: bool,
+    pattern: Option<Pattern>,
+    special_tokens: SpecialsArgument,
     beside: Option<&[u8]>,
+    are_ordinary: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let read = py.detach(|| tokenizer_json::read(data, name, are_ordinary, beside));
+    let format = Format::named(format).ok_or_else(|| PyValueError::new_err("an unknown format"))?;
+    let said = Said { beside, are_ordinary, ..said(pattern, special_tokens) };
+    let read = py.detach(|| format::read(data, name, format, said));
     fields(py, read.map_err(|error| exception(py, error))?)
 }
 
-/// Whether a file that begins so may be a tokenizer.json.
+/// The fields of `pairloom.model.Model` by name, of a vocab.json and a merges.txt.
 #[pyfunction]
-pub fn is_tokenizer_json(head: &[u8]) -> bool {
-    tokenizer_json::is_begin(head)
+pub fn read_gpt2<'py>(
+    py: Python<'py>,
+    vocab: &[u8],
+    vocab_name: &str,
+    merges: &[u8],
+    merges_name: &str,
+    pattern: Option<Pattern>,
+    special_tokens: SpecialsArgument,
+) -> PyResult<Bound<'py, PyDict>> {
+    let said = said(pattern, special_tokens);
+    let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name, said));
+    fields(py, read.map_err(|error| exception(py, error))?)
+}
+
+/// The fields of `pairloom.model.Model` by name, of tokens whose ids are ranks.
+#[pyfunction]
+pub fn model_of_ranks<'py>(
+    py: Python<'py>,
+    columns: &ModelColumns,
+    name: &str,
+    pattern: Pattern,
+    special_tokens: SpecialsArgument,
+) -> PyResult<Bound<'py, PyDict>> {
+    let Said { specials, .. } = said(None, special_tokens);
+    let columns = columns.shared();
+    let made = py.detach(|| {
+        columns
+            .try_clone()
+            .and_then(|columns| ranks::model(columns, &specials, pattern.into_text()))
+            .within(|| name.to_owned())
+    });
+    fields(py, made.map_err(|error| exception(py, error))?)
 }
 
 /// Ids, plain literals and rules of a list of added tokens in JSON.
@@ -82,48 +137,6 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     fields.set_item("training", read.training)?;
     fields.set_item("special_rules", PyTuple::new(py, read.special_rules)?)?;
     Ok(fields)
-}
-
-/// The tokens of a `.tiktoken` file in its usual form; None for any other form.
-#[pyfunction]
-pub fn read_tiktoken(py: Python<'_>, data: &[u8]) -> PyResult<Option<ModelColumns>> {
-    let read = py.detach(|| model_file::tiktoken::read(data)).map_err(|error| exception(py, error))?;
-    Ok(read.map(ModelColumns::from_checked))
-}
-
-/// The entries of vocab.json, and the merges of merges.txt.
-#[pyclass(frozen, module = "pairloom._core")]
-pub struct ByteVocabulary {
-    vocabulary: Vocabulary,
-}
-
-#[pymethods]
-impl ByteVocabulary {
-    #[staticmethod]
-    fn read(
-        py: Python<'_>,
-        vocab: &[u8],
-        vocab_name: &str,
-        merges: &[u8],
-        merges_name: &str,
-    ) -> PyResult<Self> {
-        let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name));
-        Ok(ByteVocabulary { vocabulary: read.map_err(|error| exception(py, error))? })
-    }
-
-    #[getter]
-    fn n_ids(&self) -> usize {
-        self.vocabulary.n_ids()
-    }
-
-    fn id_of(&self, py: Python<'_>, text: &str) -> PyResult<Option<u32>> {
-        self.vocabulary.id_of(text).map_err(|error| exception(py, error))
-    }
-
-    fn columns(&self, py: Python<'_>, special_tokens: Vec<(String, u32)>) -> PyResult<ModelColumns> {
-        let columns = py.detach(|| self.vocabulary.columns(&special_tokens, false));
-        Ok(ModelColumns::from_checked(columns.map_err(|error| exception(py, error))?))
-    }
 }
 
 /// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is not a token; all

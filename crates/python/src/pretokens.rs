@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use pairloom_core::format::oniguruma;
+use pairloom_core::model_file::PatternText;
 use pairloom_core::monitor::report_progress;
 use pairloom_core::pretokens::normalizer::{self, Step};
 use pairloom_core::pretokens::{self, Pretokenizer};
@@ -25,6 +26,14 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// The pattern of a model.
+    pub fn into_text(self) -> PatternText {
+        match self {
+            Pattern::One(text) => PatternText::One(text),
+            Pattern::Several(texts) => PatternText::Several(texts),
+        }
+    }
+
     /// Compiles the pattern.
     pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
         self.compile_with(py, Vec::new())
@@ -54,10 +63,10 @@ pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     Ok(py.detach(|| pretokenizer.is_total()))
 }
 
-/// Whether tiktoken's regex engine runs the pattern as it is written.
+/// FormatError for a pattern that tiktoken's regex engine runs otherwise than it is written.
 #[pyfunction]
-pub fn is_run_as_written(py: Python<'_>, pattern: String) -> PyResult<bool> {
-    pretokens::is_run_as_written_by_fancy_regex(&pattern).map_err(|error| exception(py, error))
+pub fn check_run_as_written(py: Python<'_>, pattern: String) -> PyResult<()> {
+    pretokens::check_run_as_written(&pattern).map_err(|error| exception(py, error))
 }
 
 /// Whether a match of the pattern may be empty, or leave text out by `\K`.

@@ -93,22 +93,29 @@ pub extern "C" fn pairloom_result_len() -> usize {
     RESULT.with_borrow(Vec::len)
 }
 
-/// The tokenizer of a file: pairloom's own, a tokenizer.json, or a .tiktoken, which `pattern` (a name or a regex) splits;
-/// null on an error.
+/// The tokenizer of a file: pairloom's own, a tokenizer.json, a tekken.json, or a .tiktoken, which `pattern` (a name or a
+/// regex) splits; or that of GPT-2's vocab.json as `data` and merges.txt as `merges`, which is empty else. Null on an error.
 ///
 /// # Safety
-/// `data` and `pattern` are readable for as many bytes as the numbers say.
+/// `data`, `merges` and `pattern` are readable for as many bytes as the numbers say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_load(
     data: *const u8,
     n_bytes: usize,
+    merges: *const u8,
+    merges_len: usize,
     pattern: *const u8,
     pattern_len: usize,
 ) -> *mut Tokenizer {
     // SAFETY: the caller's contract.
-    let (data, pattern) =
-        unsafe { (slice::from_raw_parts(data, n_bytes), slice::from_raw_parts(pattern, pattern_len)) };
-    handle_of(text_of(pattern).and_then(|pattern| Tokenizer::from_file(data, pattern)))
+    let (data, merges, pattern) = unsafe {
+        (
+            slice::from_raw_parts(data, n_bytes),
+            slice::from_raw_parts(merges, merges_len),
+            slice::from_raw_parts(pattern, pattern_len),
+        )
+    };
+    handle_of(text_of(pattern).and_then(|pattern| Tokenizer::from_files(data, merges, pattern)))
 }
 
 /// Trains on a text; null on an error. `pattern` is a name or a regex; ties go to the greatest bytes with

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use pairloom_core::Result;
 use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions};
-use pairloom_core::format::tokenizer_json;
+use pairloom_core::format::{self, Format, Said, gpt2};
 use pairloom_core::model::CheckedColumns;
-use pairloom_core::model_file::{self, Model, PatternText, tiktoken};
+use pairloom_core::model_file::json::Within;
+use pairloom_core::model_file::{Model, PatternText};
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
-use pairloom_core::{Error, Result};
 
 /// A page encodes little at a time.
 const CACHE_BYTES: usize = 4 << 20;
@@ -43,15 +44,20 @@ impl Tokenizer {
         Ok(Tokenizer { encoder, decoder })
     }
 
-    /// The tokenizer of a file: pairloom's own, a tokenizer.json, or a .tiktoken, which is split by `pattern`.
-    pub fn from_file(data: &[u8], pattern: &str) -> Result<Tokenizer> {
-        if data.trim_ascii_start().first() != Some(&b'{') {
-            return Self::from_tiktoken(data, pattern);
+    /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern` splits what a
+    /// .tiktoken file holds.
+    pub fn from_files(data: &[u8], merges: &[u8], pattern: &str) -> Result<Tokenizer> {
+        const NAME: &str = "the file";
+        if !merges.is_empty() {
+            return Self::from_model(gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?);
         }
-        Self::from_model(match tokenizer_json::is_begin(data) {
-            true => tokenizer_json::read(data, "the file", false, None)?,
-            false => model_file::read(data, "the file")?,
-        })
+        let pattern = match named_patterns(pattern) {
+            Some(texts) => PatternText::Several(texts.to_vec()),
+            None => PatternText::One(pattern.to_owned()),
+        };
+        let said = Said { pattern: Some(pattern), ..Said::default() };
+        let format = Format::of(data).within(|| NAME.to_owned())?;
+        Self::from_model(format::read(data, NAME, format, said)?)
     }
 
     fn from_model(model: Model) -> Result<Tokenizer> {
@@ -62,21 +68,6 @@ impl Tokenizer {
         let pretokenizer = pretokenizer.with_normalizer(normalizer::steps_named(&model.normalizer)?);
         let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
         Tokenizer::new(&model.columns, model.ignore_merges, specials, pretokenizer)
-    }
-
-    fn from_tiktoken(data: &[u8], pattern: &str) -> Result<Tokenizer> {
-        let columns = match tiktoken::read(data)? {
-            Some(columns) => columns,
-            // Other tools end lines in other ways, or do not sort them.
-            None => tiktoken::read(&tidied(data))?.ok_or_else(|| {
-                Error::Model(
-                    "the file is neither a tokenizer.json, nor pairloom's own, nor a .tiktoken file (lines of a token in \
-                     base64, a space and its rank, each token and rank once); pairloom inspect names what is wrong with it"
-                        .into(),
-                )
-            })?,
-        };
-        Tokenizer::new(&columns, true, SpecialTokens::none(), pretokenizer_of(pattern)?)
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
@@ -131,17 +122,6 @@ impl Tokenizer {
         }
         if symbols == [id] { done } else { Vec::new() }
     }
-}
-
-/// The lines of a .tiktoken file as tiktoken's own tools write them: ascending by rank, each ending in a line feed.
-fn tidied(data: &[u8]) -> Vec<u8> {
-    let mut lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
-    lines.retain(|line| !line.is_empty());
-    lines.sort_by_key(|line| {
-        let rank = line.rsplit(|&byte| byte == b' ').next().and_then(|rank| std::str::from_utf8(rank).ok());
-        rank.and_then(|rank| rank.parse::<u32>().ok())
-    });
-    lines.into_iter().flat_map(|line| line.iter().copied().chain(Some(b'\n'))).collect()
 }
 
 /// The pattern of a name, or of a regex.

@@ -18,11 +18,6 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = Tru
         "--model", required=required, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
     )
     group.add_argument("--model-format", choices=READABLE, help="the format of FILE; detected if not given")
-    group.add_argument(
-        "--model-cache",
-        metavar="FOLDER",
-        help="keep a FILE of another library in pairloom's form there, so that the next command loads it faster",
-    )
     add_format_arguments(group)
 
 
@@ -49,16 +44,10 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
-    return load_at(args.model, args, args.model_format, cache=args.model_cache)
+    return load_at(args.model, args, args.model_format)
 
 
-def load_at(
-    path: str,
-    args: argparse.Namespace,
-    format: str | None = None,
-    *,
-    cache: str | None = None,
-) -> Tokenizer:
+def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> Tokenizer:
     """The tokenizer at `path`, loaded with the pattern and special tokens of the options."""
     with_id, without_id = _specials(args.special)
     model = formats.load(
@@ -67,7 +56,6 @@ def load_at(
         pattern=args.pattern,
         special_tokens=with_id or without_id or None,
         allow_missing_bytes=args.allow_missing_bytes,
-        cache=cache,
     )
     tokenizer = Tokenizer.from_model(model, name=path)
     return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer

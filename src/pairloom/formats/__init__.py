@@ -1,24 +1,25 @@
-"""File formats: each module translates one format to and from `Model`, with the same three functions.
+"""File formats, to and from `Model`.
 
-`sniff(head, path)` tells whether a file looks like the format, `read` returns its Model, and `write` returns the file's
-bytes or raises FormatError with the reason if the format cannot express the model exactly. `save` warns about what a
-format does not store, such as the pattern in a .tiktoken file.
+The core recognises a file's format and reads it (`reader`). `write` of a format's module returns the file's bytes, or
+raises FormatError with the reason if the format cannot express the model exactly. `save` warns about what a format does
+not store, such as the pattern in a .tiktoken file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from pairloom import _core
 from pairloom._internal import atomic
-from pairloom._internal.arguments import check_bool, check_path, shown
+from pairloom._internal.arguments import as_text, check_bool, check_path, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
-from pairloom.formats.model_cache import ModelCache
-from pairloom.formats.shared.json_text import check_not_pickle
-from pairloom.model import Model, Pattern, config_of
+from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tiktoken
+from pairloom.formats.reader import Specials, read
+from pairloom.model import CARRIED, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = [
@@ -36,15 +37,13 @@ __all__ = [
     "objects",
     "pretrained",
     "ranks",
+    "read",
     "save",
     "save_pretrained",
-    "tekken",
     "tiktoken",
 ]
 
 PathLike = str | os.PathLike[str]
-Specials = Sequence[str] | Mapping[str, int]
-
 READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken")
 """The names that `load` takes for `format`."""
 
@@ -55,8 +54,7 @@ INCOMPLETE = ("tiktoken", "gpt2")
 """Formats that store neither pattern nor special tokens; `load` takes them as arguments."""
 
 _HEAD_BYTES = 4096
-# The native file is any JSON object that is none of the others.
-_SNIFFERS = (("tekken", tekken), ("huggingface", huggingface), ("tiktoken", tiktoken), ("pairloom", native))
+_TEKKEN_NAME = "tekken.json"
 
 
 def load(
@@ -66,17 +64,15 @@ def load(
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
     allow_missing_bytes: bool = False,
-    cache: PathLike | None = None,
 ) -> Model:
     """Reads the file or folder at `path`; the format is detected if None.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
     file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
     do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes.
-    cache: a folder for `ModelCache`. Raises OSError, and FormatError naming the file, the location and the remedy.
+    Raises OSError, and FormatError naming the file, the location and the remedy.
     """
     check_bool("allow_missing_bytes", allow_missing_bytes)
-    kept = None if cache is None else ModelCache(check_path("cache", cache))
     if format is not None:
         _check_format(format, READABLE)
     if pattern is not None:
@@ -90,32 +86,19 @@ def load(
         if incomplete := bool(companions) and special_tokens is None and format in INCOMPLETE:
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
-        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens, cache=kept)
+        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
     else:
         # Read once: a pipe cannot be read again.
         data = file.read_bytes()
         if format is None:
-            format = _format_of_data(data, file)
+            format = _core.format_of(data[:_HEAD_BYTES], as_text(str(file)))
         if format != "tiktoken":
             for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
                 if value is not None:
                     raise ValueError(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
-        if format == "pairloom":
-            model = native.read(data, str(file))
-        else:
-            name, foreign = str(file), format
-
-            def read() -> Model:
-                if foreign == "tiktoken":
-                    return tiktoken.read(data, name, pattern=pattern, special_tokens=special_tokens)
-                return (
-                    tekken.read(data, name) if foreign == "tekken" else huggingface.read(data, name, beside=companions)
-                )
-
-            files = [data, pretrained.identity_of(companions)] if companions else [data]
-            model = read() if kept is None else kept.model(foreign, files, pattern, special_tokens, read)
+        model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
     check_bytes(model, str(file), allow_missing_bytes)
     return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
 
@@ -173,7 +156,7 @@ def _not_stored(model: Model, format: str) -> str:
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
     if format in INCOMPLETE and model.plain_specials:
         missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
-    if format != "pairloom" and config_of(model).keys() - ({pretrained.CARRIED} if format == "huggingface" else ()):
+    if format != "pairloom" and config_of(model).keys() - ({CARRIED} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
         remedy += "; save_pretrained(folder) stores them"
     if format != "pairloom" and model.decode_errors != "replace":
@@ -205,8 +188,8 @@ def _tiktoken_files(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.tiktoken")) or sorted(folder.glob("*.model"))
     found = []
     for path in files:
-        with path.open("rb") as file:
-            if tiktoken.sniff(file.read(_HEAD_BYTES), path):
+        with contextlib.suppress(FormatError):
+            if format_of(path) == "tiktoken":
                 found.append(path)
     return found
 
@@ -270,35 +253,7 @@ def format_of(path: Path) -> str:
         if format is not None:
             return format
     with path.open("rb") as file:
-        return _format_of_data(file.read(_HEAD_BYTES), path)
-
-
-# What other programs put around a file, and what to do about it.
-_FOREIGN_BEGINS = {
-    b"\xef\xbb\xbf": "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one",
-    b"\xff\xfe": "a byte order mark of UTF-16; save it as UTF-8",
-    b"\xfe\xff": "a byte order mark of UTF-16; save it as UTF-8",
-    b"\x1f\x8b": "what gzip writes; unpack it first (gunzip)",
-    b"\x28\xb5\x2f\xfd": "what Zstandard writes; unpack it first (unzstd)",
-    b"PK\x03\x04": "what zip writes; unpack it first (unzip)",
-}
-
-
-def _format_of_data(data: bytes, path: Path) -> str:
-    head = data[:_HEAD_BYTES]
-    if native.is_as_saved(head):
-        return "pairloom"
-    for name, module in _SNIFFERS:
-        if module.sniff(head, path):
-            return name
-    check_not_pickle(head, str(path))
-    for begin, what in _FOREIGN_BEGINS.items():
-        if head.startswith(begin):
-            raise FormatError(f"{path}: not a tokenizer file as it is: it begins with {what}")
-    raise FormatError(
-        f"{path}: not a tokenizer file that pairloom knows (it begins with {head[:16]!r}); name its format with"
-        f" format=, one of {', '.join(map(repr, READABLE))}"
-    )
+        return _core.format_of(file.read(_HEAD_BYTES), as_text(str(path)))
 
 
 def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
@@ -307,13 +262,13 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
         return folder / huggingface.FILE_NAME, format
     if format is None and gpt2.is_in(folder):
         return folder, "gpt2"
-    if format in (None, "tekken") and (folder / tekken.FILE_NAME).is_file():
-        return folder / tekken.FILE_NAME, "tekken"
+    if format in (None, "tekken") and (folder / _TEKKEN_NAME).is_file():
+        return folder / _TEKKEN_NAME, "tekken"
     if format in (None, "tiktoken") and (files := _tiktoken_files(folder)):
         if len(files) > 1:
             raise FormatError(f"{folder}: the folder holds {files[0].name} and {files[1].name}; give the path of one")
         return files[0], "tiktoken"
-    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, {tekken.FILE_NAME} or *.tiktoken"
+    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, {_TEKKEN_NAME} or *.tiktoken"
     raise FormatError(
         f"{folder}: the folder holds no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
         f" {wanted}); give the path of a file in it"

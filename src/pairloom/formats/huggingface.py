@@ -13,24 +13,21 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pairloom import _core
-from pairloom._internal.arguments import as_text
-from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
+from pairloom.formats.reader import read
 from pairloom.formats.shared.added_tokens import write_added_tokens
 from pairloom.formats.shared.byte_alphabet import to_alphabet
-from pairloom.formats.shared.json_text import check_not_pickle, model_of, parse
 from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.post_processor import write_post_processor
 from pairloom.formats.shared.pre_tokenizer import write_splitters
 from pairloom.formats.shared.special_entries import with_special_tokens
-from pairloom.model import Model, canonical_json, config_of
+from pairloom.model import CARRIED, Model, config_of
 
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["FILE_NAME", "from_huggingface", "read", "sniff", "texts_of", "to_huggingface", "vocab_of", "write"]
+__all__ = ["FILE_NAME", "from_huggingface", "texts_of", "to_huggingface", "vocab_of", "write"]
 
 FILE_NAME = "tokenizer.json"
 """The name by which the file goes in a folder."""
@@ -39,42 +36,13 @@ _CARRIED = ("truncation", "padding")
 _WHAT = "a tokenizer.json"
 
 
-def sniff(head: bytes, path: Path) -> bool:
-    """Whether the object's first key is one of a tokenizer.json's."""
-    return _core.is_tokenizer_json(head)
-
-
-def read(
-    data: bytes,
-    name: str = "tokenizer.json",
-    *,
-    are_ordinary: bool = False,
-    beside: pretrained.Companions | None = None,
-) -> Model:
-    """The Model of the file; messages call it `name`.
-
-    are_ordinary: its special tokens stay text (`special_rules`). beside: what other files of the folder say.
-    """
-    check_not_pickle(data, name)
-    said = pretrained.identity_of(beside) if beside else None
-    fields = _core.read_tokenizer_json(data, as_text(name), are_ordinary, said)
-    with model_of(name):
-        for key in ("post_processor", "tokenizer_config"):
-            if fields[key] is not None:
-                fields[key] = canonical_json(parse(fields[key].encode(), f"{name}: {key}"))
-        model = Model.from_columns(**fields)
-    if carried := config_of(model).get(pretrained.CARRIED):
-        warn(f"{name} sets {' and '.join(carried)}: kept for the next {FILE_NAME}, not applied when encoding here")
-    return model
-
-
 def write(model: Model, indent: int | None = None) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
     added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
     vocab = with_special_tokens(text_of, entries, _WHAT)
-    carried = config_of(model).get(pretrained.CARRIED)
+    carried = config_of(model).get(CARRIED)
     file = {
         "version": "1.0",
         **{key: carried.get(key) if isinstance(carried, dict) else None for key in _CARRIED},
@@ -139,8 +107,8 @@ def from_huggingface(source: Any) -> Model:
         path = Path(source)
         if path.is_dir():
             file, beside = path / FILE_NAME, pretrained.read(path)
-            return pretrained.apply(read(file.read_bytes(), str(file), beside=beside), beside, str(path))
-        return read(path.read_bytes(), str(path))
+            return pretrained.apply(read("huggingface", file.read_bytes(), str(file), beside=beside), beside, str(path))
+        return read("huggingface", path.read_bytes(), str(path))
     backend = getattr(source, "backend_tokenizer", source)
     if not hasattr(backend, "to_str"):
         raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")
@@ -148,5 +116,5 @@ def from_huggingface(source: Any) -> Model:
     # transformers sets the one by the other whenever it encodes.
     flags = ((backend, "encode_special_tokens"), (source, "split_special_tokens"))
     are_ordinary = any(getattr(holder, flag, False) is True for holder, flag in flags)
-    model = read(backend.to_str().encode(), name, are_ordinary=are_ordinary)
+    model = read("huggingface", backend.to_str().encode(), name, are_ordinary=are_ordinary)
     return pretrained.apply(model, pretrained.settings_of(source), name)

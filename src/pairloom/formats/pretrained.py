@@ -17,10 +17,9 @@ from pairloom.errors import FormatError
 from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_tokens
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, shown, take_id
-from pairloom.model import Model, canonical_json, config_of, literal_of
+from pairloom.model import CARRIED, Model, canonical_json, config_of, literal_of
 
 __all__ = [
-    "CARRIED",
     "CONFIG_NAME",
     "Companions",
     "apply",
@@ -33,8 +32,6 @@ __all__ = [
 ]
 
 CONFIG_NAME = "tokenizer_config.json"
-CARRIED = "tokenizer.json"
-"""The setting that holds what a tokenizer.json says and encoding here does not apply; no key of the files."""
 _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"

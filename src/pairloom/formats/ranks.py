@@ -9,54 +9,40 @@ Such a vocabulary becomes a Model with rule "pairs" in every format, so that equ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
 from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import model_of, shown, take_id
-from pairloom.model import LARGEST_ID, Model, Pattern
+from pairloom.formats.reader import model_of
+from pairloom.formats.shared.json_text import shown, take_id
+from pairloom.model import Model, Pattern
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["pairs", "read", "unreachable", "write"]
+__all__ = ["columns_of", "pairs", "read", "write"]
 
 
 def read(
     ranks: Mapping[bytes, int], *, pattern: Pattern, special_tokens: Mapping[str, int], name: str = "rank list"
 ) -> Model:
     """The Model of a rank list; `name` is what messages call it."""
-    tokens = _by_id(ranks, name)
-    for literal, token_id in special_tokens.items():
-        if tokens.get(token_id, literal.encode()) != literal.encode():
-            raise FormatError(
-                f"{name}: special token {shown(literal)} has id {token_id}, the rank of {shown(tokens[token_id])}"
-            )
-    with model_of(name):
-        model = Model.from_tokens(
-            tokens, rule="ranks", ignore_merges=True, special_tokens=special_tokens, pattern=pattern
-        )
-    return model.one_form()
+    fields: dict[str, Any] = {"ignore_merges": True, "special_tokens": special_tokens, "pattern": pattern}
+    return model_of({"columns": columns_of(ranks, name), "decode_errors": "replace", **fields}, name).one_form()
 
 
-def _by_id(ranks: Mapping[bytes, int], name: str) -> dict[int, bytes]:
-    """rank -> bytes, once the tokens are known to be bytes and the ranks to be distinct ids."""
-    values = ranks.values()
-    sound = set(map(type, ranks)) <= {bytes} and set(map(type, values)) <= {int} and b"" not in ranks
-    if sound and ranks and min(values) >= 0 and max(values) <= LARGEST_ID and len(set(values)) == len(ranks):
-        return dict(zip(values, ranks, strict=True))
+def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
+    """The tokens of a rank list, their ids being ranks; FormatError that begins with `name` where it is none."""
     tokens: dict[int, bytes] = {}
     for token, rank in ranks.items():
         if type(token) is not bytes or not token:
             raise FormatError(f"{name}: a token must be bytes, at least one, not {shown(token)}")
-        take_id(rank, f"{name}: token {shown(token)}")
-        if rank in tokens:
+        if tokens.setdefault(take_id(rank, f"{name}: token {shown(token)}"), token) is not token:
             raise FormatError(
                 f"{name}: rank {rank} is given to {shown(tokens[rank])} and to {shown(token)}; ranks are distinct"
             )
-        tokens[rank] = token
-    return tokens
+    return Model.from_tokens(tokens, rule="ranks", pattern="").columns
 
 
 def write(model: Model) -> dict[bytes, int]:
@@ -74,15 +60,6 @@ def write(model: Model) -> dict[bytes, int]:
             " 'pairloom'"
         )
     return {token: token_id for token_id, token in tokens.items()}
-
-
-def unreachable(ranks: Mapping[bytes, int]) -> set[bytes]:
-    """The tokens of a rank list that merging cannot produce."""
-    tokens = sorted(ranks, key=ranks.__getitem__)
-    import numpy as np
-
-    ends = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
-    return {tokens[index] for index in _core.pairs_of_ranks(b"".join(tokens), ends)[1].tolist()}
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pairloom._internal.arguments import check_bool, check_choice, check_str
 from pairloom._internal.warnings import warn
-from pairloom.formats import native, objects
+from pairloom.formats import objects, reader
 from pairloom.model import DecodeErrors, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer.base import SPECIALS, Specials
@@ -175,5 +175,5 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 # The tasks of an engine's worker bring the same tokenizer again and again.
 @lru_cache(maxsize=1)
 def _unpickled(data: bytes, training: str | None) -> Tokenizer:
-    model = native.read(data, "the pickled tokenizer")
+    model = reader.read("pairloom", data, "the pickled tokenizer")
     return Tokenizer.from_model(model.replaced(training=training))

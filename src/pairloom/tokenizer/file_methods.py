@@ -53,7 +53,6 @@ class FileMethods(TokenizerBase):
         pattern: Pattern | None = None,
         special_tokens: Specials | None = None,
         allow_missing_bytes: bool = False,
-        cache: PathLike | None = None,
     ) -> Self:
         """Loads a tokenizer from a file, or from a folder that holds one.
 
@@ -64,8 +63,6 @@ class FileMethods(TokenizerBase):
         pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt).
         allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
         MissingByteError.
-        cache: a folder, of which only you can write, where the tokenizers of other libraries' files are kept in
-        pairloom's form for the next process. An entry is used only for the same bytes, arguments and build of pairloom.
         Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a pattern that does
         not compile.
         """
@@ -75,7 +72,6 @@ class FileMethods(TokenizerBase):
             pattern=pattern,
             special_tokens=special_tokens,
             allow_missing_bytes=allow_missing_bytes,
-            cache=cache,
         )
         return cls.from_model(model, name=os.fspath(path))
 

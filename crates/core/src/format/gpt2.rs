@@ -1,32 +1,47 @@
 //! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet.
 
 use super::byte_vocabulary::{Vocabulary, split};
+use super::{Said, check_begin};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
-use crate::model_file::text_of;
+use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
+use crate::pretokens::{byte_letter, gpt2_pattern};
 
 /// A line is not searched for spaces after this many bytes.
 const MAX_SEARCHED: usize = 4096;
 
-/// The entries and merges of the two files; errors call them by these names.
-pub fn read(vocab: &[u8], vocab_name: &str, merges: &[u8], merges_name: &str) -> Result<Vocabulary> {
-    let mut vocabulary = read_vocabulary(vocab).within(|| vocab_name.to_owned())?;
-    read_lines(merges, &mut vocabulary).within(|| merges_name.to_owned())?;
-    Ok(vocabulary)
-}
-
-fn read_vocabulary(data: &[u8]) -> Result<Vocabulary> {
-    let mut json = Json::new(text_of(data)?, 0);
-    let found = Vocabulary::read(&mut json)?;
-    json.expect_end()?;
-    Ok(found)
+/// The model of the two files, which errors call by these names. Its pattern is GPT-2's, unless `said` has another.
+pub fn read(
+    vocab: &[u8],
+    vocab_name: &str,
+    merges: &[u8],
+    merges_name: &str,
+    said: Said<'_>,
+) -> Result<Model> {
+    let read = || {
+        check_begin(vocab)?;
+        let mut json = Json::new(text_of(vocab)?, 0);
+        let found = Vocabulary::read(&mut json)?;
+        json.expect_end()?;
+        Ok(found)
+    };
+    let mut vocabulary = read().within(|| vocab_name.to_owned())?;
+    check_begin(merges)
+        .and_then(|()| read_lines(merges, &mut vocabulary))
+        .within(|| merges_name.to_owned())?;
+    let in_alphabet =
+        |text: &str| text.bytes().map(byte_letter).filter_map(char::from_u32).collect::<String>();
+    let specials = said.specials.ids(vocabulary.n_ids() as u32, |literal| {
+        Ok(vocabulary.id_of(literal)?.or(vocabulary.id_of(&in_alphabet(literal))?))
+    })?;
+    let columns = vocabulary.columns(&specials, false).within(|| vocab_name.to_owned())?;
+    columns.borrowed(&specials).check_specials().map_err(in_file).within(|| vocab_name.to_owned())?;
+    let pattern = said.pattern.unwrap_or_else(|| PatternText::One(gpt2_pattern().into()));
+    Ok(Model::new(columns, false, specials, pattern, DecodeErrors::Replace))
 }
 
 fn read_lines(data: &[u8], vocabulary: &mut Vocabulary) -> Result<()> {
     let text = text_of(data)?;
-    if text.starts_with('\u{feff}') {
-        return Err(Error::Model("begins with a byte order mark (BOM); save it as UTF-8 without one".into()));
-    }
     let lines = text.split('\n').enumerate().skip(usize::from(text.starts_with("#version")));
     let lines = lines.map(|(index, line)| (index + 1, line.strip_suffix('\r').unwrap_or(line)));
     let lines = lines.filter(|(_, line)| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Reads the files of other libraries into a [`Model`](crate::model_file::Model).
+//! Reads the files of other libraries into a [`Model`], and recognises which format a file has.
 
 pub mod added_tokens;
 pub mod byte_vocabulary;
@@ -6,4 +6,131 @@ pub mod gpt2;
 mod node;
 pub mod oniguruma;
 pub mod pre_tokenizer;
+pub mod ranks;
+mod specials;
+mod tekken;
+mod tiktoken;
 pub mod tokenizer_json;
+
+use crate::error::{Error, Result};
+use crate::model_file::json::Within;
+use crate::model_file::{self, Model, PatternText};
+use crate::pretokens::names;
+
+pub use specials::Specials;
+
+/// What one file can be. (GPT-2's two files are read by [`gpt2`].)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// pairloom's own.
+    Native,
+    /// A tokenizer.json.
+    HuggingFace,
+    /// Lines of tokens and ranks.
+    Tiktoken,
+    /// A tekken.json.
+    Tekken,
+}
+
+const FORMATS: [(&str, Format); 4] = [
+    ("pairloom", Format::Native),
+    ("huggingface", Format::HuggingFace),
+    ("tiktoken", Format::Tiktoken),
+    ("tekken", Format::Tekken),
+];
+
+/// How files begin that are no tokenizer as they are, and what to do about it.
+const FOREIGN: [(&[u8], &str); 14] = [
+    (b"\xef\xbb\xbf", "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one"),
+    (b"\xff\xfe", "a byte order mark of UTF-16; save it as UTF-8"),
+    (b"\xfe\xff", "a byte order mark of UTF-16; save it as UTF-8"),
+    (b"\x1f\x8b", "what gzip writes; unpack it first (gunzip)"),
+    (b"\x28\xb5\x2f\xfd", "what Zstandard writes; unpack it first (unzstd)"),
+    (b"PK\x03\x04", "what zip writes; unpack it first (unzip)"),
+    (b"\x80\x02", PICKLE),
+    (b"\x80\x03", PICKLE),
+    (b"\x80\x04", PICKLE),
+    (b"\x80\x05", PICKLE),
+    (b"(dp", PICKLE),
+    (b"(lp", PICKLE),
+    (b"}q", PICKLE),
+    (b"]q", PICKLE),
+];
+const PICKLE: &str = "the first bytes of a Python pickle, which pairloom never opens, since a pickle can run any code. If you trust it, load it \
+    yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
+
+impl Format {
+    /// By its name: "pairloom", "huggingface", "tiktoken" or "tekken".
+    pub fn named(name: &str) -> Option<Self> {
+        FORMATS.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|&&(_, format)| format == self).map_or("", |(name, _)| name)
+    }
+
+    /// The format of a file that begins so; some thousand bytes are enough. [`Error::Model`] for no format.
+    pub fn of(head: &[u8]) -> Result<Self> {
+        check_begin(head)?;
+        Ok(if tekken::is_begin(head) {
+            Format::Tekken
+        } else if tokenizer_json::is_begin(head) {
+            Format::HuggingFace
+        } else if tiktoken::is_begin(head) {
+            Format::Tiktoken
+        } else if head.trim_ascii_start().starts_with(b"{") {
+            Format::Native
+        } else {
+            let (begin, known) = (head[..head.len().min(16)].escape_ascii(), FORMATS.map(|(name, _)| name));
+            let known = known.join(", ");
+            return Err(Error::Model(format!(
+                "not a tokenizer file that pairloom knows (it begins with \"{begin}\"); name its format with format=, one of {known}, gpt2"
+            )));
+        })
+    }
+}
+
+/// Refuses files that say by their first bytes that no format reads them.
+fn check_begin(head: &[u8]) -> Result<()> {
+    let Some((_, what)) = FOREIGN.iter().find(|(begin, _)| head.starts_with(begin)) else { return Ok(()) };
+    Err(Error::Model(format!("not a tokenizer file as it is: it begins with {what}")))
+}
+
+/// What a caller says of a file, since the file does not.
+#[derive(Default)]
+pub struct Said<'a> {
+    /// How text is split: for a .tiktoken file and GPT-2's.
+    pub pattern: Option<PatternText>,
+    /// The special tokens: for a .tiktoken file and GPT-2's.
+    pub specials: Specials,
+    /// What other files of the folder say of a tokenizer.json's added tokens, as JSON; see [`added_tokens::Beside`].
+    pub beside: Option<&'a [u8]>,
+    /// Whether a tokenizer.json's special tokens stay text.
+    pub are_ordinary: bool,
+}
+
+/// Reads a file that errors call `name`.
+///
+/// [`Error::MissingKey`] for a missing key, [`Error::Invalid`] for a pattern that a format needs and `said` lacks,
+/// [`Error::Model`] for every other defect.
+pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<Model> {
+    check_begin(data).within(|| name.to_owned())?;
+    match format {
+        Format::Native => model_file::read(data, name),
+        Format::HuggingFace => tokenizer_json::read(data, name, said.are_ordinary, said.beside),
+        Format::Tekken => tekken::read(data).within(|| name.to_owned()),
+        Format::Tiktoken => {
+            let Some(pattern) = said.pattern else {
+                let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();
+                return Err(Error::Invalid(format!(
+                    "{name}: a .tiktoken file does not say how text is split; pass pattern=, a regular expression or one of {}",
+                    known.join(", ")
+                )));
+            };
+            tiktoken::read(data)
+                .and_then(|columns| ranks::model(columns, &said.specials, pattern))
+                .within(|| name.to_owned())
+        }
+    }
+}

@@ -105,13 +105,9 @@ impl<'a> File<'a> {
             .transpose()?
             .unwrap_or_default();
         check_assigned(&added.ids, &vocabulary)?;
-        let mut columns = vocabulary.columns(&added.ids, ignore_merges).within(|| "model".into())?;
+        let columns = vocabulary.columns(&added.ids, ignore_merges).within(|| "model".into())?;
         columns.borrowed(&added.ids).check_specials()?;
-        let mut looks_up = ignore_merges;
-        if ignore_merges && let Some(one_form) = columns.one_form()? {
-            looks_up = one_form.borrowed(&[]).ranks;
-            columns = one_form;
-        }
+        let (columns, looks_up) = if ignore_merges { columns.into_one_form()? } else { (columns, false) };
         if has_prefix {
             normalizer.push("prefix_space".into());
         }
@@ -125,17 +121,12 @@ impl<'a> File<'a> {
         }
         let carried = carried.join(",");
         Ok(Model {
-            columns,
-            ignore_merges: looks_up,
-            special_tokens: added.ids,
             plain_specials: added.plain.into_iter().collect(),
-            pattern,
-            decode_errors: DecodeErrors::Replace,
             post_processor: object("post_processor")?.map(str::to_owned),
             tokenizer_config: (!carried.is_empty()).then(|| format!("{{\"tokenizer.json\":{{{carried}}}}}")),
             normalizer,
             special_rules: added.rules.into_iter().collect(),
-            training: None,
+            ..Model::new(columns, looks_up, added.ids, pattern, DecodeErrors::Replace)
         })
     }
 }

@@ -5,13 +5,12 @@
 //! keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
 
 mod base64;
-pub(crate) mod json;
+pub mod json;
 mod lists;
 mod schema1;
 mod schema2;
 #[cfg(test)]
 mod tests;
-pub mod tiktoken;
 
 use std::borrow::Cow;
 
@@ -63,6 +62,31 @@ pub struct Model {
     pub special_rules: Vec<(String, String)>,
     /// How the tokenizer was trained, as JSON text that is not parsed here; schema 1 is of profile "bpetite".
     pub training: Option<String>,
+}
+
+impl Model {
+    /// A model of tokens, special tokens and a pattern, and nothing else.
+    pub fn new(
+        columns: CheckedColumns,
+        ignore_merges: bool,
+        special_tokens: Vec<(String, u32)>,
+        pattern: PatternText,
+        decode_errors: DecodeErrors,
+    ) -> Self {
+        Model {
+            columns,
+            ignore_merges,
+            special_tokens,
+            plain_specials: Vec::new(),
+            pattern,
+            decode_errors,
+            post_processor: None,
+            tokenizer_config: None,
+            normalizer: Vec::new(),
+            special_rules: Vec::new(),
+            training: None,
+        }
+    }
 }
 
 /// The span of the value of each key of an object.
@@ -221,21 +245,6 @@ fn missing(key: &str) -> Error {
 /// A text, shortened for a message.
 fn shown(text: &str) -> String {
     text.chars().take(60).collect()
-}
-
-/// `None` for a file that a fast reader does not take; only the refusal of memory is an error.
-fn taken<T>(read: Result<T>) -> Result<Option<T>> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error @ Error::OutOfMemory { .. }) => Err(error),
-        Err(_) => Ok(None),
-    }
-}
-
-/// The error of a fast reader for a file that it does not take.
-#[cold]
-fn not_taken<T>() -> Result<T> {
-    Err(Error::Model(String::new()))
 }
 
 /// Reads an id.

@@ -65,19 +65,9 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     }
     // No pair is listed twice, since tokens are distinct: both results would have the same bytes.
     let columns = tokens.into_columns(0..n, merges, false, &special_tokens, false)?;
-    Ok(Model {
-        columns,
-        ignore_merges: false,
-        special_tokens,
-        plain_specials: Vec::new(),
-        pattern: PatternText::One(pattern),
-        decode_errors: DecodeErrors::Strict,
-        post_processor: None,
-        tokenizer_config: None,
-        normalizer: Vec::new(),
-        special_rules: Vec::new(),
-        training: Some(r#"{"profile":"bpetite"}"#.into()),
-    })
+    let pattern = PatternText::One(pattern);
+    let training = Some(r#"{"profile":"bpetite"}"#.into());
+    Ok(Model { training, ..Model::new(columns, false, special_tokens, pattern, DecodeErrors::Strict) })
 }
 
 /// Reads `[[left, right], ...]` into left, right and merged id of each.

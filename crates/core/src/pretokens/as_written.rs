@@ -11,7 +11,7 @@ use fancy_regex::internal::{AnalyzeContext, analyze, optimize};
 
 use super::dfa::Dfa;
 use super::regex::{MAX_AUTOMATA_BYTES, check_length, refusal};
-use crate::error::Result;
+use crate::error::{Error, Result, quoted};
 
 /// Whether pairloom's engines run the pattern as it is written; [`crate::Error::Pattern`] if it does not parse.
 pub fn is_run_as_written(pattern: &str) -> Result<bool> {
@@ -20,13 +20,26 @@ pub fn is_run_as_written(pattern: &str) -> Result<bool> {
 }
 
 /// Whether `fancy_regex`, which tiktoken uses, runs the pattern as it is written.
-pub fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
+fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
     // A lookahead that ends the pattern is written as a capture, which changes no match; here another one ends it.
     let tree = Expr::parse_tree(&format!("(?:{pattern})(?!)")).map_err(|error| refusal(pattern, &error))?;
     let mut simplified = tree.clone();
     optimize(&mut simplified);
     Ok(simplified.expr == tree.expr && !has(pattern, begin_alike)?)
+}
+
+/// Refuses a pattern that tiktoken's engine runs otherwise than it is written; [`Error::Model`].
+pub fn check_run_as_written(pattern: &str) -> Result<()> {
+    if is_run_as_written_by_fancy_regex(pattern)? {
+        return Ok(());
+    }
+    Err(Error::Model(format!(
+        "tiktoken's regex engine simplifies the pattern {}, and may then split otherwise than pairloom: it has a repetition of \
+         a repetition, two equal ones with an optional part between them, or alternatives that all begin with a repetition; \
+         write it without these",
+        quoted(pattern)
+    )))
 }
 
 /// Whether a pattern may match nothing, or has `\K`, before which all is left out of the match.

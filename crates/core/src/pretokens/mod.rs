@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-pub use as_written::{can_match_nothing, is_run_as_written, is_run_as_written_by_fancy_regex};
+pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use families::Fill;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;

@@ -7,14 +7,13 @@ deeper than Python's limit, integers of thousands of digits. Cost: one pass of t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from pairloom.errors import FormatError, MissingKeyError, PairloomError
+from pairloom.errors import FormatError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["check_not_pickle", "is_text", "model_of", "parse", "shown", "take", "take_id"]
+__all__ = ["parse", "shown", "take_id"]
 
 T = TypeVar("T")
 
@@ -25,7 +24,6 @@ def parse(data: bytes, name: str) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
 
-    check_not_pickle(data, name)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -64,53 +62,6 @@ def shown(value: object, limit: int = 60) -> str:
     """The value as a message shows it: cut to `limit` characters."""
     text = repr(value[:limit] if isinstance(value, (str, bytes)) else value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:
-    """`value[key]`, which must be there and of exactly the type `kind` (a bool is no int)."""
-    if key not in value:
-        raise MissingKeyError(f"{where}: key {key!r} is missing")
-    found = value[key]
-    if type(found) is not kind:
-        raise FormatError(f"{where}: {key!r} must be {_NAMES[kind]}, not {shown(found)}")
-    if isinstance(found, str) and not is_text(found):
-        raise FormatError(f"{where}: {key!r} is {shown(found)}, half of a surrogate pair, which is not text")
-    return found
-
-
-def check_not_pickle(data: bytes, name: str) -> None:
-    """Raises FormatError with the remedy if the data look like a Python pickle."""
-    binary = len(data) > 1 and data[0] == 0x80 and 2 <= data[1] <= 5
-    if binary or data.startswith((b"(dp", b"(lp", b"}q", b"]q")):
-        raise FormatError(
-            f"{name}: a Python pickle, which pairloom never opens, since a pickle can run any code. If you trust it,"
-            " load it yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)"
-        )
-
-
-@contextmanager
-def model_of(name: str) -> Iterator[None]:
-    """Turns a ValueError about a Model into a FormatError that names the file."""
-    try:
-        yield
-    except PairloomError:
-        raise
-    except ValueError as error:
-        raise FormatError(f"{name}: {error}") from None
-
-
-def is_text(value: str) -> bool:
-    """Whether `value` has a UTF-8 form; JSON's escapes can make half of a surrogate pair, which has none."""
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-_NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
 
 
 def take_id(value: object, where: str) -> int:

@@ -11,7 +11,7 @@ from pairloom.formats.shared.json_text import shown
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 
-__all__ = ["check_run_alike", "for_tiktoken", "left_out"]
+__all__ = ["for_tiktoken", "left_out"]
 
 
 def for_tiktoken(pattern: Pattern) -> str:
@@ -34,18 +34,8 @@ def for_tiktoken(pattern: Pattern) -> str:
             f"the pattern {shown(pattern, 200)} may match nothing, or keep text out of a match, where tiktoken fails or"
             " loses text; use as_tiktoken"
         )
-    check_run_alike(pattern)
+    _core.check_run_as_written(pattern)
     return published_of(pattern)
-
-
-def check_run_alike(pattern: str) -> None:
-    """Raises FormatError where tiktoken's engine runs the pattern otherwise than it is written."""
-    if not _core.is_run_as_written(pattern):
-        raise FormatError(
-            f"tiktoken's regex engine simplifies the pattern {shown(pattern, 200)}, and may then split otherwise than"
-            " pairloom: it has a repetition of a repetition, two equal ones with an optional part between them, or"
-            " alternatives that all begin with a repetition; write it without these"
-        )
 
 
 def left_out(pattern: str) -> str | None:

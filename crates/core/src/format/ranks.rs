@@ -1,0 +1,104 @@
+//! Tokens and their ranks, which are ids: what a .tiktoken file, a tekken.json and tiktoken's objects hold.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hashbrown::{HashMap, HashSet};
+
+use super::specials::Specials;
+use crate::error::{Error, Result, quoted};
+use crate::memory::TryReserve;
+use crate::model::CheckedColumns;
+use crate::model_file::{DecodeErrors, LARGEST_ID, Model, PatternText, in_file};
+use crate::vocabulary::rank_merges;
+
+/// What is allocated, in the message of [`Error::OutOfMemory`].
+const WHAT: &str = "the tokens of a file";
+
+/// Tokens and ranks in the order of a file.
+#[derive(Default)]
+pub(super) struct RankList {
+    bytes: Vec<u8>,
+    /// Rank, start and end in `bytes`.
+    tokens: Vec<(u32, usize, usize)>,
+}
+
+impl RankList {
+    /// Adds a token in base64.
+    pub fn push(&mut self, rank: u32, coded: &[u8]) -> Result<()> {
+        let start = self.bytes.len();
+        self.bytes.try_resize(start + coded.len().div_ceil(4) * 3, 0, WHAT)?;
+        match STANDARD.decode_slice(coded, &mut self.bytes[start..]) {
+            Ok(n_bytes) if n_bytes > 0 => self.bytes.truncate(start + n_bytes),
+            _ => {
+                let coded = quoted(&String::from_utf8_lossy(coded));
+                return Err(Error::Model(format!(
+                    "{coded} is not the base64 of a token; the file is damaged"
+                )));
+            }
+        }
+        self.tokens.try_push((rank, start, self.bytes.len()), WHAT)
+    }
+
+    pub fn n_tokens(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The tokens of ranks below `n_ranks`, ids being ranks + `first`.
+    pub fn columns(mut self, n_ranks: u32, first: u32) -> Result<CheckedColumns> {
+        self.tokens.retain(|&(rank, ..)| rank < n_ranks);
+        self.tokens.sort_by_key(|&(rank, ..)| rank);
+        if let Some(twice) = self.tokens.windows(2).find(|two| two[0].0 == two[1].0) {
+            let rank = twice[0].0;
+            return Err(Error::Model(format!("rank {rank} is given to two tokens; ranks are distinct")));
+        }
+        let n_tokens = self.n_tokens();
+        let (mut ids, mut ends) = (Vec::with_room(n_tokens, WHAT)?, Vec::with_room(n_tokens, WHAT)?);
+        let mut bytes = Vec::with_room(self.bytes.len(), WHAT)?;
+        for (rank, start, end) in self.tokens {
+            ids.push(rank + first);
+            bytes.extend_from_slice(&self.bytes[start..end]);
+            ends.push(bytes.len() as u64);
+        }
+        CheckedColumns::new(ids, bytes, ends, Vec::new(), true).map_err(in_file)
+    }
+}
+
+/// The rank, or another number, of these digits.
+pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).unwrap_or_default();
+    match text.parse() {
+        Ok(rank) if is_number && rank <= LARGEST_ID => Ok(rank),
+        _ => {
+            let digits = quoted(&String::from_utf8_lossy(digits));
+            Err(Error::Model(format!("{digits} is not an integer of 0 to {LARGEST_ID}")))
+        }
+    }
+}
+
+/// The model of tokens whose ids are ranks. An entry that is named as a special token, and that merging does not make, is
+/// that and no more.
+pub fn model(columns: CheckedColumns, specials: &Specials, pattern: PatternText) -> Result<Model> {
+    let given = columns.borrowed(&[]);
+    let mut id_of = HashMap::new();
+    if let Specials::Next(literals) = specials {
+        let wanted: HashSet<&[u8]> = literals.iter().map(String::as_bytes).collect();
+        id_of.extend(
+            given.tokens().filter(|(_, token)| wanted.contains(token)).map(|(id, token)| (token, id)),
+        );
+    }
+    let next = given.ids.last().map_or(0, |&id| id + 1);
+    let specials = specials.ids(next, |literal| Ok(id_of.get(literal.as_bytes()).copied()))?;
+    drop(id_of);
+    let is_named = |(literal, id): &&(String, u32)| given.token_of(*id) == Some(literal.as_bytes());
+    let mut alone: HashSet<u32> = specials.iter().filter(is_named).map(|&(_, id)| id).collect();
+    if !alone.is_empty() {
+        let unreachable = rank_merges::pairs(given.bytes, given.ends)?.unreachable;
+        let unreachable: HashSet<u32> = unreachable.iter().map(|&index| given.ids[index as usize]).collect();
+        alone.retain(|id| unreachable.contains(id));
+    }
+    let columns = columns.without(&alone)?;
+    columns.borrowed(&specials).check_specials().map_err(in_file)?;
+    let (columns, ignore_merges) = columns.into_one_form().map_err(in_file)?;
+    Ok(Model::new(columns, ignore_merges, specials, pattern, DecodeErrors::Replace))
+}

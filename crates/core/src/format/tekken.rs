@@ -1,0 +1,132 @@
+//! Reads Mistral's tekken.json: ranks in base64 under `vocab`, the pattern under `config`.
+//!
+//! Special tokens come first, so an id is a rank plus the number of special tokens. Only the first `default_vocab_size` ids
+//! are used. A file that lists no special tokens (up to version v7) has those that mistral-common defines; positions that are
+//! not listed are `<SPECIAL_n>`.
+
+use super::node::{Node, missing, twice};
+use super::ranks::{self, RankList, number_of};
+use super::specials::Specials;
+use crate::error::{Error, Result, quoted};
+use crate::model_file::json::{Json, Within};
+use crate::model_file::{Model, PatternText, read_id, text_of};
+use crate::pretokens::check_run_as_written;
+
+/// What mistral-common takes for the first special tokens of a file that lists none.
+const UNLISTED: [&str; 20] = [
+    "<unk>",
+    "<s>",
+    "</s>",
+    "[INST]",
+    "[/INST]",
+    "[AVAILABLE_TOOLS]",
+    "[/AVAILABLE_TOOLS]",
+    "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]",
+    "[TOOL_CALLS]",
+    "[IMG]",
+    "<pad>",
+    "[IMG_BREAK]",
+    "[IMG_END]",
+    "[PREFIX]",
+    "[MIDDLE]",
+    "[SUFFIX]",
+    "[SYSTEM_PROMPT]",
+    "[/SYSTEM_PROMPT]",
+    "[TOOL_CONTENT]",
+];
+const MAX_SPECIALS: u32 = 100_000;
+
+/// Whether a file that begins so is an object that begins with tekken's `config` or its type.
+pub fn is_begin(head: &[u8]) -> bool {
+    let mut compact = head[..head.len().min(200)].to_vec();
+    compact.retain(|byte| !byte.is_ascii_whitespace());
+    compact.starts_with(b"{\"config\":{\"pattern\"")
+        || compact.starts_with(b"{\"vocab\":[{\"rank\"")
+        || memchr::memmem::find(&compact, b"\"type\":\"Tekken\"").is_some()
+}
+
+/// The model of the file.
+pub fn read(data: &[u8]) -> Result<Model> {
+    let mut json = Json::new(text_of(data)?, 0);
+    let (mut vocab, mut config, mut listed) = (None, None, None);
+    json.object(|json, key| {
+        let is_first = match &*key {
+            "vocab" => vocab.replace(read_vocab(json)?).is_none(),
+            "config" => config.replace(Node::read(json)?).is_none(),
+            "special_tokens" => listed.replace(Node::read(json)?).is_none(),
+            _ => json.skip().is_ok(),
+        };
+        if is_first { Ok(()) } else { Err(twice(&key)) }
+    })?;
+    json.expect_end()?;
+    let (vocab, config) = (vocab.ok_or_else(|| missing("vocab"))?, config.ok_or_else(|| missing("config"))?);
+    let read_config = || {
+        let pattern = config.string("pattern")?;
+        check_run_as_written(pattern)?; // mistral-common runs it by tiktoken
+        let number = |key| number_of(config.take(key)?.text.as_bytes()).within(|| format!("'{key}'"));
+        Ok((pattern.to_owned(), number("default_vocab_size")?, number("default_num_special_tokens")?))
+    };
+    let (pattern, n_ids, n_specials) = read_config().within(|| "config".into())?;
+    let n_ranks = n_ids.checked_sub(n_specials).filter(|&n| n as usize <= vocab.n_tokens());
+    let Some(n_ranks) = n_ranks.filter(|_| n_specials <= MAX_SPECIALS) else {
+        return Err(Error::Model(format!(
+            "config asks for {n_ids} ids, {n_specials} of them special tokens, and vocab holds {}; they do not fit together",
+            vocab.n_tokens()
+        )));
+    };
+    let columns = vocab.columns(n_ranks, n_specials).within(|| "vocab".into())?;
+    let n_missing = n_ranks as usize - columns.borrowed(&[]).ids.len();
+    if n_missing > 0 {
+        return Err(Error::Model(format!("vocab lacks {n_missing} of the ranks below {n_ranks}")));
+    }
+    let specials = Specials::At(specials(listed.as_ref(), n_specials)?);
+    ranks::model(columns, &specials, PatternText::One(pattern))
+}
+
+fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
+    let mut found = RankList::default();
+    json.list(|json, index| {
+        let mut read = || {
+            let (mut rank, mut coded) = (None, None);
+            json.object(|json, key| {
+                match &*key {
+                    "rank" => rank = Some(read_id(json).within(|| "'rank'".into())?),
+                    "token_bytes" => coded = Some(json.string()?),
+                    _ => json.skip()?,
+                }
+                Ok(())
+            })?;
+            let coded = coded.ok_or_else(|| missing("token_bytes"))?;
+            found.push(rank.ok_or_else(|| missing("rank"))?, coded.as_bytes())
+        };
+        read().within(|| format!("vocab[{index}]"))
+    })?;
+    Ok(found)
+}
+
+/// All `n` special tokens.
+fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
+    let mut specials: Vec<(String, u32)> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), id)).collect();
+    let Some(listed) = listed.filter(|node| node.text != "null") else {
+        specials.iter_mut().zip(UNLISTED).for_each(|((literal, _), name)| name.clone_into(literal));
+        return Ok(specials);
+    };
+    for (index, entry) in listed.as_list("special_tokens")?.iter().enumerate() {
+        let read = || {
+            let rank = number_of(entry.take("rank")?.text.as_bytes()).within(|| "'rank'".into())?;
+            Ok((rank, entry.string("token_str")?))
+        };
+        let (rank, literal) = read().within(|| format!("special_tokens[{index}]"))?;
+        match specials.get_mut(rank as usize) {
+            Some((name, _)) if !literal.is_empty() => literal.clone_into(name),
+            _ => {
+                return Err(Error::Model(format!(
+                    "special_tokens[{index}]: rank {rank} of {} is not below {n}, or it has no text",
+                    quoted(literal)
+                )));
+            }
+        }
+    }
+    Ok(specials)
+}

@@ -1,0 +1,80 @@
+//! Reads a `.tiktoken` file: one token a line, in base64, white space and its rank, in any order. Cost: one pass, and a set of
+//! all tokens to find equal ones.
+
+use super::ranks::{RankList, number_of};
+use crate::error::{Error, Result, quoted};
+use crate::model::CheckedColumns;
+use crate::model_file::json::Within;
+
+/// The tokens, their ids being ranks.
+pub fn read(data: &[u8]) -> Result<CheckedColumns> {
+    let mut found = RankList::default();
+    for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        if !line.is_empty() {
+            read_line(line, &mut found).within(|| format!("line {}", index + 1))?;
+        }
+    }
+    if found.n_tokens() == 0 {
+        return Err(Error::Model("holds no token; the file is empty".into()));
+    }
+    found.columns(u32::MAX, 0)
+}
+
+fn read_line(line: &[u8], found: &mut RankList) -> Result<()> {
+    let Some((coded, rank)) = cut(line) else {
+        let line = quoted(&String::from_utf8_lossy(line));
+        return Err(Error::Model(format!("{line} is not a token in base64, a space and a rank")));
+    };
+    found.push(number_of(rank).within(|| "rank".into())?, coded)
+}
+
+/// The two parts of a line.
+fn cut(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (coded, rest) = line.split_at(line.iter().position(u8::is_ascii_whitespace)?);
+    let rank = rest.trim_ascii_start();
+    (!rank.iter().any(u8::is_ascii_whitespace)).then_some((coded, rank))
+}
+
+/// Whether the first line is one of such a file.
+pub fn is_begin(head: &[u8]) -> bool {
+    let Some(end) = head.iter().position(|&byte| byte == b'\n') else { return false };
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    cut(head[..end].trim_ascii_end())
+        .is_some_and(|(coded, rank)| coded.iter().all(is_base64) && number_of(rank).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_takes_any_order_and_any_ends_of_lines() {
+        for file in ["YQ== 0\nYg== 1\nYWI= 7\n", "\n YWI=  7\r\nYQ== 0\r\n\r\nYg==\t1"] {
+            let read = read(file.as_bytes()).unwrap();
+            let columns = read.borrowed(&[]);
+            assert_eq!((columns.ids, columns.bytes), (&[0, 1, 7][..], &b"abab"[..]));
+            assert!(columns.ranks && columns.ends == [1, 2, 4] && columns.merges.is_empty());
+        }
+    }
+
+    #[test]
+    fn read_names_what_is_wrong() {
+        let files = [
+            ("", "holds no token"),
+            ("YQ==", "line 1: \"YQ==\" is not a token"),
+            ("YQ== 0 1", "line 1: \"YQ== 0 1\" is not a token"),
+            ("YQ== 0\nYg== 0\n", "rank 0 is given to two tokens"),
+            ("YQ== 0\nYQ== 1\n", "ids 0 and 1 have the same bytes"),
+            ("YQ= 0\n", "line 1: \"YQ=\" is not the base64"),
+            ("YR== 0\n", "line 1: \"YR==\" is not the base64"),
+            ("\n==== 0\n", "line 2: \"====\" is not the base64"),
+            ("YQ== +1\n", "line 1: rank: \"+1\" is not an integer"),
+            ("YQ== 16777216\n", "line 1: rank: \"16777216\" is not an integer"),
+        ];
+        for (file, expected) in files {
+            let message = read(file.as_bytes()).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+"""Reads a tokenizer file. The core has one reader for each format; this makes the `Model` of what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pairloom import _core
+from pairloom._internal.arguments import as_text
+from pairloom._internal.warnings import warn
+from pairloom.errors import FormatError, PairloomError
+from pairloom.formats.shared.json_text import parse
+from pairloom.model import CARRIED, Model, Pattern, assign_special_ids, canonical_json, config_of
+
+if TYPE_CHECKING:
+    from pairloom.formats.pretrained import Companions
+
+__all__ = ["Specials", "model_of", "named", "read"]
+
+Specials = Sequence[str] | Mapping[str, int]
+
+_BPETITE = '{"profile":"bpetite"}'
+
+
+def read(
+    format: str,
+    data: bytes,
+    name: str = "the file",
+    *,
+    pattern: Pattern | None = None,
+    special_tokens: Specials | None = None,
+    beside: Companions | None = None,
+    are_ordinary: bool = False,
+) -> Model:
+    """The Model of a file of "pairloom", "huggingface", "tiktoken" or "tekken"; messages call it `name`.
+
+    pattern, special_tokens: for "tiktoken". beside: what other files of a tokenizer.json's folder say (`pretrained`).
+    are_ordinary: the special tokens of a tokenizer.json stay text (`special_rules`).
+    Raises MissingKeyError for a missing key, ValueError for a pattern that is needed, FormatError for other defects.
+    """
+    from pairloom.formats.pretrained import identity_of
+
+    said = identity_of(beside) if beside else None
+    name = as_text(name)
+    fields = _core.read_model(format, data, name, pattern, named(special_tokens), said, are_ordinary)
+    if format == "huggingface":
+        for key in ("post_processor", "tokenizer_config"):
+            if (text := fields[key]) is not None:
+                fields[key] = canonical_json(parse(text.encode(), f"{name}: {key}"))
+    model = model_of(fields, name)
+    if format == "huggingface" and (carried := config_of(model).get(CARRIED)):
+        warn(f"{name} sets {' and '.join(carried)}: kept for the next tokenizer.json, not applied when encoding here")
+    return model
+
+
+def named(special_tokens: Specials | None) -> list[tuple[str, int]] | list[str]:
+    """The special tokens as the core takes them: with their ids, or in the order in which they get the next ones."""
+    ids = assign_special_ids({}, special_tokens or {})
+    return list(ids.items()) if isinstance(special_tokens, Mapping) else list(ids)
+
+
+def model_of(fields: dict[str, Any], name: str) -> Model:
+    """The Model of what the core has read from the file `name`."""
+    try:
+        model = Model.from_columns(**fields)
+        if model.training not in (None, _BPETITE):
+            from pairloom.training.config import TrainingConfig
+
+            try:
+                TrainingConfig.of_record(model.training)
+            except (TypeError, ValueError) as error:
+                raise FormatError(f"{name}: training: {error}") from None
+    except PairloomError:
+        raise
+    except ValueError as error:
+        raise FormatError(f"{name}: {error}") from None
+    return model
