@@ -184,19 +184,19 @@ def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = F
     session.stop()
 
 
-def _datatrove(task: str, folder: str, models: Path, out: str, documents: str | None = None) -> None:
+def _datatrove(task: str, folder: str, models: Path, out: str, is_documents: bool = False) -> None:
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.readers import ParquetReader
     from datatrove.pipeline.tokens import DocumentTokenizer
 
     from pairloom.engines import datatrove as engine
 
-    steps: list[Any] = [engine.PairloomParquetReader(folder) if documents == "ours" else ParquetReader(folder)]
+    steps: list[Any] = [ParquetReader(folder)]
     if task == _TOKENIZE:
         steps.append(engine.PairloomTokenizer(out, str(models / "model.json"), shuffle_documents=False))
     elif task == _HUGGINGFACE:
         steps.append(DocumentTokenizer(out, str(models / "tokenizer.json"), shuffle_documents=False))
-    elif task == _COUNT and documents is not None:
+    elif task == _COUNT and is_documents:
         steps.append(engine.PretokenCounter(out))
     elif task == _COUNT:
         steps = [engine.PretokenCounter(out, input_folder=folder)]
@@ -210,8 +210,7 @@ ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
     "2 threads": _threads,
     "dask": _dask,
     "datatrove": _datatrove,
-    "datatrove documents": partial(_datatrove, documents="theirs"),
-    "datatrove reader": partial(_datatrove, documents="ours"),
+    "datatrove documents": partial(_datatrove, is_documents=True),
     "ray": _ray,
     "spark": _spark,
     "spark rows": partial(_spark, counts_rows=True),
@@ -225,7 +224,6 @@ def _tasks(engine: str) -> tuple[str, ...]:
     variants: dict[str, tuple[str, ...]] = {
         "2 threads": (_COUNT, _TOKENIZE),
         "datatrove documents": (_COUNT,),
-        "datatrove reader": (_READER, _COUNT, _TOKENIZE),
         "spark rows": (_COUNT,),
     }
     return variants.get(engine, _TASKS)

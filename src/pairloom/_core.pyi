@@ -202,6 +202,9 @@ class PretokenCounts:
     def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
 
+    def unsorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The same in any order, which takes no time."""
+
     def to_arrow(self, metadata: list[tuple[bytes, bytes]]) -> ArrowColumn:
         """A table of the columns pretoken and count, sorted, with metadata in its schema; CountsError beyond int64."""
 
@@ -229,6 +232,15 @@ class PretokenCounts:
         n_special_literals: int,
     ) -> PretokenCounts:
         """Counts from columns; ValueError when they do not fit together."""
+
+    @staticmethod
+    def from_unsorted_columns(
+        bytes: npt.NDArray[np.uint8],
+        ends: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.uint64],
+        totals: tuple[int, int, int],
+    ) -> PretokenCounts:
+        """Counts from `unsorted_columns`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
 
 def train(
     counts: PretokenCounts,

@@ -190,6 +190,7 @@ def test_unpickling_wrong_values_is_a_counts_error(counts: PretokenCounts) -> No
         (text, ends[:-1], numbers, totals, metadata),
         (text, ends[::-1], numbers, totals, metadata),
         (text, ends, numbers[1:], totals, metadata),
+        (text, ends, numbers * 0, totals, metadata),
         (text, ends, numbers, (-1, 0, 0), metadata),
         (text, ends, numbers, totals[:2], metadata),
         (text, ends, numbers, totals, {}),

@@ -69,6 +69,14 @@ impl PretokenCounts {
         Ok((objects::bytes(py, &bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
+    fn unsorted_columns<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+        let inner = &*self.inner.read()?;
+        let WeightedPretokens { bytes, ends, counts } = inner.columns();
+        let copies = || Ok((copied(ends, COLUMNS)?, copied(counts, COLUMNS)?));
+        let (ends, counts) = py.detach(copies).map_err(|error| exception(py, error))?;
+        Ok((objects::bytes(py, bytes)?, array(py, ends)?, array(py, counts)?))
+    }
+
     fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
         let inner = &*self.inner.read()?;
         let table = py.detach(|| inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
@@ -125,6 +133,22 @@ impl PretokenCounts {
                 n_documents,
                 n_special_literals,
             )
+        });
+        inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
+    }
+
+    #[staticmethod]
+    fn from_unsorted_columns(
+        py: Python<'_>,
+        bytes: Items<u8>,
+        ends: Items<u64>,
+        counts: Items<u64>,
+        totals: [u64; 3],
+    ) -> PyResult<Self> {
+        let (bytes, ends, counts) = (bytes.as_slice(), ends.as_slice(), counts.as_slice());
+        let inner = py.detach(|| {
+            let (ends, counts) = (copied(ends, COLUMNS)?, copied(counts, COLUMNS)?);
+            counts::PretokenCounts::from_distinct_columns(copied(bytes, COLUMNS)?, ends, counts, totals)
         });
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }

@@ -374,7 +374,7 @@ class PretokenCounts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = self.columns
-        text, ends, counts = columns.sorted_columns()
+        text, ends, counts = columns.unsorted_columns()
         totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
         # As arrays, which engines hand from process to process without copies (protocol 5).
         return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
@@ -502,17 +502,12 @@ class CountBuilder:
 def _unpickled(*values: Any) -> PretokenCounts:
     """Counts of what `__reduce__` gave; CountsError for anything else."""
     try:
-        text, ends, counts, (n_bytes, n_documents, n_special_literals), metadata = values
+        text, ends, counts, totals, metadata = values
         if not isinstance(metadata, CountsMetadata):
             raise ValueError("its metadata are of another type")
-        columns = _core.PretokenCounts.from_columns(
-            bytes(text),
-            ends,
-            counts,
-            n_bytes=n_bytes,
-            n_documents=n_documents,
-            n_special_literals=n_special_literals,
-        )
+        if not counts.all():
+            raise ValueError("a count is 0")
+        columns = _core.PretokenCounts.from_unsorted_columns(text, ends, counts, totals)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, CountsError):
             raise

@@ -6,7 +6,6 @@ waits forever for a worker that was killed: stop it and run it again, finished r
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,13 +14,12 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
-from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter
-from pairloom.engines.datatrove_documents import PairloomParquetReader, columns_of
+from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter, texts_of
 from pairloom.engines.encodings import BatchEncoder
 from pairloom.engines.shared import specials_options
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["CountsMerger", "PairloomParquetReader", "PairloomTokenizer", "PretokenCounter"]
+__all__ = ["CountsMerger", "PairloomTokenizer", "PretokenCounter"]
 
 _PURPOSE = "pairloom.engines.datatrove"
 _batching = import_optional("datatrove.utils.batching", _PURPOSE)
@@ -87,9 +85,9 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         for batch in _batching.batched(data, self.batch_size):
             with self.track_time(unit="batch"):
                 # Some megabytes at a time, which a processor's caches hold.
-                for texts in itertools.chain.from_iterable(map(batches_of, columns_of(batch))):
-                    documents = _core.Documents.from_texts(texts) if isinstance(texts, list) else texts
-                    ids, ends, _ = encoder.push(documents)
+                texts: Any
+                for texts in batches_of(texts_of(batch)):
+                    ids, ends, _ = encoder.push(_core.Documents.from_texts(texts))
                     unshuffled.write_bytes(ids.astype(f"<u{self.token_size}").tobytes(), doc_ends=ends.tolist())
                     self.stat_update("tokens", value=len(ids))
         unshuffled.close()

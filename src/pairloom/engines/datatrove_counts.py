@@ -11,11 +11,10 @@ from typing import Any
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
-from pairloom.engines.datatrove_documents import columns_of
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
-__all__ = ["CountsMerger", "PretokenCounter"]
+__all__ = ["CountsMerger", "PretokenCounter", "texts_of"]
 
 _PURPOSE = "pairloom.engines.datatrove"
 _Step: Any = import_optional("datatrove.pipeline.base", _PURPOSE).PipelineStep
@@ -60,8 +59,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             builder = CountBuilder(self._pattern, **self._options)
             for batch in _batching.batched(data or (), self._batch_size):
                 with self.track_time(unit="batch"):
-                    for texts in columns_of(batch):
-                        builder.add_texts(texts) if isinstance(texts, list) else builder.add_arrow(texts)
+                    builder.add_texts(texts_of(batch))
                 yield from batch
             counts = builder.finish()
         else:
@@ -119,6 +117,16 @@ class CountsMerger(_Step):  # type: ignore[misc]
                 self.input_folder.get_file(name, str(path))
             counts = PretokenCounts.from_parquet(paths, max_memory=self._max_memory)
             _save(counts, self.output_folder, self._filename)
+
+
+def texts_of(documents: Iterable[Any]) -> list[str]:
+    """The texts of documents; TypeError for one without text."""
+    texts = []
+    for document in documents:
+        if not isinstance(document.text, str):
+            raise TypeError(f"document {document.id!r}: text must be a str, not {type(document.text).__name__}")
+        texts.append(document.text)
+    return texts
 
 
 def _save(counts: PretokenCounts, folder: Any, name: str) -> None:
