@@ -27,7 +27,7 @@ const MAX_SETS: usize = 128;
 const MAX_VISITS: usize = 1 << 23;
 
 /// The row of the state from which nothing matches.
-const DEAD: usize = 0;
+pub(super) const DEAD: usize = 0;
 
 /// In a table of bytes: the first byte of a longer character.
 const LONGER: u8 = 255;
@@ -38,6 +38,7 @@ const STRIDE: usize = 64;
 /// A compiled pattern.
 pub(super) struct Dfa {
     alphabet: Alphabet,
+    sets: Vec<ClassUnicode>,
     /// For each state and class twice the row of the next state, + 1 if a match ends before the character.
     table: Vec<u32>,
     start: usize,
@@ -73,6 +74,7 @@ impl Dfa {
             is_total: false,
             cuts: Cuts { ends: Vec::new(), is_foreign: Vec::new() },
             alphabet,
+            sets: nfa.sets,
             table,
             start,
         };
@@ -97,9 +99,34 @@ impl Dfa {
 
     /// The next state, and whether a match ends before the character of this class.
     #[inline(always)]
-    fn step(&self, state: usize, class: usize) -> (usize, bool) {
+    pub fn step(&self, state: usize, class: usize) -> (usize, bool) {
         let entry = self.table[state + class] as usize;
         (entry >> 1, entry & 1 != 0)
+    }
+
+    /// The state after a first character of this class.
+    pub fn first(&self, class: usize) -> usize {
+        self.step(self.start, class).0
+    }
+
+    /// Whether a match ends before the next character, whatever it is; it may go on.
+    pub fn surely_ends(&self, state: usize) -> bool {
+        (0..=self.end()).all(|class| self.step(state, class).1)
+    }
+
+    /// The class of the end of the text.
+    pub fn end(&self) -> usize {
+        self.alphabet.n_classes
+    }
+
+    /// The class of a character.
+    pub fn class_of(&self, code: u32) -> usize {
+        self.alphabet.class_of(code)
+    }
+
+    /// The sets of characters in the pattern.
+    pub fn sets(&self) -> &[ClassUnicode] {
+        &self.sets
     }
 
     /// Whether it matches nothing somewhere.
@@ -115,14 +142,25 @@ impl Dfa {
     /// The first match from `from` on that is not empty: its start and end. `failed` is of the same text.
     #[inline]
     pub fn find(&self, text: &str, mut from: usize, failed: &mut Failed) -> Option<(usize, usize)> {
-        let bytes = text.as_bytes();
+        let end = self.find_within(text.as_bytes(), &mut from, failed)?;
+        Some((from, end))
+    }
+
+    /// The end of the first match from `from` on, which becomes its start, or an offset before which no match begins.
+    #[inline]
+    pub fn find_within(&self, bytes: &[u8], from: &mut usize, failed: &mut Failed) -> Option<usize> {
         loop {
-            from += bytes.get(from..)?.iter().position(|&byte| self.can_begin[usize::from(byte)])?;
-            let end = self.match_end(bytes, from, failed);
-            if end > from {
-                return Some((from, end));
+            let rest = bytes.get(*from..)?;
+            let Some(n) = rest.iter().position(|&byte| self.can_begin[usize::from(byte)]) else {
+                *from = bytes.len();
+                return None;
+            };
+            *from += n;
+            let end = self.match_end(bytes, *from, failed);
+            if end > *from {
+                return Some(end);
             }
-            from += 1;
+            *from += 1;
         }
     }
 
@@ -218,8 +256,8 @@ impl Dfa {
 }
 
 /// The characters that a pattern tells apart.
-struct Alphabet {
-    n_classes: usize,
+pub(super) struct Alphabet {
+    pub n_classes: usize,
     /// For each class, the sets that it is in, as bits.
     sets_of: Vec<u128>,
     /// By byte: the class of ASCII, or [`LONGER`].
@@ -230,7 +268,10 @@ struct Alphabet {
 }
 
 impl Alphabet {
-    fn new(sets: &[ClassUnicode]) -> Option<Self> {
+    pub fn new(sets: &[ClassUnicode]) -> Option<Self> {
+        if sets.len() > MAX_SETS {
+            return None;
+        }
         let mut toggles = vec![(0x11_0000, 0)];
         for (number, set) in sets.iter().enumerate() {
             for range in set.ranges() {
@@ -266,13 +307,13 @@ impl Alphabet {
         Some(Alphabet { n_classes: sets_of.len(), sets_of, by_byte, blocks, classes })
     }
 
-    fn class_of(&self, code: u32) -> usize {
+    pub fn class_of(&self, code: u32) -> usize {
         usize::from(self.classes[self.blocks[(code >> 8) as usize] as usize + (code & 255) as usize])
     }
 
     /// The class and the length of the character at `at`; of the end of the text, one more than the last class, and 1.
     #[inline(always)]
-    fn class_at(&self, bytes: &[u8], at: usize) -> (usize, usize) {
+    pub fn class_at(&self, bytes: &[u8], at: usize) -> (usize, usize) {
         let Some(&byte) = bytes.get(at) else { return (self.n_classes, 1) };
         let class = self.by_byte[usize::from(byte)];
         if class != LONGER {
@@ -535,6 +576,11 @@ fn set_of_class(class: &str, ignores_case: bool) -> Option<ClassUnicode> {
         }
         _ => None,
     }
+}
+
+/// Whether all matches of a pattern are one character.
+pub(super) fn is_one_character(pattern: &str) -> bool {
+    Expr::parse_tree(pattern).is_ok_and(|tree| set_of(&tree.expr).is_some())
 }
 
 /// Whether an expression may match nothing.

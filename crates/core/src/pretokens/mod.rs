@@ -17,6 +17,7 @@ mod gpt2;
 pub(crate) mod key;
 pub mod normalizer;
 mod o200k;
+mod one_pass;
 pub mod patterns;
 mod regex;
 mod runs;
@@ -30,6 +31,7 @@ mod unicode_tables;
 mod window;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
@@ -38,6 +40,7 @@ use crate::monitor::OnProgress;
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use families::Fill;
+use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 pub use regex::{MAX_PATTERN_BYTES, check_length};
@@ -60,10 +63,10 @@ pub struct Pretokenizer {
 enum Engine {
     /// The hand-written scanner of a named pattern.
     Named(Fill, CpuTier),
-    /// Any other pattern.
-    Regex(RegexScanner),
+    /// Any other pattern, in one pass where it can be.
+    Regex(RegexScanner, Option<OnePass>),
     /// Several patterns that split in turn, or one that says how it splits.
-    Sequence(Vec<Step>),
+    Sequence(Vec<Step>, Option<OnePass>),
 }
 
 impl Pretokenizer {
@@ -111,7 +114,9 @@ impl Pretokenizer {
         let engine = match patterns {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
             [pattern] if !steps::is_commented(pattern.as_ref()) => {
-                Engine::Regex(compile(pattern.as_ref(), max_bytes)?)
+                let scanner = compile(pattern.as_ref(), max_bytes)?;
+                let one_pass = scanner.automaton().and_then(|dfa| OnePass::new(vec![Arc::clone(dfa)]));
+                Engine::Regex(scanner, one_pass)
             }
             patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
@@ -123,7 +128,10 @@ impl Pretokenizer {
             patterns => {
                 let compiled =
                     patterns.iter().map(|pattern| Step::new(pattern.as_ref(), max_bytes, &compile));
-                Engine::Sequence(compiled.collect::<Result<_>>()?)
+                let steps = compiled.collect::<Result<Vec<_>>>()?;
+                let dfas: Option<_> = steps.iter().map(Step::splitting).collect();
+                let one_pass = dfas.and_then(OnePass::new);
+                Engine::Sequence(steps, one_pass)
             }
         };
         Ok(Self::with_engine(patterns, engine))
@@ -192,8 +200,11 @@ impl Pretokenizer {
     ) -> Result<usize> {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
-            Engine::Regex(scanner) => scanner.fill(document, from, ends, on_progress),
-            Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
+            Engine::Regex(_, Some(one_pass)) | Engine::Sequence(_, Some(one_pass)) => {
+                one_pass.fill(document, from, u32::MAX, ends)
+            }
+            Engine::Regex(scanner, None) => scanner.fill(document, from, ends, on_progress),
+            Engine::Sequence(steps, None) => sequence::fill(steps, document, from, ends, on_progress),
         }?;
         match ends.last() {
             Some(&distance) => Ok(from + distance as usize),
@@ -229,8 +240,10 @@ impl Pretokenizer {
     fn ends_between(&self, before: char, after: char) -> bool {
         let ends = match &self.engine {
             Engine::Named(..) => safe_cuts::is_cut_of_named_patterns(before, after),
-            Engine::Regex(scanner) => scanner.automaton().is_some_and(|dfa| dfa.ends_between(before, after)),
-            Engine::Sequence(steps) => {
+            Engine::Regex(scanner, _) => {
+                scanner.automaton().is_some_and(|dfa| dfa.ends_between(before, after))
+            }
+            Engine::Sequence(steps, _) => {
                 steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)
             }
         };
@@ -241,8 +254,8 @@ impl Pretokenizer {
     pub fn engine_name(&self) -> &'static str {
         let is_automaton = match &self.engine {
             Engine::Named(..) => return "scanner",
-            Engine::Regex(scanner) => scanner.automaton().is_some(),
-            Engine::Sequence(steps) => steps.iter().all(Step::is_automaton),
+            Engine::Regex(scanner, _) => scanner.automaton().is_some(),
+            Engine::Sequence(steps, _) => steps.iter().all(Step::is_automaton),
         };
         if is_automaton { "dfa" } else { "backtracking" }
     }
@@ -251,8 +264,8 @@ impl Pretokenizer {
     pub fn is_total(&self) -> bool {
         match &self.engine {
             Engine::Named(..) => true,
-            Engine::Regex(scanner) => scanner.is_total(),
-            Engine::Sequence(_) => false,
+            Engine::Regex(scanner, _) => scanner.is_total(),
+            Engine::Sequence(..) => false,
         }
     }
 

@@ -6,8 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
 use regex_syntax::hir::ClassUnicode;
@@ -41,7 +41,7 @@ pub(super) struct RegexScanner {
 }
 
 enum Engine {
-    Automaton(Box<Dfa>),
+    Automaton(Arc<Dfa>),
     Backtracking(Box<Backtracking>),
 }
 
@@ -126,7 +126,7 @@ impl RegexScanner {
     /// Compiles `pattern`, to an automaton if possible; its automata may take `max_bytes`.
     pub fn new(pattern: &str, max_bytes: usize) -> Result<Self> {
         let engine = match Dfa::new(pattern, max_bytes) {
-            Some(found) => Engine::Automaton(Box::new(found)),
+            Some(found) => Engine::Automaton(Arc::new(found)),
             None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
@@ -135,7 +135,7 @@ impl RegexScanner {
     /// The same, also finding matches of nothing.
     pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
         let engine = match Dfa::new(pattern, max_bytes).filter(|dfa| !dfa.can_be_empty()) {
-            Some(found) => Engine::Automaton(Box::new(found)),
+            Some(found) => Engine::Automaton(Arc::new(found)),
             None => Engine::backtracking(pattern, max_bytes)?,
         };
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: true })
@@ -149,11 +149,11 @@ impl RegexScanner {
 
     /// Whether its matches surely leave no gaps in any text.
     pub fn is_total(&self) -> bool {
-        self.automaton().is_some_and(Dfa::is_total)
+        self.automaton().is_some_and(|dfa| dfa.is_total())
     }
 
     /// The automaton that runs it, if one does.
-    pub fn automaton(&self) -> Option<&Dfa> {
+    pub fn automaton(&self) -> Option<&Arc<Dfa>> {
         match &self.engine {
             Engine::Automaton(dfa) => Some(dfa),
             Engine::Backtracking(_) => None,

@@ -14,6 +14,9 @@
 //! Under all of the comments a match of nothing cuts, except where a match has just ended. Such a pattern is slower than
 //! one without a comment: it may search for a match twice.
 
+use std::sync::Arc;
+
+use super::dfa::{Dfa, is_one_character};
 use super::regex::RegexScanner;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -64,6 +67,10 @@ impl Step {
         let named =
             COMMENTS.iter().find_map(|&(comment, joining)| Some((pattern.strip_prefix(comment)?, joining)));
         Ok(match named {
+            // Adjacent characters are a run.
+            Some((regex, Joining::Matches)) if is_one_character(regex) => {
+                Step::Split(compile(&format!("(?:{regex})+"), max_bytes)?, Joining::Nothing)
+            }
             Some((regex, joining)) => Step::Split(RegexScanner::cutting(regex, max_bytes)?, joining),
             None => Step::Split(compile(pattern, max_bytes)?, Joining::Nothing),
         })
@@ -76,6 +83,14 @@ impl Step {
         match self {
             Step::Split(scanner, _) => scanner.automaton().is_some(),
             Step::ByteLevel => true,
+        }
+    }
+
+    /// The automaton, if its matches and gaps are all that there is to it.
+    pub fn splitting(&self) -> Option<Arc<Dfa>> {
+        match self {
+            Step::Split(scanner, Joining::Nothing) => scanner.automaton().map(Arc::clone),
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
     while from < document.len() {
         let end = pretokenizer.fill(document, from, &mut ends).unwrap();
         assert!(!ends.is_empty());
-        assert!(ends.len() <= ENDS_PER_FILL || matches!(pretokenizer.engine, Engine::Sequence(_)));
+        assert!(ends.len() <= ENDS_PER_FILL || matches!(pretokenizer.engine, Engine::Sequence(..)));
         all.extend(ends.iter().map(|&distance| from + distance as usize));
         from = end;
         assert_eq!(all.last(), Some(&end));
@@ -372,6 +372,25 @@ fn automata_equal_the_backtracking_regex() {
         &[r"(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}{1}|\s{4}(?!\S)|\s{1,2}(?!\S)|\s"],
         &["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+"],
         &[r" ?[^(\s|[.,!?…。，、।۔،])]+", r"(?#contiguous)\p{N}"],
+        &[
+            "<s:[0-9]+>",
+            "(GPU)(a|B){1,4}Z?",
+            r"([\t\n]|    |  )",
+            r"\p{N}",
+            r"\p{P}",
+            r" ?\p{L}+|\s+(?!\S)|\s+",
+        ],
+        &[
+            r"[^\n]+|[\n]+",
+            r"(?i:'s)|[^\r\n\p{L}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ],
+        &[
+            r"\p{N}{1,3}",
+            r"[一-龥ぁ-ヿ]+",
+            r"[!-/][A-Za-z]+| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+",
+            r"\p{N}|l+e",
+        ],
+        &[r"a[^.]*\.|[^.]{3}x|\s{3}(?!\S)|\s{1,2}(?!\S)", r"(?:ab|a\s+b|\p{L}+s)", "e|'"],
     ];
     let mut n_automata = 0;
     for texts in patterns::spellings()
@@ -483,8 +502,13 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
     loop {
         match engine {
             Engine::Named(..) => unreachable!("scan.rs tests these"),
-            Engine::Regex(scanner) => scanner.fill_within(text, from, most_bytes, &mut ends, &mut |_| Ok(())),
-            Engine::Sequence(steps) => {
+            Engine::Regex(_, Some(one_pass)) | Engine::Sequence(_, Some(one_pass)) => {
+                one_pass.fill(text, from, most_bytes, &mut ends)
+            }
+            Engine::Regex(scanner, None) => {
+                scanner.fill_within(text, from, most_bytes, &mut ends, &mut |_| Ok(()))
+            }
+            Engine::Sequence(steps, None) => {
                 sequence::fill_within(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
             }
         }
@@ -502,18 +526,22 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
 fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
     let text = "ab cd 1efghijklm no";
     let all = [2, 5, 6, 7, 16, 19];
-    for compile in [RegexScanner::new, RegexScanner::backtracking] {
+    for (compile, limits, limits_of_two) in [
+        // In one pass a gap before a match is given without it.
+        (RegexScanner::new as fn(&str, usize) -> _, &[(9, 5), (8, 3), (2, 1), (1, 0)][..], [(9, 6), (8, 4)]),
+        // The gap before a match is left with it, and neither of the segments around "1" is given in parts.
+        (RegexScanner::backtracking, &[(11, 5), (10, 2), (2, 1), (1, 0)], [(19, 6), (18, 0)]),
+    ] {
         let pattern = Pretokenizer::compile(&[r" ?[a-z]+"], compile).unwrap();
         assert_eq!(ends_within(&pattern.engine, text, u32::MAX), [2, 5, 7, 16, 19]);
-        // The gap before a match is left with it.
-        for (most_bytes, n_ends) in [(11, 5), (10, 2), (2, 1), (1, 0)] {
+        for &(most_bytes, n_ends) in limits {
             assert_eq!(ends_within(&pattern.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
         }
         let sequence = Pretokenizer::compile(&["[0-9]", r" ?[a-z]+"], compile).unwrap();
         assert_eq!(ends_within(&sequence.engine, text, u32::MAX), all);
-        // Neither of the segments around "1" is given in parts, and all are found by one call.
-        assert_eq!(ends_within(&sequence.engine, text, 19), all);
-        assert_eq!(ends_within(&sequence.engine, text, 18), [0; 0]);
+        for (most_bytes, n_ends) in limits_of_two {
+            assert_eq!(ends_within(&sequence.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
+        }
     }
 }
 
