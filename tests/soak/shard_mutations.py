@@ -364,7 +364,7 @@ def _change_offsets(world: _World, original: _Original, rng: random.Random) -> N
 
 def _put_something_else(world: _World, original: _Original, rng: random.Random) -> None:
     names = [path.name for path in world.folder.iterdir()]
-    names += ["shard-00009.npy", ".pairloom-new-0123456789abcdef", ".manifest.json.0123456789abcdef.partial"]
+    names += ["shard-00009.npy", ".pairloom-new-0123456789abcdef", ".manifest.json.0123456789abcdef"]
     names += [
         ".manifest.json.partial",
         ".shard-00003.npy.partial",

@@ -51,7 +51,8 @@ HIDDEN_FOLDER: Final = re.compile(r"\.pairloom-new-[0-9a-f]{16}")
 
 _SHARD = r"shard-\d{5,}\.(?:npy|offsets\.npy|bin|idx|parquet)"
 _RUN_FILE = re.compile(
-    rf"{_SHARD}|\.(?:{_SHARD}|{'|'.join(map(re.escape, MANIFESTS))})\.[0-9a-f]{{16}}\.partial|{HIDDEN_FOLDER.pattern}"
+    rf"{_SHARD}|\.{_SHARD}\.[0-9a-f]{{16}}\.partial|\.(?:{'|'.join(map(re.escape, MANIFESTS))})\.[0-9a-f]{{16}}"
+    rf"|{HIDDEN_FOLDER.pattern}"
 )
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pairloom._core import __version__
 from pairloom._internal.arguments import LARGEST_INT
-from pairloom._internal.atomic import open_regular, sync_directory
+from pairloom._internal.atomic import open_regular, sync_directory, write_file
 from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards.files import (
@@ -31,7 +31,6 @@ from pairloom.shards.files import (
     damage_reported,
     dtype_of,
     file_names,
-    partial_path,
 )
 from pairloom.shards.writers import parquet
 
@@ -181,16 +180,7 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Writes it into `folder` atomically, replacing an older one."""
         name, data = self.file()
-        partial = partial_path(folder / name)
-        try:
-            with partial.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(folder / name)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        write_file(folder / name, data, True, follows_link=False)
         for other in MANIFESTS:
             if other != name:
                 (folder / other).unlink(missing_ok=True)
