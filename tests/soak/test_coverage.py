@@ -35,7 +35,7 @@ def test_misuse_names_every_public_call_with_arguments(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         calls = misuse.calls(tmp_path)
     assert not _public_calls() - calls.keys() - _NO_ARGUMENTS
-    assert sum(len(call.arguments) for call in calls.values()) * len(misuse.VALUES) == misuse.FULL
+    assert sum(len(call.arguments) for call in calls.values()) * len(misuse.VALUES) <= misuse.FULL
 
 
 def test_misuse_finds_an_error_that_is_not_documented() -> None:
