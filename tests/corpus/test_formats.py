@@ -392,7 +392,7 @@ def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.warns(UserWarning, match=r"/data/[a-z/]*.* will not be read: by way of a link it is what is read"):
             found = Corpus(given)
         assert sorted(found) == ["b.jsonl", "b.jsonl", "c.jsonl", "d.jsonl"], "a hard link is a file like others"
-        assert {f"{data}/b.jsonl", f"{data}/sub/c.jsonl"} <= set(found.names)
+        assert found.names[:2] == [f"{data}/a.jsonl", f"{data}/another/c.jsonl"], "the first name of each is kept"
     monkeypatch.chdir(data)
     with pytest.warns(UserWarning, match="will not be read"):
         assert Corpus("**/*.jsonl").names == [name.removeprefix(f"{data}/") for name in found.names]

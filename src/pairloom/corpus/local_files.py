@@ -81,31 +81,22 @@ def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
 
 
 def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_result]]:
-    """(name, status) of the files, sorted; of several names of one, by way of links, that with the fewest links.
+    """(name, status) of the files, sorted; of several names of one, by way of links, the first.
 
     The others are appended to `doubled`.
     """
     # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
     # That is asked of few.
     first_of_number: dict[tuple[int, int], str] = {}
-    name_of: dict[str, str] = {}
-    kept: dict[str, os.stat_result] = {}
+    kept: list[tuple[str, os.stat_result]] = []
     for name in sorted(names, key=path_order):
         status = Path(name).stat()
         first = first_of_number.setdefault((status.st_dev, status.st_ino), name)
-        if first != name:
-            name_of.setdefault(os.path.realpath(first), first)
-            real = os.path.realpath(name)
-            twin = name_of.setdefault(real, name)
-            if twin != name and _n_links(twin) <= _n_links(name):
-                doubled.append(name)
-                continue
-            if twin != name:
-                doubled.append(twin)
-                del kept[twin]
-                name_of[real] = name
-        kept[name] = status
-    return list(kept.items())
+        if first != name and os.path.realpath(first) == os.path.realpath(name):
+            doubled.append(name)
+        else:
+            kept.append((name, status))
+    return kept
 
 
 def path_order(path: str) -> str:
@@ -117,9 +108,3 @@ def name_of(path: str) -> str:
     """The last part of a path."""
     # pathlib takes twenty times as long, and folders hold many files.
     return os.path.basename(path)  # noqa: PTH119
-
-
-def _n_links(name: str) -> int:
-    """How many parts of a path are links."""
-    path = Path(name).absolute()
-    return sum(part.is_symlink() for part in (path, *path.parents))
