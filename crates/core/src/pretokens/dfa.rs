@@ -599,6 +599,10 @@ fn can_be_empty(expression: &Expr) -> bool {
 /// The characters with which a match can begin, of any pattern; `None` if that is not known, or if it may match nothing
 /// anywhere.
 pub(super) fn first_characters(pattern: &str) -> Option<ClassUnicode> {
+    // A flag for the rest of the pattern, such as (?x), would take in what is put around it.
+    if pattern.contains('#') {
+        return None;
+    }
     let expression = Expr::parse_tree(pattern).ok()?.expr;
     if expression.has_descendant(|part| matches!(part, Expr::KeepOut | Expr::ContinueFromPreviousMatchEnd)) {
         return None;

@@ -64,9 +64,9 @@ enum Engine {
     /// The hand-written scanner of a named pattern.
     Named(Fill, CpuTier),
     /// Any other pattern, in one pass where it can be.
-    Regex(RegexScanner, Option<OnePass>),
+    Regex(RegexScanner, Option<Box<OnePass>>),
     /// Several patterns that split in turn, or one that says how it splits.
-    Sequence(Vec<Step>, Option<OnePass>),
+    Sequence(Vec<Step>),
 }
 
 impl Pretokenizer {
@@ -129,9 +129,7 @@ impl Pretokenizer {
                 let compiled =
                     patterns.iter().map(|pattern| Step::new(pattern.as_ref(), max_bytes, &compile));
                 let steps = compiled.collect::<Result<Vec<_>>>()?;
-                let dfas: Option<_> = steps.iter().map(Step::splitting).collect();
-                let one_pass = dfas.and_then(OnePass::new);
-                Engine::Sequence(steps, one_pass)
+                Engine::Sequence(Step::grouped(steps))
             }
         };
         Ok(Self::with_engine(patterns, engine))
@@ -200,11 +198,9 @@ impl Pretokenizer {
     ) -> Result<usize> {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
-            Engine::Regex(_, Some(one_pass)) | Engine::Sequence(_, Some(one_pass)) => {
-                one_pass.fill(document, from, u32::MAX, ends)
-            }
+            Engine::Regex(_, Some(one_pass)) => one_pass.fill(document, from, u32::MAX, ends),
             Engine::Regex(scanner, None) => scanner.fill(document, from, ends, on_progress),
-            Engine::Sequence(steps, None) => sequence::fill(steps, document, from, ends, on_progress),
+            Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
         }?;
         match ends.last() {
             Some(&distance) => Ok(from + distance as usize),
@@ -243,7 +239,7 @@ impl Pretokenizer {
             Engine::Regex(scanner, _) => {
                 scanner.automaton().is_some_and(|dfa| dfa.ends_between(before, after))
             }
-            Engine::Sequence(steps, _) => {
+            Engine::Sequence(steps) => {
                 steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)
             }
         };
@@ -255,7 +251,7 @@ impl Pretokenizer {
         let is_automaton = match &self.engine {
             Engine::Named(..) => return "scanner",
             Engine::Regex(scanner, _) => scanner.automaton().is_some(),
-            Engine::Sequence(steps, _) => steps.iter().all(Step::is_automaton),
+            Engine::Sequence(steps) => steps.iter().all(Step::is_automaton),
         };
         if is_automaton { "dfa" } else { "backtracking" }
     }

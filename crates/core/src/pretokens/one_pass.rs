@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use super::dfa::{Alphabet, DEAD, Dfa, Failed};
 use super::scan::ENDS_PER_FILL;
+use super::steps::byte_letter;
 use crate::error::Result;
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, filled};
 
 /// Bits of an entry: a pretoken ends before the last character, before this one, all patterns start anew here, the loop
 /// stops. The row of the next state is above them.
@@ -64,11 +65,13 @@ pub(super) struct OnePass {
     steps: Vec<Arc<Dfa>>,
     alphabet: Alphabet,
     table: Vec<u32>,
+    /// Bytes whose letter in GPT-2's byte alphabet a match can begin with.
+    letters: [bool; 256],
 }
 
 impl OnePass {
     /// `None` if a pattern can match nothing, or the table is too large.
-    pub fn new(steps: Vec<Arc<Dfa>>) -> Option<Self> {
+    pub fn new(steps: Vec<Arc<Dfa>>) -> Option<Box<Self>> {
         if steps.is_empty() || steps.iter().any(|dfa| dfa.can_be_empty()) {
             return None;
         }
@@ -91,9 +94,25 @@ impl OnePass {
                     .collect()
             })
             .collect();
-        let mut one_pass = OnePass { steps, alphabet, table: Vec::new() };
+        let mut letters = [false; 256];
+        for (byte, can_begin) in (0..=u8::MAX).zip(&mut letters) {
+            let letter = byte_letter(byte);
+            *can_begin = steps.iter().any(|dfa| dfa.first(dfa.class_of(letter)) != DEAD);
+        }
+        let mut one_pass = Box::new(OnePass { steps, alphabet, table: Vec::new(), letters });
         one_pass.determinize(&classes)?;
         Some(one_pass)
+    }
+
+    /// As [`super::steps::Step::ends_between`].
+    pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
+        let own = self.steps.iter().find(|dfa| !dfa.is_foreign(before))?;
+        Some(own.ends_between(before, after))
+    }
+
+    /// Whether a match may begin in the letters of these bytes in GPT-2's byte alphabet.
+    pub fn may_split_letters_of(&self, bytes: &[u8]) -> bool {
+        bytes.iter().any(|&byte| self.letters[usize::from(byte)])
     }
 
     fn determinize(&mut self, classes: &[Vec<usize>]) -> Option<()> {
@@ -177,9 +196,11 @@ impl OnePass {
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
         let mut search =
             Search { next: vec![0; self.steps.len()], failed: Failed::default(), found: Vec::new() };
-        let (mut read, mut buffer) = (Read::default(), [0; ENDS_PER_FILL + 2]);
+        let most_ends = ENDS_PER_FILL.min(text.len() + 2);
+        let (mut read, mut buffer) = (Read::default(), filled(most_ends, 0, "pretoken ends")?);
         while ends.len() < ENDS_PER_FILL {
-            let entry = self.read(text.as_bytes(), stop, ENDS_PER_FILL - ends.len(), &mut read, &mut buffer);
+            let room = &mut buffer[..most_ends.min(ENDS_PER_FILL - ends.len())];
+            let entry = self.read(text.as_bytes(), stop, &mut read, room);
             if entry & !STOP != 0 {
                 // What is decided at once, but rarely.
                 if entry & BEFORE_LAST != 0 {
@@ -228,21 +249,13 @@ impl OnePass {
         Ok(())
     }
 
-    /// Reads on while entries say nothing rare, up to the character at `stop` or about `most_ends` ends; returns the entry
-    /// of the character at `read.at`, or [`FULL`].
+    /// Reads on while entries say nothing rare, up to the character at `stop` or while there is room for two ends; returns
+    /// the entry of the character at `read.at`, or [`FULL`].
     #[inline(never)]
-    fn read(
-        &self,
-        text: &[u8],
-        stop: usize,
-        most_ends: usize,
-        read: &mut Read,
-        ends: &mut [u32; ENDS_PER_FILL + 2],
-    ) -> usize {
+    fn read(&self, text: &[u8], stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
         let Read { mut row, mut at, mut n, mut n_sure } = *read;
-        let most_ends = most_ends.min(ENDS_PER_FILL);
         let entry = loop {
-            if at > stop || n + 2 > most_ends {
+            if at > stop || n + 2 > ends.len() {
                 break FULL;
             }
             let (class, n_bytes) = self.alphabet.class_at(text, at);

@@ -52,8 +52,9 @@ const COPIES: usize = 8;
 struct Backtracking {
     copies: [OnceLock<Regex>; COPIES],
     max_bytes: usize,
-    /// The characters with which a match can begin, if they are known.
+    /// The characters with which a match can begin, if they are known, and those of ASCII as bits.
     first: Option<ClassUnicode>,
+    first_ascii: u128,
 }
 
 impl Backtracking {
@@ -65,8 +66,10 @@ impl Backtracking {
         }
         let copy = &self.copies[NUMBER.with(|number| number % COPIES)];
         if copy.get().is_none() {
-            let built = built(pattern, self.max_bytes).map_err(|error| refusal(pattern, &error))?;
-            let _ = copy.set(built);
+            // Where a match can begin only at some characters, each of them is tried by itself.
+            let anchored = self.first.as_ref().map(|_| format!(r"\G(?:{pattern})"));
+            let built = built(anchored.as_deref().unwrap_or(pattern), self.max_bytes);
+            let _ = copy.set(built.map_err(|error| refusal(pattern, &error))?);
         }
         copy.get().ok_or_else(|| Error::Invalid("a pattern is compiled twice".to_owned()))
     }
@@ -75,6 +78,9 @@ impl Backtracking {
     fn begin(&self, text: &str, from: usize) -> usize {
         let Some(first) = &self.first else { return from };
         let is_first = |character: char| {
+            if character.is_ascii() {
+                return self.first_ascii >> u32::from(character) & 1 != 0;
+            }
             let after = first.ranges().partition_point(|range| range.end() < character);
             first.ranges().get(after).is_some_and(|range| range.start() <= character)
         };
@@ -85,7 +91,10 @@ impl Backtracking {
 impl Engine {
     fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
         let first = first_characters(pattern);
-        let found = Backtracking { copies: Default::default(), max_bytes, first };
+        let ranges = first.iter().flat_map(|set| set.ranges());
+        let ascii = ranges.flat_map(|range| (range.start()..=range.end()).take_while(char::is_ascii));
+        let first_ascii = ascii.fold(0, |bits, character| bits | 1 << u32::from(character));
+        let found = Backtracking { copies: Default::default(), max_bytes, first, first_ascii };
         found.regex(pattern)?;
         Ok(Engine::Backtracking(Box::new(found)))
     }
@@ -184,7 +193,11 @@ impl RegexScanner {
         let watched = Watched::new(text, from, on_progress);
         loop {
             match watched.find(regex, at, &self.pattern)? {
-                None => return Ok(None),
+                None if backtracking.first.is_none() => return Ok(None),
+                None => match text.get(at..).and_then(|rest| rest.chars().next()) {
+                    Some(character) => at = backtracking.begin(text, at + character.len_utf8()),
+                    None => return Ok(None),
+                },
                 Some((start, end)) if end > start || (self.finds_nothing && end > from) => {
                     return Ok(Some((start, end)));
                 }

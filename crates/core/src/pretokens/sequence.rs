@@ -4,6 +4,7 @@
 //! nothing outside of its segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how one of them splits.
 //! Cost: each pattern runs once over the text.
 
+use super::one_pass::OnePass;
 use super::scan::ENDS_PER_FILL;
 use super::steps::{Joining, Step, letters_of, next, to_bytes};
 use crate::error::Result;
@@ -32,6 +33,9 @@ pub(super) fn fill_within(
     ends: &mut Vec<u32>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
+    if let [Step::OnePass(one_pass)] = steps {
+        return one_pass.fill(text, from, most_bytes, ends);
+    }
     ends.clear();
     let mut offsets = Vec::new();
     find(steps, text, from, &mut offsets, on_progress)?;
@@ -50,8 +54,16 @@ fn find(
     ends: &mut Vec<usize>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
-    let Some((Step::Split(scanner, joining), rest)) = steps.split_first() else {
-        return split(steps, text, from, text.len(), ends, on_progress);
+    let (scanner, joining, rest) = match steps.split_first() {
+        Some((Step::Split(scanner, joining), rest)) => (scanner, joining, rest),
+        Some((Step::OnePass(one_pass), rest)) => {
+            let (mut start, mut some) = (from, Vec::new());
+            while start < text.len() && ends.len() < ENDS_PER_FILL {
+                start = split_in_one_pass(one_pass, rest, text, start, &mut some, ends, on_progress)?;
+            }
+            return Ok(());
+        }
+        _ => return split(steps, text, from, text.len(), ends, on_progress),
     };
     // A later call could not tell where the match at `from` ended, and might find another one there.
     let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
@@ -80,11 +92,26 @@ fn split(
     let (Some((first, rest)), Some(segment)) = (steps.split_first(), text.get(start..end)) else {
         return ends.try_push(end, "pretoken ends");
     };
-    let Step::Split(scanner, joining) = first else {
-        let (letters, n_ends) = (letters_of(segment)?, ends.len());
-        split(rest, &letters, 0, letters.len(), ends, on_progress)?;
-        to_bytes(&letters, start, &mut ends[n_ends..]);
-        return Ok(());
+    let (scanner, joining) = match first {
+        Step::Split(scanner, joining) => (scanner, joining),
+        Step::OnePass(one_pass) => {
+            let (text, mut at, mut some) = (&text[..end], start, Vec::new());
+            while at < end {
+                at = split_in_one_pass(one_pass, rest, text, at, &mut some, ends, on_progress)?;
+            }
+            return Ok(());
+        }
+        Step::ByteLevel => {
+            if let [Step::OnePass(one_pass)] = rest
+                && !one_pass.may_split_letters_of(segment.as_bytes())
+            {
+                return ends.try_push(end, "pretoken ends");
+            }
+            let (letters, n_ends) = (letters_of(segment)?, ends.len());
+            split(rest, &letters, 0, letters.len(), ends, on_progress)?;
+            to_bytes(&letters, start, &mut ends[n_ends..]);
+            return Ok(());
+        }
     };
     let (mut at, mut searched) = (0, 0);
     while at < segment.len() {
@@ -94,4 +121,29 @@ fn split(
         at = to;
     }
     Ok(())
+}
+
+/// Appends the ends that `rest` makes in the next pretokens of a pass from `from` on; returns where the last one ends.
+fn split_in_one_pass(
+    one_pass: &OnePass,
+    rest: &[Step],
+    text: &str,
+    from: usize,
+    some: &mut Vec<u32>,
+    ends: &mut Vec<usize>,
+    on_progress: OnProgress<'_>,
+) -> Result<usize> {
+    one_pass.fill(text, from, u32::MAX, some)?;
+    let mut at = from;
+    for &distance in &*some {
+        let end = from + distance as usize;
+        split(rest, text, at, end, ends, on_progress)?;
+        at = end;
+    }
+    // A first pretoken of more than 4 GiB is left as it is found to be: too long.
+    if at == from {
+        ends.try_push(text.len(), "pretoken ends")?;
+        at = text.len();
+    }
+    Ok(at)
 }

@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use super::dfa::{Dfa, is_one_character};
+use super::one_pass::OnePass;
 use super::regex::RegexScanner;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -26,6 +27,8 @@ use crate::monitor::OnProgress;
 pub(super) enum Step {
     /// A regular expression, and what its matches are joined to.
     Split(RegexScanner, Joining),
+    /// Several regular expressions in turn, whose matches and gaps are the pretokens.
+    OnePass(Box<OnePass>),
     /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
 }
@@ -82,12 +85,12 @@ impl Step {
     pub fn is_automaton(&self) -> bool {
         match self {
             Step::Split(scanner, _) => scanner.automaton().is_some(),
-            Step::ByteLevel => true,
+            Step::OnePass(_) | Step::ByteLevel => true,
         }
     }
 
     /// The automaton, if its matches and gaps are all that there is to it.
-    pub fn splitting(&self) -> Option<Arc<Dfa>> {
+    fn splitting(&self) -> Option<Arc<Dfa>> {
         match self {
             Step::Split(scanner, Joining::Nothing) => scanner.automaton().map(Arc::clone),
             _ => None,
@@ -98,13 +101,31 @@ impl Step {
     /// it: no match has the first one, so that both are in a gap.
     pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
         match self {
-            Step::Split(scanner, joining @ (Joining::Nothing | Joining::Matches)) => {
-                let Some(dfa) = scanner.automaton() else { return Some(false) };
-                let ends = *joining == Joining::Nothing && dfa.ends_between(before, after);
-                if dfa.is_foreign(before) { None } else { Some(ends) }
+            Step::OnePass(one_pass) => one_pass.ends_between(before, after),
+            Step::Split(scanner, Joining::Matches) => {
+                scanner.automaton().is_none_or(|dfa| !dfa.is_foreign(before)).then_some(false)
             }
-            _ => Some(false),
+            Step::Split(..) | Step::ByteLevel => Some(false),
         }
+    }
+
+    /// The steps, with those in one that automata can run in one pass.
+    pub fn grouped(steps: Vec<Step>) -> Vec<Step> {
+        let (mut grouped, mut dfas) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
+        for step in steps.into_iter().map(Some).chain([None]) {
+            let dfa = step.as_ref().and_then(Step::splitting);
+            if dfa.is_none() {
+                match OnePass::new(std::mem::take(&mut dfas)) {
+                    Some(one_pass) => grouped.push(Step::OnePass(one_pass)),
+                    None => grouped.append(&mut kept),
+                }
+                kept.clear();
+            }
+            dfas.extend(dfa.clone());
+            if dfa.is_some() { kept.extend(step) } else { grouped.extend(step) }
+        }
+        grouped
     }
 }
 
