@@ -87,7 +87,6 @@ def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
         {"seed": 3, "max_tokens_per_file": 300},
         {"seed": 3, "shuffle_chunk_size": 20},
         {"save_index": False, "seed": 3},
-        {"shuffle_documents": False, "save_loss_metadata": True, "eos_token": "<|endoftext|>"},
     ],
     ids=str,
 )
@@ -120,6 +119,8 @@ def test_literals_are_plain_text_unless_they_are_recognised(tmp_path: Path) -> N
     assert len(ends) == sum(map(bool, TEXTS))
     with pytest.raises(ValueError, match="specials must be"):
         engine.PairloomTokenizer(str(tmp_path), "x", specials="maybe")
+    with pytest.raises(ValueError, match="use datatrove's DocumentTokenizer"):
+        engine.PairloomTokenizer(str(tmp_path), "x", shuffle_documents=False, save_loss_metadata=True)
 
 
 def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     step = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "model.json"), eos_token="<eos>")
     with pytest.raises(ValueError, match="eos_token must be a special token of the tokenizer; not '<eos>'"):
-        _ = step.tokenizer
+        _ = step.token_size
     with pytest.raises(ValueError, match="CountsMerger runs as one task, not 2"):
         list(engine.CountsMerger(str(tmp_path), str(tmp_path)).run(None, 0, 2))
     with pytest.raises(ValueError, match="corpus_specials"):

@@ -15,7 +15,6 @@ from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
 from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter, texts_of
-from pairloom.engines.encodings import BatchEncoder
 from pairloom.engines.shared import specials_options
 from pairloom.tokenizer import Tokenizer
 
@@ -34,7 +33,7 @@ def _of_process(path: str, modified_ns: int) -> Tokenizer:
 
 
 class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
-    """DocumentTokenizer with its options and its files, encoded by pairloom; the first arguments are the same.
+    """DocumentTokenizer with its files and its options but save_loss_metadata, encoded by pairloom.
 
     tokenizer_name_or_path: a file that `Tokenizer.load` reads. specials: literals of special tokens in documents are
     plain text ("ordinary"), ids as DocumentTokenizer makes them ("recognise") or an "error".
@@ -51,6 +50,8 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
     ) -> None:
         super().__init__(output_folder, str(tokenizer_name_or_path), *args, **options)
         specials_options(specials)
+        if self.save_loss_metadata:
+            raise ValueError("save_loss_metadata is not supported; use datatrove's DocumentTokenizer")
         self._specials, self._threads = specials, threads
 
     @cached_property
@@ -61,15 +62,12 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         return tokenizer, tokenizer.special_tokens[self.eos_token] if self.eos_token else None
 
     @cached_property
-    def tokenizer(self) -> Any:
-        """The tokenizer as the base class calls it."""
-        tokenizer, end = self._loaded
-        return BatchEncoder(tokenizer, [] if end is None else [end], self._specials)
+    def token_size(self) -> int:
+        """The bytes of an id in the files."""
+        return 2 if self._loaded[0].n_vocab <= 1 << 16 else 4
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
         """As the base class, but without an object for each id."""
-        if self.save_loss_metadata:
-            return super().write_unshuffled(data, filename)
         shuffles = self.shuffle_documents or self.shuffle_chunk_size
         unshuffled = _tokens.TokenizedFile(
             self.local_working_dir if shuffles and self.local_working_dir else self.output_folder,
