@@ -1,14 +1,12 @@
 //! Tokens and their ranks, which are ids: what a .tiktoken file, a tekken.json and tiktoken's objects hold.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hashbrown::{HashMap, HashSet};
 
 use super::specials::Specials;
 use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
 use crate::model::CheckedColumns;
-use crate::model_file::{DecodeErrors, LARGEST_ID, Model, PatternText, in_file};
+use crate::model_file::{DecodeErrors, LARGEST_ID, Model, PatternText, base64, in_file};
 use crate::vocabulary::rank_merges;
 
 /// What is allocated, in the message of [`Error::OutOfMemory`].
@@ -26,15 +24,9 @@ impl RankList {
     /// Adds a token in base64.
     pub fn push(&mut self, rank: u32, coded: &[u8]) -> Result<()> {
         let start = self.bytes.len();
-        self.bytes.try_resize(start + coded.len().div_ceil(4) * 3, 0, WHAT)?;
-        match STANDARD.decode_slice(coded, &mut self.bytes[start..]) {
-            Ok(n_bytes) if n_bytes > 0 => self.bytes.truncate(start + n_bytes),
-            _ => {
-                let coded = quoted(&String::from_utf8_lossy(coded));
-                return Err(Error::Model(format!(
-                    "{coded} is not the base64 of a token; the file is damaged"
-                )));
-            }
+        base64::append(coded, &mut self.bytes)?;
+        if self.bytes.len() == start {
+            return Err(Error::Model("a token is empty; it has at least one byte".into()));
         }
         self.tokens.try_push((rank, start, self.bytes.len()), WHAT)
     }

@@ -66,9 +66,9 @@ mod tests {
             ("YQ== 0 1", "line 1: \"YQ== 0 1\" is not a token"),
             ("YQ== 0\nYg== 0\n", "rank 0 is given to two tokens"),
             ("YQ== 0\nYQ== 1\n", "ids 0 and 1 have the same bytes"),
-            ("YQ= 0\n", "line 1: \"YQ=\" is not the base64"),
-            ("YR== 0\n", "line 1: \"YR==\" is not the base64"),
-            ("\n==== 0\n", "line 2: \"====\" is not the base64"),
+            ("YQ= 0\n", "line 1: base64 of 3 characters"),
+            ("YR== 0\n", "line 1: base64 that is not in its canonical form"),
+            ("\n==== 0\n", "line 2: not base64 at character 0"),
             ("YQ== +1\n", "line 1: rank: \"+1\" is not an integer"),
             ("YQ== 16777216\n", "line 1: rank: \"16777216\" is not an integer"),
         ];

@@ -4,12 +4,13 @@ use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, DecodeSliceError, Engine};
 
 use crate::error::{Error, Result};
-use crate::memory::filled;
+use crate::memory::TryReserve;
 
-/// Decodes `text`.
-pub fn decode(text: &str) -> Result<Vec<u8>> {
-    let mut bytes = filled(text.len().div_ceil(4) * 3, 0, "token bytes")?;
-    let n_bytes = STANDARD.decode_slice(text, &mut bytes).map_err(|error| {
+/// Appends the bytes of `coded`.
+pub fn append(coded: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
+    let start = bytes.len();
+    bytes.try_resize(start + coded.len().div_ceil(4) * 3, 0, "token bytes")?;
+    let n_bytes = STANDARD.decode_slice(coded, &mut bytes[start..]).map_err(|error| {
         Error::Model(match error {
             DecodeSliceError::DecodeError(DecodeError::InvalidByte(at, _)) => {
                 format!("not base64 at character {at}; the file is damaged")
@@ -17,9 +18,9 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
             DecodeSliceError::DecodeError(DecodeError::InvalidLastSymbol(..)) => {
                 "base64 that is not in its canonical form; the file is damaged".into()
             }
-            _ => format!("base64 of {} characters, not a multiple of 4 with its padding", text.len()),
+            _ => format!("base64 of {} characters, not a multiple of 4 with its padding", coded.len()),
         })
     })?;
-    bytes.truncate(n_bytes);
-    Ok(bytes)
+    bytes.truncate(start + n_bytes);
+    Ok(())
 }

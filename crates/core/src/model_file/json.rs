@@ -97,11 +97,6 @@ impl<'a> Json<'a> {
         self.unexpected(expected)
     }
 
-    /// Whether a comma and this key follow. Leaves the parser at an arbitrary offset: call it on a clone.
-    pub fn next_key_is(&mut self, key: &str) -> bool {
-        self.expect(b',', "','").is_ok() && self.string().is_ok_and(|found| found == key)
-    }
-
     /// Fails unless only white space follows.
     pub fn expect_end(&mut self) -> Result<()> {
         match self.peek() {
@@ -199,10 +194,16 @@ impl<'a> Json<'a> {
         if !has_escapes {
             return Ok(Cow::Borrowed(inside));
         }
-        match unescape(inside) {
-            Ok(text) => Ok(Cow::Owned(text)),
-            Err(fault) => Err(Error::Model(format!("{fault} in the string at byte {}", start - 1))),
-        }
+        // serde_json aborts where the system refuses memory.
+        String::new().try_reserve(2 * inside.len()).map_err(Error::out_of_memory("a string of a file"))?;
+        let text = serde_json::from_str(&self.text[start - 1..=end]);
+        text.map(Cow::Owned).map_err(|error| {
+            let (fault, at) = (error.to_string(), start - 1);
+            let fault = fault.split(" at line").next().unwrap_or_default();
+            Error::Model(format!(
+                "the string at byte {at} has an escape that is no character, such as half of a surrogate pair ({fault})"
+            ))
+        })
     }
 
     /// Reads a string without decoding it; returns the span between the quotes and whether it has escapes.
@@ -296,56 +297,3 @@ const KINDS: [Kind; 256] = {
     }
     kinds
 };
-
-/// Decodes the escapes of a string; the error is the message for an invalid escape.
-fn unescape(inside: &str) -> std::result::Result<String, String> {
-    let mut text = String::new();
-    text.try_reserve(inside.len()).map_err(|_| "no memory to unescape".to_string())?;
-    let mut rest = inside;
-    while let Some(at) = rest.find('\\') {
-        text.push_str(&rest[..at]);
-        // The backslash is ASCII and the letter is skipped by its length, so the slices are on character boundaries.
-        let letter = rest[at + 1..].chars().next().unwrap_or('\\');
-        rest = &rest[at + 1 + letter.len_utf8()..];
-        text.push(match letter {
-            '"' | '\\' | '/' => letter,
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => {
-                let (found, after) = code_point(rest)?;
-                rest = after;
-                found
-            }
-            other => return Err(format!("unknown escape \\{other}")),
-        });
-    }
-    text.push_str(rest);
-    Ok(text)
-}
-
-/// Decodes the four digits after `\u`, or a surrogate pair; returns the character and the rest.
-fn code_point(rest: &str) -> std::result::Result<(char, &str), String> {
-    let (high, after) = four_digits(rest)?;
-    if let Some(found) = char::from_u32(high) {
-        return Ok((found, after));
-    }
-    if let (0xD800..0xDC00, Some(second)) = (high, after.strip_prefix("\\u")) {
-        let (low, after) = four_digits(second)?;
-        let code = 0x10000 + ((high - 0xD800) << 10) + (low & 0x3FF);
-        if let (0xDC00..0xE000, Some(found)) = (low, char::from_u32(code)) {
-            return Ok((found, after));
-        }
-    }
-    Err(format!("\\u{high:04x} is half of a surrogate pair, which is not text,"))
-}
-
-fn four_digits(rest: &str) -> std::result::Result<(u32, &str), String> {
-    let digits = rest.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    digits
-        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-        .map(|code| (code, &rest[4..]))
-        .ok_or_else(|| "\\u without four digits".to_string())
-}

@@ -1,10 +1,9 @@
 //! Reads the native model file: bytes -> validated columns.
 //!
 //! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`Columns::check`]; what
-//! can be checked while reading is checked here, so that errors name the location in the file. Cost: one pass over a file as pairloom saves it; two over any other, the first of which finds the
-//! keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
+//! can be checked while reading is checked here, so that errors name the location in the file. Cost: two passes, the first of which finds the keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
 
-mod base64;
+pub(crate) mod base64;
 pub mod json;
 mod lists;
 mod schema1;
@@ -92,14 +91,6 @@ impl Model {
 /// The span of the value of each key of an object.
 type Spans<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
 
-/// How values are found.
-enum Keys<'a> {
-    /// By reading on: keys are requested in the order in which pairloom saves them, with nothing between.
-    Sorted(Json<'a>),
-    /// By a first pass that found all keys, in any order.
-    Found(Spans<'a>),
-}
-
 /// Reads a model file that errors call `name`.
 ///
 /// [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
@@ -109,16 +100,7 @@ pub fn read(data: &[u8], name: &str) -> Result<Model> {
 
 fn read_text(data: &[u8]) -> Result<Model> {
     let text = text_of(data)?;
-    // Fast path: a file as pairloom saves it. Any other is read again, which finds the defect, if there is one.
-    let mut sorted = File { text, keys: Keys::Sorted(Json::new(text, 0)), version: 0 };
-    if let Ok(model) = schema1::read(&mut sorted) {
-        return Ok(model);
-    }
-    sorted.keys = Keys::Sorted(Json::new(text, 0));
-    if let Ok(model) = schema2::read(&mut sorted) {
-        return Ok(model);
-    }
-    let mut file = File { text, keys: Keys::Found(find_keys(text)?), version: 0 };
+    let mut file = File { text, spans: find_keys(text)?, version: 0 };
     file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
         Error::MissingKey(_) => {
             Error::MissingKey("key 'schema_version' is missing; is this a pairloom tokenizer?".into())
@@ -126,8 +108,8 @@ fn read_text(data: &[u8]) -> Result<Model> {
         other => other,
     })?;
     match file.version {
-        1 => schema1::read(&mut file),
-        2 => schema2::read(&mut file),
+        1 => schema1::read(&file),
+        2 => schema2::read(&file),
         version => Err(Error::Model(format!(
             "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
         ))),
@@ -165,24 +147,21 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
     Ok(keys)
 }
 
-/// A file, its keys, and its schema version if known.
+/// A file, its keys, and its schema version.
 struct File<'a> {
     text: &'a str,
-    keys: Keys<'a>,
+    spans: Spans<'a>,
     version: u64,
 }
 
 impl<'a> File<'a> {
     /// Checks that the keys are exactly `expected`, plus any of `optional`.
     fn check_keys(&self, expected: &[&str], optional: &[&str]) -> Result<()> {
-        let Keys::Found(spans) = &self.keys else {
-            return Ok(());
-        };
-        if let Some(key) = expected.iter().find(|key| !spans.contains_key(**key)) {
+        if let Some(key) = expected.iter().find(|key| !self.spans.contains_key(**key)) {
             return Err(missing(key));
         }
         let is_extra = |key: &&str| !expected.contains(key) && !optional.contains(key);
-        let extra = spans.keys().map(|key| key.as_ref()).filter(is_extra).min();
+        let extra = self.spans.keys().map(|key| key.as_ref()).filter(is_extra).min();
         match extra {
             None => Ok(()),
             Some(key) => Err(Error::Model(format!(
@@ -194,46 +173,19 @@ impl<'a> File<'a> {
     }
 
     /// Reads the value of `key`.
-    fn value<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
-        match &mut self.keys {
-            Keys::Sorted(json) => {
-                let opening = if json.offset() == 0 { b'{' } else { b',' };
-                json.expect(opening, "the next key")?;
-                if json.string()? != key {
-                    return Err(missing(key));
-                }
-                json.expect(b':', "':'")?;
-                read(json)
-            }
-            Keys::Found(spans) => {
-                let Some(&(start, end)) = spans.get(key) else {
-                    return Err(missing(key));
-                };
-                let mut json = Json::new(self.text, start);
-                let value = read(&mut json).within(|| key.to_string())?;
-                if json.offset() != end {
-                    return json.unexpected("',' or '}'").within(|| key.to_string());
-                }
-                Ok(value)
-            }
-        }
+    fn value<T>(&self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<T> {
+        self.optional(key, read)?.ok_or_else(|| missing(key))
     }
 
     /// Reads the value of a key that may be missing.
-    fn optional<T>(&mut self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<Option<T>> {
-        let is_there = match &self.keys {
-            Keys::Sorted(json) => json.clone().next_key_is(key),
-            Keys::Found(spans) => spans.contains_key(key),
-        };
-        if is_there { self.value(key, read).map(Some) } else { Ok(None) }
-    }
-
-    /// Ends reading: nothing may follow the last value.
-    fn end(&mut self) -> Result<()> {
-        match &mut self.keys {
-            Keys::Sorted(json) => json.expect(b'}', "the end of the object").and_then(|()| json.expect_end()),
-            Keys::Found(_) => Ok(()),
+    fn optional<T>(&self, key: &str, read: impl FnOnce(&mut Json<'a>) -> Result<T>) -> Result<Option<T>> {
+        let Some(&(start, end)) = self.spans.get(key) else { return Ok(None) };
+        let mut json = Json::new(self.text, start);
+        let value = read(&mut json).within(|| key.to_string())?;
+        if json.offset() != end {
+            return json.unexpected("',' or '}'").within(|| key.to_string());
         }
+        Ok(Some(value))
     }
 }
 

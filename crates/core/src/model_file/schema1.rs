@@ -13,8 +13,8 @@ const KEYS: [&str; 6] =
     ["mergeable_vocab_size", "merges", "pretokenizer_pattern", "schema_version", "special_tokens", "vocab"];
 const SPECIAL: &str = "<|endoftext|>";
 
-/// Reads a file of schema 1. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
-pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
+/// Reads a file of schema 1.
+pub(super) fn read(file: &File<'_>) -> Result<Model> {
     file.check_keys(&KEYS, &[])?;
     let size = file.value("mergeable_vocab_size", |json| json.integer())?;
     let merges = file.value("merges", read_merges)?;
@@ -31,13 +31,8 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
             "pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2".into(),
         ));
     }
-    let version = file.value("schema_version", |json| json.integer())?;
     let special_tokens = file.value("special_tokens", read_specials)?;
     let mut tokens = file.value("vocab", |json| read_vocab(json, n))?;
-    file.end()?;
-    if version != 1 {
-        return Err(Error::Model(format!("schema_version is {version}, not 1")));
-    }
     for byte in 0..=255u8 {
         if tokens.bytes(usize::from(byte)) != [byte] {
             return Err(Error::Model(format!(

@@ -31,8 +31,8 @@ const OPTIONAL: [&str; 5] = ["normalizer", "post_processor", "special_rules", "t
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 pub(super) const MAX_DERIVED_BYTES: usize = 256;
 
-/// Reads a file of schema 2. Requests keys in the order in which they are saved (see [`super::Keys::Sorted`]).
-pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
+/// Reads a file of schema 2.
+pub(super) fn read(file: &File<'_>) -> Result<Model> {
     file.check_keys(&KEYS, &OPTIONAL)?;
     let decode_errors = file.value("decode_errors", |json| {
         let choices = [
@@ -50,19 +50,15 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Model> {
     let plain_specials = file.value("plain_specials", texts)?;
     let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
     let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
-    let version = file.value("schema_version", |json| json.integer())?;
     let special_rules = file.optional("special_rules", pairs)?.unwrap_or_default();
     let special_tokens = file.value("special_tokens", read_specials)?;
-    let blob = file.value("token_bytes", |json| base64::decode(&json.string()?))?;
+    let mut blob = Vec::new();
+    file.value("token_bytes", |json| base64::append(json.string()?.as_bytes(), &mut blob))?;
     let token_runs = file.value("token_ids", numbers)?;
     let lengths = file.value("token_lengths", numbers)?;
     let tokenizer_config = file.optional("tokenizer_config", |json| Ok(json.string()?.into_owned()))?;
     let training = file.optional("training", |json| Ok(json.string()?.into_owned()))?;
     let unicode_version = file.value("unicode_version", |json| json.string())?;
-    file.end()?;
-    if version != 2 {
-        return Err(Error::Model(format!("schema_version is {version}, not 2")));
-    }
     if unicode_version != UNICODE_VERSION {
         return Err(Error::Model(format!(
             "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION} and might give other ids: use \
