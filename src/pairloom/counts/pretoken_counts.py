@@ -47,11 +47,7 @@ _LARGEST_COUNT = 2**64 - 1
 
 
 class CountOptions(TypedDict, total=False):
-    """Options of counting.
-
-    special_tokens: literals that are counted as text, with a warning, or with corpus_specials="split" (instead of
-    "text") end a document and are left out. threads: 0 for all processors. max_memory: bytes, None for no limit.
-    """
+    """Options of counting, which `PretokenCounts.from_corpus` explains."""
 
     special_tokens: Sequence[str]
     corpus_specials: str
@@ -98,6 +94,7 @@ class PretokenCounts:
 
         Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So is a
         `Corpus`, as of a data set of the `datasets` library. Of these and of Arrow no str is made of each document.
+        options: those of `from_corpus`.
 
         Raises TypeError for a bare str, a mapping or a table, UnicodeEncodeError for lone surrogates, MemoryError when
         `max_memory` (bytes) would be exceeded.
@@ -119,6 +116,7 @@ class PretokenCounts:
 
         Files whose names end in a suffix of records or of compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz)
         are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_corpus` to choose.
+        options: those of `from_corpus`.
 
         Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
         UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
@@ -130,6 +128,10 @@ class PretokenCounts:
     @classmethod
     def from_corpus(cls, corpus: Corpus, pattern: Pattern = "gpt2", **options: Unpack[CountOptions]) -> PretokenCounts:
         """Counts the pretokens of a corpus; reading and counting overlap.
+
+        options: special_tokens (none by default) are literals that are counted as text, with a warning, or with
+        corpus_specials="split" (instead of "text") end a document and are left out. threads: 0 for all processors.
+        progress: True for a bar, or a function that gets each ProgressEvent. max_memory: bytes, None for no limit.
 
         Warns when records were left out. Raises OSError, CorpusError (file and line, row or byte), MemoryError when
         `max_memory` (bytes) would be exceeded.
@@ -395,7 +397,7 @@ class CountBuilder:
     """Adds up batches of documents, tables and counts in place; `finish` returns the counts and ends the builder.
 
     CountBuilder(pattern="gpt2", *, special_tokens=(), corpus_specials="text", threads=0, max_memory=None); the
-    arguments are those of `CountOptions`. Pattern None takes over how the first table was cut. Memory
+    arguments are those of `PretokenCounts.from_corpus`. Pattern None takes over how the first table was cut. Memory
     grows with the distinct pretokens only; MemoryError is raised before `max_memory` bytes. After an error while a
     batch was counted, which is then counted in part, `finish` is a CountsError too; a batch that was refused before is
     left out.
