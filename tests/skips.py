@@ -39,6 +39,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "files of the CS336 assignment, not ours to copy",
         "a copy beside the clone",
     ),
+    ("families is not there", "vocabularies of others, not ours to copy", "a copy beside the clone"),
     ("documentation is not built", "the site's generator is no part of the tests", "make docs"),
     ("no browser for tests", "Chromium and playwright are 300 MB, which pages alone need", "make browser"),
     (

@@ -45,6 +45,8 @@ class ModelColumns:
     token_ends: npt.NDArray[np.uint64]
     merges: npt.NDArray[np.uint32]
     ranks: bool
+    priorities: npt.NDArray[np.uint32]
+    has_priorities: bool
     n_tokens: int
     n_merges: int
     n_ids: int
@@ -57,6 +59,7 @@ class ModelColumns:
         token_ends: npt.NDArray[np.uint64],
         merges: npt.NDArray[np.uint32],
         ranks: bool,
+        priorities: npt.NDArray[np.uint32] | None = None,
     ) -> None:
         """Raises ValueError unless the columns are those of a tokenizer."""
 

@@ -18,18 +18,36 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DecodeErrors = Literal["strict", "replace", "ignore"]
-MergeRule = Literal["pairs", "ranks"]
+DecodeErrors = Literal["strict", "replace", "replace_bytes", "ignore"]
+MergeRule = Literal["pairs", "ranks", "priorities"]
 Pattern = str | tuple[str, ...]
 
-DECODE_ERRORS = ("strict", "replace", "ignore")
-"""How malformed bytes can be decoded."""
+DECODE_ERRORS = ("strict", "replace", "replace_bytes", "ignore")
+"""How malformed bytes can be decoded; "replace_bytes" puts U+FFFD for each byte, as SentencePiece does."""
 
-MERGE_RULES = ("pairs", "ranks")
-"""What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token."""
+MERGE_RULES = ("pairs", "ranks", "priorities")
+"""What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token, by id or by priority."""
 
-NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "prefix_space")
+CHARACTERS = "(?#characters)"
+"""The pattern of tokenizers whose merging starts with characters, as SentencePiece's does."""
+
+CHARSMAP = "charsmap:"
+"""How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
+
+NORMALIZERS = (
+    "nfc",
+    "nfd",
+    "nfkc",
+    "nfkd",
+    "prefix_space",
+    "dummy_prefix",
+    "first_prefix",
+    "spaces",
+    "collapse_spaces",
+)
 """The steps that a normaliser can have."""
+
+_MAX_STEPS = 5
 
 SPECIAL_RULES = ("lstrip", "normalized", "ordinary", "rstrip", "single_word")
 """The rules that a special token can have."""
@@ -42,6 +60,8 @@ CARRIED = "tokenizer.json"
 
 __all__ = [
     "CARRIED",
+    "CHARACTERS",
+    "CHARSMAP",
     "DECODE_ERRORS",
     "LARGEST_ID",
     "MERGE_RULES",
@@ -81,6 +101,9 @@ class Model:
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
     "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none. Empty: text stays as it
     is.
+    priorities: uint32 [n], under rule "priorities" only: the priority of each token in merging, 0 first, 2**32 - 1 for
+    one that is found as a whole and never merged. Any two neighbours whose joined bytes are a token merge, the leftmost
+    of equal priority first: SentencePiece's scores. Merging starts with characters then (pattern CHARACTERS).
     training: how the tokenizer was trained, as the canonical JSON of an object, for training that continues
     (`TrainingConfig.record`); None if that is not known. Models that differ in nothing else are equal.
     special_rules: (literal, rule) of special tokens that do not count wherever they stand, ascending; the rules are
@@ -132,6 +155,7 @@ class Model:
         normalizer: tuple[str, ...] = (),
         special_rules: Iterable[tuple[str, str]] = (),
         training: str | None = None,
+        priorities: npt.NDArray[np.uint32] | None = None,
     ) -> None:
         import numpy as np
 
@@ -143,8 +167,15 @@ class Model:
         if merges.shape[1] != 3:
             raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
         check_choice("rule", rule, MERGE_RULES)
+        if (rule == "priorities") != (priorities is not None):
+            raise ValueError('priorities go with rule="priorities", and with no other')
         columns = _core.ModelColumns(
-            token_ids=token_ids, token_bytes=token_bytes, token_ends=token_ends, merges=merges, ranks=rule == "ranks"
+            token_ids=token_ids,
+            token_bytes=token_bytes,
+            token_ends=token_ends,
+            merges=merges,
+            ranks=rule == "ranks",
+            priorities=None if priorities is None else _column("priorities", priorities, np.uint32, 1),
         )
         fields = (ignore_merges, special_tokens, pattern, decode_errors, plain_specials, post_processor)
         self._hold(columns, *fields, tokenizer_config, normalizer, special_rules, training)
@@ -250,7 +281,12 @@ class Model:
     @property
     def rule(self) -> MergeRule:
         """What merges: the pairs of `merges`, or any two tokens whose joined bytes are a token."""
-        return "ranks" if self.columns.ranks else "pairs"
+        return "ranks" if self.columns.ranks else "priorities" if self.columns.has_priorities else "pairs"
+
+    @property
+    def priorities(self) -> npt.NDArray[np.uint32] | None:
+        """uint32 [n]: the priority of each token in merging; None unless the rule is "priorities"."""
+        return self.columns.priorities if self.columns.has_priorities else None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Model cannot be changed; model.replaced({name}=...) makes another")
@@ -312,6 +348,13 @@ class Model:
             training=training,
         )
 
+    def check_merges_bytes(self, what: str) -> None:
+        """Raises ValueError, which says that `what` cannot be done, where merging starts with characters."""
+        if self.pattern == CHARACTERS:
+            raise ValueError(
+                f"{what}: this tokenizer merges characters, as SentencePiece does, and not bytes; that is not supported"
+            )
+
     @property
     def strips(self) -> bool:
         """Whether some special token takes white space along, which decoding does not give back."""
@@ -338,7 +381,7 @@ class Model:
         return f"Model({self.columns.n_tokens} tokens, {self.columns.n_merges} merges, rule={self.rule!r})"
 
 
-_COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule")
+_COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule", "priorities")
 
 
 def _unpickled(fields: dict[str, Any]) -> Model:
@@ -374,11 +417,12 @@ def checked_normalizer(steps: Any) -> tuple[str, ...]:
     if not isinstance(steps, (tuple, list)):
         raise TypeError(f"normalizer must be None, a str or a tuple of str, not {type(steps).__name__}")
     for step in steps:
-        check_choice("normalizer", step, NORMALIZERS)
+        if not isinstance(step, str) or not step.startswith(CHARSMAP):
+            check_choice("normalizer", step, NORMALIZERS)
     if "prefix_space" in steps[:-1]:
         raise ValueError("normalizer 'prefix_space' must be the last step")
-    if len(steps) > len(NORMALIZERS):
-        raise ValueError(f"normalizer has {len(steps)} steps; at most {len(NORMALIZERS)} are allowed")
+    if len(steps) > _MAX_STEPS:
+        raise ValueError(f"normalizer has {len(steps)} steps; at most {_MAX_STEPS} are allowed")
     return tuple(steps)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
-from pairloom.model import Model
+from pairloom.model import CHARACTERS, Model
 
 __all__ = ["TokenSpans", "byte_spans", "char_spans", "starts_of_tokens"]
 
@@ -44,7 +44,10 @@ class TokenSpans:
                 f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its"
                 " tokens have no place in it; normalise it first, or use with_normalizer(None)"
             )
-        return byte_spans(self.lengths_of(ids))
+        spans = byte_spans(self.lengths_of(ids))
+        # A space that encoding put before the text, and decoding dropped, lies nowhere in it.
+        n_prefix = int(spans[-1, 1]) - len(text.encode()) if len(spans) and self._model.pattern == CHARACTERS else 0
+        return np.maximum(spans - n_prefix, 0)
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

@@ -16,7 +16,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
-from pairloom.model import LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.model import CHARACTERS, LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
 from pairloom.patterns import pattern_text
 from pairloom.view.merging import merge_lookup, merged
 
@@ -140,7 +140,7 @@ def unreachable_text(model: Model) -> str | None:
     Merges that come after those that make their parts, as learned ones do, are taken to make what they say. In any
     other order each token is encoded.
     """
-    if model.rule != "pairs" or model.ignore_merges:
+    if model.rule != "pairs" or model.ignore_merges or model.pattern == CHARACTERS:
         return None
     lengths = np.diff(model.token_ends, prepend=np.uint64(0))
     left, right, made = np.searchsorted(model.token_ids, model.merges.T)
@@ -212,6 +212,7 @@ def truncated(
             " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
             " specials_counted=False (as 'bpetite' has it)"
         )
+    model.check_merges_bytes("truncate_vocab")
     made = made_ids(model)
     least = model.columns.n_tokens - len(made) + (n_specials if specials_counted else 0)
     if vocab_size < least:

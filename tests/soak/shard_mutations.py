@@ -57,9 +57,10 @@ def run(count: int, seed: int) -> Table:
     """Runs `count` cases and tabulates them by what was done with the folder."""
     table = Table(("use", "cases", "as the original", "other ids of the files", "refused", "failed"))
     outcomes: dict[str, Counter[str]] = {use: Counter() for use in _USES}
+    # A manifest may ask for a shard a token, and so for thousands of files.
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         world = _World(Path(name))
-        for number, outcome in run_cases(lambda number: world.case(seed, number), count):
+        for number, outcome in run_cases(lambda number: world.case(seed, number), count, timeout=300):
             use, what = outcome.result or (list(_USES)[number % len(_USES)], f"FAILED {outcome.death}")
             if what.startswith("FAILED"):
                 table.failures.append(f"{use}, case {number} of seed {seed}: {what}")
@@ -252,7 +253,7 @@ def _manifest_of(folder: Path) -> Any:
 
 def _write_manifest(folder: Path, manifest: Any) -> None:
     path = _manifest_path(folder)
-    text = json.dumps(manifest, sort_keys=True, indent=1).encode()
+    text = json.dumps(manifest, sort_keys=True).encode()
     if path.suffix == ".json":
         path.write_bytes(text)
     else:

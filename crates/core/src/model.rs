@@ -8,6 +8,8 @@ use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
+use crate::pretokens::{Pretokenizer, normalizer};
+use crate::vocabulary::characters::{CHARACTERS, fallback_byte};
 use crate::vocabulary::{MAX_IDS, Tokens, Vocabulary, rank_merges};
 
 /// The columns of a model, borrowed.
@@ -23,9 +25,15 @@ pub struct Columns<'a> {
     pub merges: &'a [[u32; 3]],
     /// Whether ids are ranks; there are no merges then.
     pub ranks: bool,
+    /// The priority of each token in merging, [`NO_PRIORITY`] for one that no merge makes: SentencePiece's scores, see
+    /// [`Vocabulary::from_characters`]. Empty where `merges` or `ranks` say what merges.
+    pub priorities: &'a [u32],
     /// Special tokens and their ids.
     pub specials: &'a [(String, u32)],
 }
+
+/// The priority of a token that no merge makes.
+pub const NO_PRIORITY: u32 = u32::MAX;
 
 /// The tokens and merges of a model, owned; what [`Columns::check`] promises of them holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +43,7 @@ pub struct CheckedColumns {
     ends: Vec<u64>,
     merges: Vec<[u32; 3]>,
     ranks: bool,
+    priorities: Vec<u32>,
 }
 
 impl CheckedColumns {
@@ -45,8 +54,9 @@ impl CheckedColumns {
         ends: Vec<u64>,
         merges: Vec<[u32; 3]>,
         ranks: bool,
+        priorities: Vec<u32>,
     ) -> Result<Self> {
-        let columns = CheckedColumns { ids, bytes, ends, merges, ranks };
+        let columns = CheckedColumns { ids, bytes, ends, merges, ranks, priorities };
         columns.borrowed(&[]).check()?;
         Ok(columns)
     }
@@ -90,7 +100,18 @@ impl CheckedColumns {
             ends.push(bytes.len() as u64);
             merges.push(parts);
         }
-        Self::new(ids, bytes, ends, merges, false)
+        Self::new(ids, bytes, ends, merges, false, Vec::new())
+    }
+
+    /// The same tokens with priorities, the largest id for [`NO_PRIORITY`], as files hold them.
+    pub(crate) fn with_priorities(mut self, mut priorities: Vec<u32>) -> Result<Self> {
+        priorities
+            .iter_mut()
+            .filter(|priority| **priority >= MAX_IDS as u32 - 1)
+            .for_each(|most| *most = NO_PRIORITY);
+        self.priorities = priorities;
+        self.borrowed(&[]).check()?;
+        Ok(self)
     }
 
     /// The columns that a reader has checked while it read them.
@@ -101,15 +122,15 @@ impl CheckedColumns {
         merges: Vec<[u32; 3]>,
         ranks: bool,
     ) -> Self {
-        let columns = CheckedColumns { ids, bytes, ends, merges, ranks };
+        let columns = CheckedColumns { ids, bytes, ends, merges, ranks, priorities: Vec::new() };
         debug_assert!(columns.borrowed(&[]).check().is_ok());
         columns
     }
 
     /// The columns with these special tokens.
     pub fn borrowed<'a>(&'a self, specials: &'a [(String, u32)]) -> Columns<'a> {
-        let CheckedColumns { ids, bytes, ends, merges, ranks } = self;
-        Columns { ids, bytes, ends, merges, ranks: *ranks, specials }
+        let CheckedColumns { ids, bytes, ends, merges, ranks, priorities } = self;
+        Columns { ids, bytes, ends, merges, ranks: *ranks, priorities, specials }
     }
 
     /// The vocabulary of the columns; with `ignore_merges` a pretoken that is a token is encoded as it without merging.
@@ -129,6 +150,7 @@ impl CheckedColumns {
             ends: copied(&self.ends, WHAT)?,
             merges: copied(&self.merges, WHAT)?,
             ranks: self.ranks,
+            priorities: copied(&self.priorities, WHAT)?,
         })
     }
 
@@ -158,6 +180,29 @@ impl CheckedColumns {
         Ok(CheckedColumns { ids, bytes, ends, ..self })
     }
 
+    /// The vocabulary, and what splits text for it: patterns that split in turn, or [`CHARACTERS`] alone.
+    pub fn engine<S: AsRef<str>>(
+        &self,
+        ignore_merges: bool,
+        patterns: &[S],
+        normalizer: Vec<normalizer::Step>,
+    ) -> Result<(Vocabulary, Pretokenizer)> {
+        let (vocabulary, pretokenizer) = if matches!(patterns, [only] if only.as_ref() == CHARACTERS) {
+            let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
+            let priorities = (!self.priorities.is_empty()).then_some(&*self.priorities);
+            let vocabulary = Vocabulary::from_characters(tokens, copied(&self.merges, WHAT)?, priorities)?;
+            let pretokenizer = Pretokenizer::of_characters(&vocabulary)?;
+            (vocabulary, pretokenizer)
+        } else if self.priorities.is_empty() {
+            (self.vocabulary(ignore_merges)?, Pretokenizer::sequence(patterns)?)
+        } else {
+            return Err(Error::Invalid(format!(
+                "tokens with priorities merge from characters on, which needs the pattern {CHARACTERS:?}"
+            )));
+        };
+        Ok((vocabulary, pretokenizer.with_normalizer(normalizer)))
+    }
+
     /// The columns that stand for all which encode every text as these do when whole pretokens are looked up first;
     /// `None` if these are the only ones, since their pairs are not those of their ranks.
     ///
@@ -180,7 +225,7 @@ impl CheckedColumns {
         if ranks {
             needed = Vec::new();
         }
-        Ok(Some(CheckedColumns { merges: needed, ranks, ..self.try_clone()? }))
+        Ok(Some(CheckedColumns { merges: needed, ranks, priorities: Vec::new(), ..self.try_clone()? }))
     }
 
     /// Whether all of `needed` are among the merges.
@@ -205,13 +250,18 @@ impl<'a> Columns<'a> {
         columns.ids.iter().enumerate().map(move |(index, &id)| (id, columns.token(index)))
     }
 
-    /// The byte values that are no token, ascending.
+    /// The byte values that are no token, ascending. None is missing where each has a fallback token such as `<0x41>`.
     pub fn missing_bytes(&self) -> Vec<u8> {
-        let mut is_token = [false; 256];
+        let (mut is_token, mut has_fallback) = ([false; 256], [false; 256]);
         for (_, token) in self.tokens() {
             if let &[byte] = token {
                 is_token[usize::from(byte)] = true;
+            } else if let Some(byte) = fallback_byte(token) {
+                has_fallback[usize::from(byte)] = true;
             }
+        }
+        if has_fallback == [true; 256] {
+            return Vec::new();
         }
         (0..=255).filter(|&byte| !is_token[usize::from(byte)]).collect()
     }
@@ -261,6 +311,13 @@ impl<'a> Columns<'a> {
                 self.bytes.len()
             )));
         }
+        if !self.priorities.is_empty() && (self.priorities.len() != self.ids.len() || self.ranks) {
+            return Err(Error::Invalid(format!(
+                "there are {} priorities for {} tokens; give each one, and no other rule",
+                self.priorities.len(),
+                self.ids.len()
+            )));
+        }
         let mut seen = HashSet::new();
         seen.try_reserve(self.ids.len()).map_err(Error::out_of_memory("the check of a vocabulary"))?;
         for (index, id) in self.ids.iter().enumerate() {
@@ -279,6 +336,9 @@ impl<'a> Columns<'a> {
 
     /// The part of [`check`](Self::check) that is about merges, of tokens that are checked.
     pub(crate) fn check_merges(&self) -> Result<()> {
+        if !self.priorities.is_empty() && !self.merges.is_empty() {
+            return Err(Error::Invalid("tokens with priorities have no merges; leave them out".into()));
+        }
         if self.ranks && !self.merges.is_empty() {
             return Err(Error::Invalid(format!(
                 "a tokenizer of ranks has no merges, but {} are given; leave them out",
@@ -385,8 +445,15 @@ mod tests {
             .collect();
         let specials: Vec<(String, u32)> =
             specials.iter().map(|&(text, id)| (text.to_string(), id)).collect();
-        let columns =
-            Columns { ids, bytes: bytes.as_bytes(), ends: &ends, merges, ranks: false, specials: &specials };
+        let columns = Columns {
+            ids,
+            bytes: bytes.as_bytes(),
+            ends: &ends,
+            merges,
+            ranks: false,
+            priorities: &[],
+            specials: &specials,
+        };
         columns.check().map_err(|error| error.to_string())
     }
 
@@ -435,8 +502,15 @@ mod tests {
         }
         assert!(check(&[97], &["a"], &[], &[("", 5)]).is_err());
         assert!(check(&[97], &["a"], &[], &[("x", 1 << 24)]).is_err());
-        let ranks =
-            Columns { ids: &[1], bytes: b"a", ends: &[1], merges: &[[1, 1, 1]], ranks: true, specials: &[] };
+        let ranks = Columns {
+            ids: &[1],
+            bytes: b"a",
+            ends: &[1],
+            merges: &[[1, 1, 1]],
+            ranks: true,
+            priorities: &[],
+            specials: &[],
+        };
         assert!(ranks.check().is_err());
         assert!(Columns { ranks: false, merges: &[], bytes: b"ab", ..ranks }.check().is_err());
     }

@@ -178,17 +178,18 @@ impl Encoder {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
         let specials = specials.collect::<PyResult<Vec<(String, u32)>>>()?;
         let columns = columns.shared();
-        let pretokenizer = pattern.compile_with(py, steps_named(py, &normalizer)?)?;
+        let steps = steps_named(py, &normalizer)?;
         let errors = errors_named(decode_errors)?;
         let options = EncoderOptions {
             cache_bytes: cache_bytes.unwrap_or_else(|| EncoderOptions::default().cache_bytes),
             ..EncoderOptions::default()
         };
         let built = py.detach(|| {
-            let vocabulary = columns.vocabulary(ignore_merges)?;
+            let (vocabulary, pretokenizer) = columns.engine(ignore_merges, pattern.texts(), steps)?;
             let specials = SpecialTokens::with_rules(specials, &special_rules)?;
-            let decoder = Arc::new(Decoder::new(&vocabulary, &specials)?);
-            let vocabulary = Arc::new(vocabulary);
+            let decoder = Decoder::new(&vocabulary, &specials)?.dropping_prefix(pretokenizer.adds_prefix());
+            let decoder = Arc::new(decoder);
+            let (vocabulary, pretokenizer) = (Arc::new(vocabulary), Arc::new(pretokenizer));
             let encoder = Arc::new(encoder::Encoder::new(vocabulary, pretokenizer, specials, options)?);
             Ok((encoder, decoder))
         });
@@ -407,10 +408,11 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     match name {
         "strict" => Ok(DecodeErrors::Strict),
         "replace" => Ok(DecodeErrors::Replace),
+        "replace_bytes" => Ok(DecodeErrors::ReplaceBytes),
         "ignore" => Ok(DecodeErrors::Ignore),
-        other => {
-            Err(PyValueError::new_err(format!("errors must be strict, replace or ignore, not {other:?}")))
-        }
+        other => Err(PyValueError::new_err(format!(
+            "errors must be strict, replace, replace_bytes or ignore, not {other:?}"
+        ))),
     }
 }
 

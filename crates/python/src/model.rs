@@ -19,13 +19,13 @@ use crate::objects;
 pub struct ModelColumns {
     columns: Arc<CheckedColumns>,
     bytes: PyOnceLock<Py<PyBytes>>,
-    /// Token ids, ends of tokens and merges as arrays.
-    arrays: [PyOnceLock<Py<PyAny>>; 3],
+    /// Token ids, ends of tokens, merges and priorities as arrays.
+    arrays: [PyOnceLock<Py<PyAny>>; 4],
 }
 
 impl ModelColumns {
     pub(crate) fn from_checked(columns: CheckedColumns) -> Self {
-        let arrays = [PyOnceLock::new(), PyOnceLock::new(), PyOnceLock::new()];
+        let arrays = [const { PyOnceLock::new() }; 4];
         ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new(), arrays }
     }
 
@@ -38,7 +38,7 @@ impl ModelColumns {
 #[pymethods]
 impl ModelColumns {
     #[new]
-    #[pyo3(signature = (*, token_ids, token_bytes, token_ends, merges, ranks))]
+    #[pyo3(signature = (*, token_ids, token_bytes, token_ends, merges, ranks, priorities = None))]
     fn new(
         py: Python<'_>,
         token_ids: Items<u32>,
@@ -46,13 +46,15 @@ impl ModelColumns {
         token_ends: Items<u64>,
         merges: Items<u32>,
         ranks: bool,
+        priorities: Option<Items<u32>>,
     ) -> PyResult<Self> {
         let (ids, ends) = (token_ids.as_slice(), token_ends.as_slice());
         let (merges, _) = merges.as_slice().as_chunks::<3>();
         const WHAT: &str = "the columns of a model";
+        let priorities = priorities.as_ref().map_or(&[][..], Items::as_slice);
         let checked = py.detach(|| {
-            let bytes = copied(token_bytes, WHAT)?;
-            CheckedColumns::new(copied(ids, WHAT)?, bytes, copied(ends, WHAT)?, copied(merges, WHAT)?, ranks)
+            let (ids, bytes, ends) = (copied(ids, WHAT)?, copied(token_bytes, WHAT)?, copied(ends, WHAT)?);
+            CheckedColumns::new(ids, bytes, ends, copied(merges, WHAT)?, ranks, copied(priorities, WHAT)?)
         });
         Ok(Self::from_checked(checked.map_err(|error| exception(py, error))?))
     }
@@ -92,6 +94,16 @@ impl ModelColumns {
     #[getter]
     fn merges(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.array(py, 2, Some(3), |columns| columns.borrowed(&[]).merges.as_flattened())
+    }
+
+    #[getter]
+    fn has_priorities(&self) -> bool {
+        !self.columns.borrowed(&[]).priorities.is_empty()
+    }
+
+    #[getter]
+    fn priorities(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.array(py, 3, None, |columns| columns.borrowed(&[]).priorities)
     }
 
     #[getter]

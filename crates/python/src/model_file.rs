@@ -128,6 +128,7 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     let decode_errors = match read.decode_errors {
         DecodeErrors::Strict => "strict",
         DecodeErrors::Replace => "replace",
+        DecodeErrors::ReplaceBytes => "replace_bytes",
         DecodeErrors::Ignore => "ignore",
     };
     fields.set_item("decode_errors", decode_errors)?;

@@ -34,19 +34,18 @@ impl Pattern {
         }
     }
 
-    /// Compiles the pattern.
-    pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
-        self.compile_with(py, Vec::new())
+    /// The texts of the pattern.
+    pub fn texts(&self) -> &[String] {
+        match self {
+            Pattern::One(pattern) => std::slice::from_ref(pattern),
+            Pattern::Several(patterns) => patterns,
+        }
     }
 
-    /// Compiles the pattern, with the steps of a normaliser.
-    pub fn compile_with(&self, py: Python<'_>, normalizer: Vec<Step>) -> PyResult<Arc<Pretokenizer>> {
-        let compiled = py.detach(|| match self {
-            Pattern::One(pattern) => Pretokenizer::new(pattern),
-            Pattern::Several(patterns) => Pretokenizer::sequence(patterns),
-        });
-        let compiled = compiled.map_err(|error| exception(py, error))?;
-        Ok(Arc::new(compiled.with_normalizer(normalizer)))
+    /// Compiles the pattern.
+    pub fn compile(&self, py: Python<'_>) -> PyResult<Arc<Pretokenizer>> {
+        let compiled = py.detach(|| Pretokenizer::sequence(self.texts()));
+        Ok(Arc::new(compiled.map_err(|error| exception(py, error))?))
     }
 }
 

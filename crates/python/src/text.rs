@@ -135,6 +135,14 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     let errors = match errors {
         DecodeErrors::Strict => c"strict",
         DecodeErrors::Replace => c"replace",
+        DecodeErrors::ReplaceBytes => {
+            let mut mended = String::new();
+            for chunk in bytes.utf8_chunks() {
+                mended.push_str(chunk.valid());
+                mended.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+            }
+            return Ok(PyString::new(py, &mended));
+        }
         DecodeErrors::Ignore => c"ignore",
     };
     // SAFETY: `bytes` and `errors` are valid during the call, which returns a new str, or null with an exception set.

@@ -34,11 +34,12 @@ impl Tokenizer {
         columns: &CheckedColumns,
         ignore_merges: bool,
         specials: SpecialTokens,
-        pretokenizer: Pretokenizer,
+        patterns: &[String],
+        steps: Vec<normalizer::Step>,
     ) -> Result<Tokenizer> {
         columns.borrowed(specials.tokens()).check_specials()?;
-        let vocabulary = columns.vocabulary(ignore_merges)?;
-        let decoder = Decoder::new(&vocabulary, &specials)?;
+        let (vocabulary, pretokenizer) = columns.engine(ignore_merges, patterns, steps)?;
+        let decoder = Decoder::new(&vocabulary, &specials)?.dropping_prefix(pretokenizer.adds_prefix());
         let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
         let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
         Ok(Tokenizer { encoder, decoder })
@@ -61,18 +62,19 @@ impl Tokenizer {
     }
 
     fn from_model(model: Model) -> Result<Tokenizer> {
-        let pretokenizer = match &model.pattern {
-            PatternText::One(text) => Pretokenizer::new(text)?,
-            PatternText::Several(texts) => Pretokenizer::sequence(texts)?,
+        let patterns = match &model.pattern {
+            PatternText::One(text) => std::slice::from_ref(text),
+            PatternText::Several(texts) => texts,
         };
-        let pretokenizer = pretokenizer.with_normalizer(normalizer::steps_named(&model.normalizer)?);
+        let steps = normalizer::steps_named(&model.normalizer)?;
         let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
-        Tokenizer::new(&model.columns, model.ignore_merges, specials, pretokenizer)
+        Tokenizer::new(&model.columns, model.ignore_merges, specials, patterns, steps)
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
     pub fn train(text: &str, pattern: &str, n_merges: usize, tie_break: TieBreak) -> Result<Tokenizer> {
-        let pretokenizer = pretokenizer_of(pattern)?;
+        let patterns = patterns_of(pattern);
+        let pretokenizer = Pretokenizer::sequence(&patterns)?;
         let options = CountOptions {
             pretokenizer: Arc::new(pretokenizer),
             specials: Arc::new(SpecialTokens::none()),
@@ -98,7 +100,7 @@ impl Tokenizer {
         let merges = train::train(counts.columns(), &options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
         let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
-        Tokenizer::new(&columns, false, SpecialTokens::none(), pretokenizer_of(pattern)?)
+        Tokenizer::new(&columns, false, SpecialTokens::none(), &patterns, Vec::new())
     }
 
     /// The merges that make a token of its bytes, in the order in which the encoder does them: rank, left, right and merged
@@ -125,9 +127,6 @@ impl Tokenizer {
 }
 
 /// The pattern of a name, or of a regex.
-fn pretokenizer_of(pattern: &str) -> Result<Pretokenizer> {
-    match named_patterns(pattern) {
-        Some(texts) => Pretokenizer::sequence(texts),
-        None => Pretokenizer::new(pattern),
-    }
+fn patterns_of(pattern: &str) -> Vec<String> {
+    named_patterns(pattern).map_or_else(|| vec![pattern.to_owned()], <[String]>::to_vec)
 }

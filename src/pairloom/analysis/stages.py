@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.analysis.render import shown_token
+from pairloom.model import CHARACTERS
 from pairloom.view.merging import merge_lookup, merged
 from pairloom.view.payload import pretoken_lengths
 
@@ -30,6 +31,9 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     lines = [f"text: {text!r}"]
     if model.normalizer:
         lines.append(f"after {', '.join(model.normalizer)}: {tokenizer.decode_bytes(ids).decode(errors='replace')!r}")
+    if model.pattern == CHARACTERS:
+        lines += [f"token {tokenizer.decode_bytes([i])!r}: {i}" for i in ids.tolist()]
+        return [*lines, "merging starts with characters; its steps are not shown"]
     ends = np.cumsum(pretoken_lengths(tokenizer, ids, "recognise"), dtype=np.int64)
     for start, end in pairwise([0, *ends.tolist()]):
         found = ids[start:end].tolist()

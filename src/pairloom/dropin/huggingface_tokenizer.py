@@ -22,6 +22,7 @@ from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.model import CHARACTERS
 from pairloom.offsets import char_spans
 from pairloom.post_processing import PostProcessor, Special, post_processor_of
 from pairloom.pretokens import pretokenize
@@ -311,6 +312,8 @@ class HuggingFaceTokenizer:
         return found
 
     def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
+        if self._tokenizer.pattern == CHARACTERS:
+            return [begin + len(data)]
         lengths = [len(pretoken) for pretoken in pretokenize(data.decode(), self._tokenizer.pattern)]
         ends: list[int] = (np.cumsum(lengths, dtype=np.int64) + begin).tolist()
         return ends

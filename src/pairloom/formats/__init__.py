@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
-READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken")
+READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece", "gguf")
 """The names that `load` takes for `format`."""
 
 WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2")
@@ -54,7 +54,9 @@ INCOMPLETE = ("tiktoken", "gpt2")
 """Formats that store neither pattern nor special tokens; `load` takes them as arguments."""
 
 _HEAD_BYTES = 4096
-_TEKKEN_NAME = "tekken.json"
+_TEKKEN_NAME, _SENTENCEPIECE_NAME = "tekken.json", "tokenizer.model"
+_GGUF_BYTES = 256 << 20
+# The tokenizer of a GGUF file lies in so many bytes at its beginning; the weights of the model follow.
 
 
 def load(
@@ -89,12 +91,14 @@ def load(
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
     else:
         # Read once: a pipe cannot be read again.
-        data = file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(_HEAD_BYTES)
+            data += opened.read(_GGUF_BYTES if data.startswith(b"GGUF") else -1)
         if format is None:
             format = _core.format_of(data[:_HEAD_BYTES], as_text(str(file)))
         if format != "tiktoken":
             for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
-                if value is not None:
+                if value is not None and not (format == "gguf" and argument == "pattern"):
                     raise ValueError(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
@@ -106,7 +110,8 @@ def load(
 def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
     """Raises FormatError where the vocabulary of `name` lacks bytes, unless that is allowed."""
     check_bool("allow_missing_bytes", allow_missing_bytes)
-    if not allow_missing_bytes and model.missing_bytes():
+    # UTF-8 never holds 0xc0, 0xc1 and 0xf5 to 0xff.
+    if not allow_missing_bytes and any(byte < 0xF5 and byte not in (0xC0, 0xC1) for byte in model.missing_bytes()):
         from pairloom.vocabulary import missing_bytes_text
 
         text = missing_bytes_text(model)
@@ -268,7 +273,12 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
         if len(files) > 1:
             raise FormatError(f"{folder}: the folder holds {files[0].name} and {files[1].name}; give the path of one")
         return files[0], "tiktoken"
-    wanted = f"{huggingface.FILE_NAME}, {gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}, {_TEKKEN_NAME} or *.tiktoken"
+    if format in (None, "sentencepiece") and (folder / _SENTENCEPIECE_NAME).is_file():
+        return folder / _SENTENCEPIECE_NAME, None
+    if format in (None, "gguf") and len(files := sorted(folder.glob("*.gguf"))) == 1:
+        return files[0], "gguf"
+    names = (huggingface.FILE_NAME, f"{gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}", _TEKKEN_NAME, "*.tiktoken")
+    wanted = f"{', '.join(names)}, {_SENTENCEPIECE_NAME} or one *.gguf"
     raise FormatError(
         f"{folder}: the folder holds no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
         f" {wanted}); give the path of a file in it"

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.reader import read
+from pairloom.formats.shared import characters
 from pairloom.formats.shared.added_tokens import write_added_tokens
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.post_processor import write_post_processor
 from pairloom.formats.shared.pre_tokenizer import write_splitters
 from pairloom.formats.shared.special_entries import with_special_tokens
-from pairloom.model import CARRIED, Model, config_of
+from pairloom.model import CARRIED, CHARACTERS, Model, config_of
 
 if TYPE_CHECKING:
     import tokenizers
@@ -38,8 +39,12 @@ _WHAT = "a tokenizer.json"
 
 def write(model: Model, indent: int | None = None) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
-    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
-    text_of = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
+    if is_characters := model.pattern == CHARACTERS:
+        settings, spelled = characters.settings(model), characters.spell
+    else:
+        settings, spelled = _settings(model), to_alphabet
+    rows = ranks.pairs(model) if model.rule == "ranks" else model.merges
+    text_of = {token_id: spelled(token) for token_id, token in model.tokens().items()}
     added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
     vocab = with_special_tokens(text_of, entries, _WHAT)
     carried = config_of(model).get(CARRIED)
@@ -47,10 +52,10 @@ def write(model: Model, indent: int | None = None) -> bytes:
         "version": "1.0",
         **{key: carried.get(key) if isinstance(carried, dict) else None for key in _CARRIED},
         "added_tokens": added,
-        "normalizer": write_normalizer(model.normalizer),
-        "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer),
+        "normalizer": settings["normalizer"],
+        "pre_tokenizer": settings["pre_tokenizer"],
         "post_processor": write_post_processor(model.post_processor),
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "decoder": settings["decoder"],
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -58,7 +63,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
             "continuing_subword_prefix": None,
             "end_of_word_suffix": None,
             "fuse_unk": False,
-            "byte_fallback": False,
+            "byte_fallback": is_characters,
             "ignore_merges": model.ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
             "merges": [f"{text_of[left]} {text_of[right]}" for left, right, _ in rows.tolist()],
@@ -68,14 +73,24 @@ def write(model: Model, indent: int | None = None) -> bytes:
     return json.dumps(file, ensure_ascii=False, indent=indent, separators=separators).encode()
 
 
+def _settings(model: Model) -> dict[str, Any]:
+    """The values of "normalizer", "pre_tokenizer" and "decoder" for byte-level BPE."""
+    return {
+        "normalizer": write_normalizer(model.normalizer),
+        "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer),
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+    }
+
+
 def vocab_of(model: Model) -> dict[str, int]:
-    """All tokens -> ids by ascending id: in the byte alphabet, special tokens as their text."""
+    """All tokens -> ids by ascending id: as a tokenizer.json writes them, special tokens as their text."""
     return {text: token_id for token_id, text in texts_of(model).items()}
 
 
 def texts_of(model: Model) -> dict[int, str]:
     """All ids, ascending -> tokens, written as in `vocab_of`: two may be written alike."""
-    entries = {token_id: to_alphabet(token) for token_id, token in model.tokens().items()}
+    spelled = characters.spell if model.pattern == CHARACTERS else to_alphabet
+    entries = {token_id: spelled(token) for token_id, token in model.tokens().items()}
     entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
     return dict(sorted(entries.items()))
 

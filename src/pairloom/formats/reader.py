@@ -32,9 +32,10 @@ def read(
     beside: Companions | None = None,
     are_ordinary: bool = False,
 ) -> Model:
-    """The Model of a file of "pairloom", "huggingface", "tiktoken" or "tekken"; messages call it `name`.
+    """The Model of a file of `formats.READABLE`, but for "gpt2"; messages call it `name`.
 
-    pattern, special_tokens: for "tiktoken". beside: what other files of a tokenizer.json's folder say (`pretrained`).
+    pattern, special_tokens: for "tiktoken"; pattern: for "gguf" too. beside: what other files of a tokenizer.json's
+    folder say (`pretrained`).
     are_ordinary: the special tokens of a tokenizer.json stay text (`special_rules`).
     Raises MissingKeyError for a missing key, ValueError for a pattern that is needed, FormatError for other defects.
     """

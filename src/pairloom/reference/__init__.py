@@ -7,6 +7,7 @@ Read in the order in which text passes through:
     vocabulary.py   ids                      which id a byte, a merge and a special token gets
     naive.py        counts -> merges         training by its definition
     encoder.py      text -> ids -> text      encoding and decoding by theirs
+    characters.py    text -> ids             where merging starts with characters, as SentencePiece's does
     special_rules.py   the special tokens that count where some have rules
     offsets.py      ids -> spans             where each token lies in its text
     post_processor.py   ids -> ids      what stands around a text on request

@@ -86,7 +86,11 @@ class DecodeMethods(TokenizerBase):
             check_several("ids", "int", ids)
             ids = list(ids)
         text, blob = self._core.decode(ids, "strict"), self._core.decode_bytes(ids)
-        return text, starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
+        lengths = self._token_spans().lengths_of(ids)
+        if len(lengths):
+            # Decoding drops a space that encoding put before the text.
+            lengths[0] -= int(lengths.sum()) - len(blob)
+        return text, starts_of_tokens(blob, lengths).tolist()
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.

@@ -81,6 +81,7 @@ class Extension:
                     " smaller"
                 )
             n_tokens = vocab_size - n_old
+        model.check_merges_bytes("extend")
         if missing := model.missing_bytes():
             raise ValueError(
                 f"the vocabulary has no token for {len(missing)} of the 256 bytes, so it cannot be extended"

@@ -247,14 +247,15 @@ impl Texts {
         self.bytes.truncate(start);
         for chunk in bytes.utf8_chunks() {
             self.bytes.try_extend(chunk.valid().as_bytes(), "decoded text")?;
-            match self.errors {
-                _ if chunk.invalid().is_empty() => {}
-                DecodeErrors::Strict => {
-                    let offset = (self.bytes.len() - start) as u64;
-                    return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
-                }
-                DecodeErrors::Replace => self.bytes.try_extend("\u{fffd}".as_bytes(), "decoded text")?,
-                DecodeErrors::Ignore => {}
+            if chunk.invalid().is_empty() {
+                continue;
+            }
+            let Some(n_replacements) = self.errors.n_replacements(chunk.invalid()) else {
+                let offset = (self.bytes.len() - start) as u64;
+                return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
+            };
+            for _ in 0..n_replacements {
+                self.bytes.try_extend("\u{fffd}".as_bytes(), "decoded text")?;
             }
         }
         Ok(())

@@ -37,6 +37,8 @@ pub struct Decoder {
     long: Vec<u8>,
     /// The slots of ids beyond `slots`.
     sparse: HashMap<usize, [u8; SLOT]>,
+    /// Whether a space at the beginning of a text is one that encoding put there.
+    drops_prefix: bool,
 }
 
 impl Decoder {
@@ -46,7 +48,7 @@ impl Decoder {
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
         let n_slots = n_dense(n_ids, vocabulary.n_tokens() + specials.tokens().len());
         let slots = filled(n_slots, slot(&[], UNKNOWN), WHAT)?;
-        let mut decoder = Decoder { slots, long: Vec::new(), sparse: HashMap::new() };
+        let mut decoder = Decoder { slots, long: Vec::new(), sparse: HashMap::new(), drops_prefix: false };
         for (id, token) in vocabulary.tokens() {
             decoder.set(id, token)?;
         }
@@ -54,6 +56,18 @@ impl Decoder {
             decoder.set(*id, token.as_bytes())?;
         }
         Ok(decoder)
+    }
+
+    /// The same decoder, which drops a space at the beginning of a text if `drops_prefix`.
+    #[must_use]
+    pub fn dropping_prefix(mut self, drops_prefix: bool) -> Self {
+        self.drops_prefix = drops_prefix;
+        self
+    }
+
+    /// The bytes of the first token of a text, without a space that encoding put there.
+    fn without_prefix<'a>(&self, token: &'a [u8]) -> &'a [u8] {
+        token.strip_prefix(b" ").filter(|_| self.drops_prefix).unwrap_or(token)
     }
 
     fn set(&mut self, id: u32, token: &[u8]) -> Result<()> {
@@ -100,6 +114,9 @@ impl Decoder {
                     return Err(error);
                 }
             }
+        }
+        if self.drops_prefix && out.get(before) == Some(&b' ') {
+            out.remove(before);
         }
         Ok(())
     }

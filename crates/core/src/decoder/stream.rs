@@ -14,8 +14,22 @@ pub enum DecodeErrors {
     Strict,
     /// U+FFFD for each maximal invalid sequence.
     Replace,
+    /// U+FFFD for each byte that is part of no character, as SentencePiece has it.
+    ReplaceBytes,
     /// Dropped.
     Ignore,
+}
+
+impl DecodeErrors {
+    /// How often U+FFFD stands for a maximal invalid sequence; `None` where it is an error.
+    pub fn n_replacements(self, invalid: &[u8]) -> Option<usize> {
+        match self {
+            DecodeErrors::Strict => None,
+            DecodeErrors::Replace => Some(usize::from(!invalid.is_empty())),
+            DecodeErrors::ReplaceBytes => Some(invalid.len()),
+            DecodeErrors::Ignore => Some(0),
+        }
+    }
 }
 
 /// What to do where strict decoding fails, in messages.
@@ -33,12 +47,14 @@ pub struct DecodeStream {
     pub(super) held: Vec<u8>,
     /// Number of bytes that were returned as text or dropped.
     n_taken: u64,
+    /// Whether the next byte is the first of the text.
+    is_at_start: bool,
 }
 
 impl DecodeStream {
     pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors, mut skipped: Vec<u32>) -> Self {
         skipped.sort_unstable();
-        DecodeStream { decoder, skipped, errors, held: Vec::new(), n_taken: 0 }
+        DecodeStream { decoder, skipped, errors, held: Vec::new(), n_taken: 0, is_at_start: true }
     }
 
     /// Decodes one id; returns the characters that are complete. After an error the stream is unchanged.
@@ -48,8 +64,11 @@ impl DecodeStream {
             return Ok(String::new());
         }
         let n_held = self.held.len();
+        let token = if self.is_at_start { self.decoder.without_prefix(token) } else { token };
         self.held.try_extend(token, "decoded text")?;
-        self.take(false).inspect_err(|_| self.held.truncate(n_held))
+        let taken = self.take(false).inspect_err(|_| self.held.truncate(n_held))?;
+        self.is_at_start = false;
+        Ok(taken)
     }
 
     /// Ends the stream: an incomplete character is invalid now.
@@ -70,14 +89,11 @@ impl DecodeStream {
             if invalid.is_empty() || (!is_last && ends_text && is_incomplete(invalid)) {
                 break;
             }
-            match self.errors {
-                DecodeErrors::Strict => {
-                    let offset = self.n_taken + taken as u64;
-                    return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
-                }
-                DecodeErrors::Replace => text.push(char::REPLACEMENT_CHARACTER),
-                DecodeErrors::Ignore => {}
-            }
+            let Some(n_replacements) = self.errors.n_replacements(invalid) else {
+                let offset = self.n_taken + taken as u64;
+                return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
+            };
+            text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, n_replacements));
             taken += invalid.len();
         }
         self.n_taken += taken as u64;

@@ -55,6 +55,11 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         specials.check(0, text)?;
+        if self.vocabulary().characters().is_some() {
+            return Err(Error::Invalid(
+                "dropout is for tokenizers that merge bytes; this one merges characters, as SentencePiece does".into(),
+            ));
+        }
         let mut on_progress = report_progress(monitor, text.len());
         let recognised = self.recognised(specials);
         let mut finder = recognised.map(|specials| Finder::new(specials, text));
@@ -62,7 +67,7 @@ impl Encoder {
         loop {
             let found = recognised.zip(finder.as_mut().and_then(Iterator::next));
             let end = found.map_or(text.len(), |(_, found)| found.start);
-            let document = &*self.pretokenizer().normalized(&text[at..end])?;
+            let document = &*self.pretokenizer().normalized(&text[at..end], at == 0)?;
             let mut start = 0;
             for end in self.pretokenizer().ends_with_progress(document, &mut |_| on_progress(0))? {
                 merge(self.vocabulary(), &document.as_bytes()[start..end], dropout, out)?;

@@ -42,11 +42,12 @@ use super::cache::packed::Packed;
 use super::cache::table::Table;
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
-use super::merge::{by_rank, few, heap};
+use super::merge::{by_rank, characters, few, heap};
 use super::output::Output;
 use super::shared::Shared;
 use crate::cpu::at_tier;
 use crate::error::Result;
+use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
 use crate::pretokens::key::{PaddedText, PretokenKey};
@@ -336,6 +337,18 @@ impl PretokenEncoder {
         self.refresh(&shared.cache);
         // The batch may have been looked up in another table.
         let slot = shared.cache.hasher.hash(key) as u32;
+        if let Some(starts) = vocabulary.characters() {
+            if pretoken.len() > CACHED_BYTES {
+                return characters::merge(vocabulary, starts, pretoken, |id| output.put(id), on_progress);
+            }
+            self.ids.clear();
+            if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
+                let put = |id| self.ids.try_push(id, "ids");
+                characters::merge(vocabulary, starts, pretoken, put, on_progress)?;
+                self.learn(shared, key, slot, pretoken, 0);
+            }
+            return output.extend(self.ids.iter().copied());
+        }
         if vocabulary.ignores_merges()
             && let Some(id) = vocabulary.id_of(pretoken)
         {

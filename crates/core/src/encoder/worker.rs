@@ -90,7 +90,7 @@ impl Worker {
                 return self.encode_by_rules(shared, text, specials, output, on_progress);
             }
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(shared, &text[at..found.start], output, on_progress)?;
+                self.encode_document(shared, &text[at..found.start], at == 0, output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
                 }
@@ -98,7 +98,7 @@ impl Worker {
                 at = found.end;
             }
         }
-        self.encode_document(shared, &text[at..], output, on_progress)
+        self.encode_document(shared, &text[at..], at == 0, output, on_progress)
     }
 
     /// Encodes short documents, joined in `text` and ending at `ends`, less than 4 GiB in all. Appends to `n_ids` the
@@ -174,22 +174,23 @@ impl Worker {
     ) -> Result<()> {
         let mut at = 0;
         for found in Finder::new(specials, text) {
-            self.encode_document(shared, &text[at..found.start], output, on_progress)?;
+            self.encode_document(shared, &text[at..found.start], at == 0, output, on_progress)?;
             if output.is_full() {
                 return Ok(());
             }
             output.put(specials.tokens()[found.index].1)?;
             at = found.end;
         }
-        self.encode_document(shared, &text[at..], output, on_progress)
+        self.encode_document(shared, &text[at..], at == 0, output, on_progress)
     }
 
-    /// Encodes text without special tokens.
+    /// Encodes text without special tokens, with which its text begins if `is_start`.
     #[inline]
     fn encode_document<S: Output>(
         &mut self,
         shared: &Shared,
         document: &str,
+        is_start: bool,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
@@ -197,7 +198,7 @@ impl Worker {
         if is_limited && shared.pretokenizer.has_normalizer() {
             shared.budget.take(document.len(), "a document that is normalized")?;
         }
-        let document = &*shared.pretokenizer.normalized(document)?;
+        let document = &*shared.pretokenizer.normalized(document, is_start)?;
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             let n_ids = output.n();
@@ -250,7 +251,8 @@ impl Worker {
                 break;
             }
             if end > done {
-                let document = OpenText { text: &text[done..end], is_last: is_whole, ..open };
+                let offset = open.offset + done as u64;
+                let document = OpenText { text: &text[done..end], is_last: is_whole, offset, ..open };
                 done += self.encode_open_document(shared, document, output, on_progress)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end) else { break };
@@ -277,7 +279,7 @@ impl Worker {
         if shared.pretokenizer.has_normalizer() {
             // A pretokenizer with a normalizer is not memoryless, so the document is whole. The reader reports its
             // bytes.
-            self.encode_document(shared, text, output, &mut |_| on_progress(0))?;
+            self.encode_document(shared, text, open.offset == 0, output, &mut |_| on_progress(0))?;
             return Ok(text.len());
         }
         // Never stop after white space: it is split differently before a word and at the end of a document.

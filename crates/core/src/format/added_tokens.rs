@@ -169,7 +169,13 @@ fn is_unchanged(literal: &str, forms: &[String]) -> bool {
     // Of ASCII, NFC makes these three of other characters, and joins marks that follow to letters and to "<=>".
     let is_inert = literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c));
     let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
-    is_inert && !is_joined && forms.iter().all(|form| form == "nfc" || form == "nfd")
+    is_inert
+        && !is_joined
+        && forms.iter().all(|form| match form.as_str() {
+            "nfc" | "nfd" => true,
+            "spaces" => !literal.contains(' '),
+            _ => false,
+        })
 }
 
 /// Refuses tokens, all found in one pass, of which one can take along what another one begins with.

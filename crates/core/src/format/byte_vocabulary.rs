@@ -17,6 +17,7 @@ use crate::model::CheckedColumns;
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{in_file, read_id};
 use crate::pretokens::byte_letter;
+use crate::vocabulary::characters::SPACE_SYMBOL;
 
 /// What is allocated, in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the vocabulary of a file";
@@ -97,21 +98,34 @@ impl Vocabulary {
     /// Reads an object of tokens and ids.
     pub fn read(json: &mut Json<'_>) -> Result<Self> {
         let mut found = Vocabulary::default();
-        let Vocabulary { bytes, entries, .. } = &mut found;
         json.object(|json, text| {
             let id = read_id(json).within(|| format!("vocab[{}]", quoted(&text)))?;
-            if text.is_empty() {
-                return Err(Error::Model(format!("id {id} has an empty token; remove the entry")));
-            }
-            let start = bytes.len();
-            let is_foreign = !append_bytes(&text, bytes)?;
-            if is_foreign {
-                bytes.try_extend(text.as_bytes(), WHAT)?;
-            }
-            entries.try_push(Entry { id, start, end: bytes.len(), is_foreign }, WHAT)
+            found.push(id, &text)
         })?;
         found.index()?;
         Ok(found)
+    }
+
+    /// The vocabulary in which each text has its place as its id.
+    pub fn from_texts(texts: &[&str]) -> Result<Self> {
+        let mut found = Vocabulary::default();
+        (0..).zip(texts).try_for_each(|(id, text)| found.push(id, text))?;
+        found.index()?;
+        Ok(found)
+    }
+
+    #[inline]
+    fn push(&mut self, id: u32, text: &str) -> Result<()> {
+        let Vocabulary { bytes, entries, .. } = self;
+        if text.is_empty() {
+            return Err(Error::Model(format!("id {id} has an empty token; remove the entry")));
+        }
+        let start = bytes.len();
+        let is_foreign = !append_bytes(text, bytes)?;
+        if is_foreign {
+            bytes.try_extend(text.as_bytes(), WHAT)?;
+        }
+        entries.try_push(Entry { id, start, end: bytes.len(), is_foreign }, WHAT)
     }
 
     /// Sorts the entries and fills the hash table.
@@ -252,6 +266,17 @@ impl Vocabulary {
         Ok(())
     }
 
+    /// Entries outside the alphabet whose bytes are those of another entry (Command-R has 404): no text makes them, so they
+    /// are kept for decoding, as special tokens that text never holds.
+    pub fn doubles(&self) -> Vec<(String, u32)> {
+        let bytes = |entry: &Entry| &self.bytes[entry.start..entry.end];
+        let is_merged = |entry: &Entry| self.merges.as_flattened().contains(&entry.id);
+        let found =
+            self.entries.iter().filter(|entry| entry.is_foreign && self.find(bytes(entry), false).is_some());
+        let found = found.filter(|entry| !is_merged(entry));
+        found.map(|entry| (String::from_utf8_lossy(bytes(entry)).into_owned(), entry.id)).collect()
+    }
+
     /// The columns of the entries without those that are special tokens and nothing else.
     ///
     /// An entry stays that a merge uses or makes, or that is a byte: it is a token of its own then, of the same bytes.
@@ -300,9 +325,33 @@ impl Vocabulary {
         let merges = copied(&self.merges, WHAT)?;
         match has_foreign {
             // Their bytes may be those of another token.
-            true => CheckedColumns::new(ids, bytes, ends, merges, false).map_err(in_file),
+            true => CheckedColumns::new(ids, bytes, ends, merges, false, Vec::new()).map_err(in_file),
             false => Ok(CheckedColumns::checked(ids, bytes, ends, merges, false)),
         }
+    }
+}
+
+impl Vocabulary {
+    /// The columns of a vocabulary of characters: entries that are special tokens are left out, and U+2581 is a space.
+    pub fn character_columns(&self, specials: &[(String, u32)]) -> Result<CheckedColumns> {
+        let dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
+        let n = self.entries.len();
+        let (mut ids, mut ends, mut bytes) = (Vec::with_room(n, WHAT)?, Vec::with_room(n, WHAT)?, Vec::new());
+        for (index, entry) in self.entries.iter().enumerate() {
+            if !dropped.contains(&entry.id) {
+                let text = self.text(index);
+                if text.contains(' ') {
+                    let text = quoted(&text);
+                    return Err(Error::Model(format!(
+                        "token {text} holds a space, which no text makes; remove it"
+                    )));
+                }
+                bytes.try_extend(text.replace(SPACE_SYMBOL, " ").as_bytes(), WHAT)?;
+                ids.push(entry.id);
+                ends.push(bytes.len() as u64);
+            }
+        }
+        CheckedColumns::new(ids, bytes, ends, copied(&self.merges, WHAT)?, false, Vec::new()).map_err(in_file)
     }
 }
 

@@ -2,19 +2,23 @@
 
 pub mod added_tokens;
 pub mod byte_vocabulary;
+mod character_pieces;
+mod gguf;
 pub mod gpt2;
 mod node;
 pub mod oniguruma;
 pub mod pre_tokenizer;
 pub mod ranks;
+mod sentencepiece;
 mod specials;
 mod tekken;
 mod tiktoken;
 pub mod tokenizer_json;
+mod unicode_forms;
 
 use crate::error::{Error, Result};
 use crate::model_file::json::Within;
-use crate::model_file::{self, Model, PatternText};
+use crate::model_file::{self, Model, PatternText, in_file};
 use crate::pretokens::names;
 
 pub use specials::Specials;
@@ -30,13 +34,19 @@ pub enum Format {
     Tiktoken,
     /// A tekken.json.
     Tekken,
+    /// A SentencePiece `.model`.
+    SentencePiece,
+    /// A GGUF file, or its beginning.
+    Gguf,
 }
 
-const FORMATS: [(&str, Format); 4] = [
+const FORMATS: [(&str, Format); 6] = [
     ("pairloom", Format::Native),
     ("huggingface", Format::HuggingFace),
     ("tiktoken", Format::Tiktoken),
     ("tekken", Format::Tekken),
+    ("sentencepiece", Format::SentencePiece),
+    ("gguf", Format::Gguf),
 ];
 
 /// How files begin that are no tokenizer as they are, and what to do about it.
@@ -60,7 +70,7 @@ const PICKLE: &str = "the first bytes of a Python pickle, which pairloom never o
     yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
 
 impl Format {
-    /// By its name: "pairloom", "huggingface", "tiktoken" or "tekken".
+    /// By its name, such as "pairloom" or "huggingface".
     pub fn named(name: &str) -> Option<Self> {
         FORMATS.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)
     }
@@ -73,7 +83,11 @@ impl Format {
     /// The format of a file that begins so; some thousand bytes are enough. [`Error::Model`] for no format.
     pub fn of(head: &[u8]) -> Result<Self> {
         check_begin(head)?;
-        Ok(if tekken::is_begin(head) {
+        Ok(if gguf::is_begin(head) {
+            Format::Gguf
+        } else if sentencepiece::is_begin(head) {
+            Format::SentencePiece
+        } else if tekken::is_begin(head) {
             Format::Tekken
         } else if tokenizer_json::is_begin(head) {
             Format::HuggingFace
@@ -100,7 +114,7 @@ fn check_begin(head: &[u8]) -> Result<()> {
 /// What a caller says of a file, since the file does not.
 #[derive(Default)]
 pub struct Said<'a> {
-    /// How text is split: for a .tiktoken file and GPT-2's.
+    /// How text is split: for a .tiktoken file and GPT-2's, and for a GGUF file whose pre-tokenizer is not known.
     pub pattern: Option<PatternText>,
     /// The special tokens: for a .tiktoken file and GPT-2's.
     pub specials: Specials,
@@ -120,6 +134,8 @@ pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<M
         Format::Native => model_file::read(data, name),
         Format::HuggingFace => tokenizer_json::read(data, name, said.are_ordinary, said.beside),
         Format::Tekken => tekken::read(data).within(|| name.to_owned()),
+        Format::SentencePiece => sentencepiece::read(data).map_err(in_file).within(|| name.to_owned()),
+        Format::Gguf => gguf::read(data, said.pattern).map_err(in_file).within(|| name.to_owned()),
         Format::Tiktoken => {
             let Some(pattern) = said.pattern else {
                 let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();

@@ -51,7 +51,7 @@ impl RankList {
             bytes.extend_from_slice(&self.bytes[start..end]);
             ends.push(bytes.len() as u64);
         }
-        CheckedColumns::new(ids, bytes, ends, Vec::new(), true).map_err(in_file)
+        CheckedColumns::new(ids, bytes, ends, Vec::new(), true, Vec::new()).map_err(in_file)
     }
 }
 

@@ -7,10 +7,12 @@
 use super::added_tokens::{self, Beside, check_assigned};
 use super::byte_vocabulary::Vocabulary;
 use super::node::{Node, Object, Value, find, missing, read_object, shown};
-use super::pre_tokenizer;
+use super::unicode_forms::add_forms;
+use super::{character_pieces, pre_tokenizer};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
-use crate::model_file::{self, DecodeErrors, Model, in_file, text_of};
+use crate::model_file::{self, DecodeErrors, Model, PatternText, in_file, text_of};
+use crate::vocabulary::characters::CHARACTERS;
 
 /// All but the last two may come first.
 const KEYS: [&str; 9] = [
@@ -37,9 +39,6 @@ const MODEL_KEYS: [&str; 10] = [
     "vocab",
     "merges",
 ];
-const FORMS: [(&str, &str); 4] = [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd")];
-const MAX_NORMALIZERS: usize = 4;
-const MAX_DEPTH: usize = 8;
 
 /// Whether a file that begins so is an object whose first key is one of a tokenizer.json's.
 pub fn is_begin(head: &[u8]) -> bool {
@@ -90,22 +89,50 @@ impl<'a> File<'a> {
     fn model(self, are_ordinary: bool, beside: Option<&[u8]>) -> Result<Model> {
         let File { around, settings, vocabulary } = self;
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
-        check_decoder(find(&around, "decoder"))?;
-        let pre_tokenizer = pre_tokenizer::read(find(&around, "pre_tokenizer")).map_err(in_file);
-        let (pattern, has_prefix) = pre_tokenizer.within(|| "pre_tokenizer".into())?;
-        let mut normalizer = Vec::new();
-        if let Some(node) = find(&around, "normalizer") {
-            add_forms(node, &mut normalizer, 0)?;
-        }
+        let (decoder, splits) = (find(&around, "decoder"), find(&around, "pre_tokenizer"));
+        let is_characters = settings.has("byte_fallback")
+            && settings.bool("byte_fallback")?
+            && splits.is_none_or(|splits| !splits.text.contains("\"ByteLevel\""));
+        let (mut normalizer, mut has_prefix) = (Vec::new(), false);
+        let pattern = if is_characters {
+            if ignore_merges {
+                return Err(Error::Model("ignore_merges with byte_fallback cannot be expressed".into()));
+            }
+            let (steps, has_prefix) = character_pieces::steps(find(&around, "normalizer"), splits)?;
+            character_pieces::check_decoder(decoder, has_prefix)?;
+            normalizer = steps;
+            PatternText::One(CHARACTERS.into())
+        } else {
+            check_decoder(decoder)?;
+            let read = pre_tokenizer::read(splits).map_err(in_file).within(|| "pre_tokenizer".into())?;
+            has_prefix = read.1;
+            if let Some(node) = find(&around, "normalizer") {
+                add_forms(node, &mut normalizer, 0)?;
+            }
+            read.0
+        };
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
-        let added = find(&around, "added_tokens")
+        let mut added = find(&around, "added_tokens")
             .map(|node| added_tokens::read(node, &normalizer, are_ordinary, beside.as_ref()))
             .transpose()?
             .unwrap_or_default();
         check_assigned(&added.ids, &vocabulary)?;
-        let columns = vocabulary.columns(&added.ids, ignore_merges).within(|| "model".into())?;
+        if !is_characters {
+            for (text, id) in vocabulary.doubles() {
+                if added.ids.iter().all(|&(_, other)| other != id) {
+                    added.rules.insert((text.clone(), "ordinary".to_owned()));
+                    added.plain.insert(text.clone());
+                    added.ids.push((text, id));
+                }
+            }
+        }
+        let columns = match is_characters {
+            true => vocabulary.character_columns(&added.ids),
+            false => vocabulary.columns(&added.ids, ignore_merges),
+        };
+        let columns = columns.within(|| "model".into())?;
         columns.borrowed(&added.ids).check_specials()?;
         let (columns, looks_up) = if ignore_merges { columns.into_one_form()? } else { (columns, false) };
         if has_prefix {
@@ -120,13 +147,14 @@ impl<'a> File<'a> {
             carried.extend(object(key)?.map(|text| format!("\"{key}\":{text}")));
         }
         let carried = carried.join(",");
+        let errors = if is_characters { DecodeErrors::ReplaceBytes } else { DecodeErrors::Replace };
         Ok(Model {
             plain_specials: added.plain.into_iter().collect(),
             post_processor: object("post_processor")?.map(str::to_owned),
             tokenizer_config: (!carried.is_empty()).then(|| format!("{{\"tokenizer.json\":{{{carried}}}}}")),
             normalizer,
             special_rules: added.rules.into_iter().collect(),
-            ..Model::new(columns, looks_up, added.ids, pattern, DecodeErrors::Replace)
+            ..Model::new(columns, looks_up, added.ids, pattern, errors)
         })
     }
 }
@@ -186,27 +214,4 @@ fn check_decoder(decoder: Option<&Node<'_>>) -> Result<()> {
     }
     let found = shown(decoder.text);
     Err(Error::Model(format!("decoder {found} is not ByteLevel, which byte-level BPE is decoded by")))
-}
-
-/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name.
-fn add_forms(node: &Node<'_>, forms: &mut Vec<String>, depth: usize) -> Result<()> {
-    let kind = node.string("type").within(|| "normalizer".into())?;
-    if kind == "Sequence" && depth < MAX_DEPTH {
-        let steps = node.list("normalizers").within(|| "normalizer".into())?;
-        return steps.iter().try_for_each(|step| add_forms(step, forms, depth + 1));
-    }
-    let Some((_, form)) = FORMS.iter().find(|(name, _)| *name == kind) else {
-        let (kind, known) = (quoted(kind), FORMS.map(|(name, _)| name).join(", "));
-        return Err(Error::Model(format!(
-            "normalizer {kind} changes the text before it is split in a way that pairloom does not know (it knows {known}): \
-             change texts so yourself and set normalizer to null"
-        )));
-    };
-    forms.push((*form).to_owned());
-    if forms.len() > MAX_NORMALIZERS {
-        return Err(Error::Model(format!(
-            "normalizer has more than {MAX_NORMALIZERS} steps, which are not read"
-        )));
-    }
-    Ok(())
 }

@@ -6,6 +6,11 @@ use base64::{DecodeError, DecodeSliceError, Engine};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
+/// Encodes bytes.
+pub fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Appends the bytes of `coded`.
 pub fn append(coded: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();

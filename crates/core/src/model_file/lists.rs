@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::LARGEST_ID;
 use super::schema2::MAX_DERIVED_BYTES;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
@@ -15,7 +16,7 @@ const WHAT: &str = "a model file";
 const NUMBER_BYTES: usize = 11;
 
 /// The long values, by key.
-pub fn lists(columns: &CheckedColumns) -> Result<[(&'static str, Vec<u8>); 5]> {
+pub fn lists(columns: &CheckedColumns) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let columns = columns.borrowed(&[]);
     let listed = listed(&columns)?;
     let start = |at: usize| at.checked_sub(1).map_or(0, |before| columns.ends[before]) as usize;
@@ -30,13 +31,18 @@ pub fn lists(columns: &CheckedColumns) -> Result<[(&'static str, Vec<u8>); 5]> {
         .encode_slice(&blob, &mut token_bytes[inside])
         .map_err(|_| Error::Model("token bytes that do not fit".to_owned()))?;
     let lengths = listed.iter().map(|&at| columns.ends[at] as usize - start(at));
-    Ok([
+    let mut lists = vec![
         ("made_ids", numbers(runs(columns.merges.iter().map(|merge| merge[2])))?),
         ("merges", numbers(columns.merges.iter().flat_map(|merge| [merge[0], merge[1]]).map(u64::from))?),
         ("token_bytes", token_bytes),
         ("token_ids", numbers(runs(listed.iter().map(|&at| columns.ids[at])))?),
         ("token_lengths", numbers(lengths.map(|length| length as u64))?),
-    ])
+    ];
+    if !columns.priorities.is_empty() {
+        let priorities = columns.priorities.iter().map(|&priority| u64::from(priority.min(LARGEST_ID)));
+        lists.push(("priorities", numbers(priorities)?));
+    }
+    Ok(lists)
 }
 
 /// Indices of the tokens whose bytes a reader cannot derive from the merges in one pass in rank order.

@@ -257,7 +257,15 @@ impl Tokens {
             bytes.extend_from_slice(self.bytes(index));
             ends.push(bytes.len() as u64);
         }
-        let columns = Columns { ids: &ids, bytes: &bytes, ends: &ends, merges: &merges, ranks, specials };
+        let columns = Columns {
+            ids: &ids,
+            bytes: &bytes,
+            ends: &ends,
+            merges: &merges,
+            ranks,
+            priorities: &[],
+            specials,
+        };
         columns.check_tokens().map_err(in_file)?;
         if checks_merges {
             columns.check_merges().map_err(in_file)?;

@@ -8,7 +8,8 @@ use crate::pretokens::UNICODE_VERSION;
 
 use super::json::{Json, Within};
 use super::{
-    DecodeErrors, File, LARGEST_ID, Model, PatternText, Tokens, base64, read_id, read_specials, shown,
+    DecodeErrors, File, LARGEST_ID, Model, PatternText, Tokens, base64, in_file, read_id, read_specials,
+    shown,
 };
 
 const KEYS: [&str; 13] = [
@@ -26,7 +27,8 @@ const KEYS: [&str; 13] = [
     "token_lengths",
     "unicode_version",
 ];
-const OPTIONAL: [&str; 5] = ["normalizer", "post_processor", "special_rules", "tokenizer_config", "training"];
+const OPTIONAL: [&str; 6] =
+    ["normalizer", "post_processor", "priorities", "special_rules", "tokenizer_config", "training"];
 
 /// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
 pub(super) const MAX_DERIVED_BYTES: usize = 256;
@@ -38,6 +40,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
         let choices = [
             ("strict", DecodeErrors::Strict),
             ("replace", DecodeErrors::Replace),
+            ("replace_bytes", DecodeErrors::ReplaceBytes),
             ("ignore", DecodeErrors::Ignore),
         ];
         choice(json, &choices)
@@ -49,7 +52,9 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let pattern = file.value("pattern", read_pattern)?;
     let plain_specials = file.value("plain_specials", texts)?;
     let post_processor = file.optional("post_processor", |json| Ok(json.string()?.into_owned()))?;
-    let ranks = file.value("rule", |json| choice(json, &[("pairs", false), ("ranks", true)]))?;
+    let priorities = file.optional("priorities", numbers)?;
+    let rules = [("pairs", (false, false)), ("ranks", (true, false)), ("priorities", (false, true))];
+    let (ranks, has_priorities) = file.value("rule", |json| choice(json, &rules))?;
     let special_rules = file.optional("special_rules", pairs)?.unwrap_or_default();
     let special_tokens = file.value("special_tokens", read_specials)?;
     let mut blob = Vec::new();
@@ -79,6 +84,9 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
             flat.len()
         )));
     }
+    if has_priorities != priorities.is_some() {
+        return Err(Error::Model("priorities go with rule \"priorities\", and with no other".into()));
+    }
     let merged_ids = expand(&merged_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
     derive(&mut tokens, &flat, &merged_ids)?;
@@ -90,6 +98,10 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     // Where every merge made a new token its bytes are right, and equal pairs would have made equal tokens.
     let checks_merges = tokens.ids.len() - n_listed < merged_ids.len();
     let columns = tokens.into_columns(order.into_iter(), merges, ranks, &special_tokens, checks_merges)?;
+    let columns = match priorities {
+        Some(priorities) => columns.with_priorities(priorities).map_err(in_file)?,
+        None => columns,
+    };
     Ok(Model {
         columns,
         ignore_merges,

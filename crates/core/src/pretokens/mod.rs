@@ -9,6 +9,8 @@
 
 mod as_written;
 pub(crate) mod byte_block;
+mod characters;
+mod charsmap;
 mod cl100k;
 mod deepseek;
 mod dfa;
@@ -37,8 +39,11 @@ use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::vocabulary::Vocabulary;
+use crate::vocabulary::characters::CHARACTERS;
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
+use characters::CharacterCuts;
 use families::Fill;
 use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
@@ -47,7 +52,7 @@ pub use regex::{MAX_PATTERN_BYTES, check_length};
 pub use scan::ENDS_PER_FILL;
 pub use steps::BYTE_LEVEL;
 use steps::Step;
-pub(crate) use steps::byte_letter;
+pub(crate) use unicode::byte_letter;
 pub use unicode_tables::UNICODE_VERSION;
 
 /// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
@@ -67,6 +72,8 @@ enum Engine {
     Regex(RegexScanner, Option<Box<OnePass>>),
     /// Several patterns that split in turn, or one that says how it splits.
     Sequence(Vec<Step>),
+    /// Cuts that no token of a vocabulary of characters spans.
+    Characters(Box<CharacterCuts>),
 }
 
 impl Pretokenizer {
@@ -105,11 +112,25 @@ impl Pretokenizer {
         Self::compile(patterns, RegexScanner::backtracking)
     }
 
+    /// Cuts text where no token of `vocabulary` spans the cut; its merging starts with characters
+    /// ([`Vocabulary::from_characters`]).
+    pub fn of_characters(vocabulary: &Vocabulary) -> Result<Self> {
+        let cuts = Box::new(CharacterCuts::new(vocabulary)?);
+        Ok(Self::with_engine(&[CHARACTERS], Engine::Characters(cuts)))
+    }
+
     fn compile<S: AsRef<str>>(
         patterns: &[S],
         compile: impl Fn(&str, usize) -> Result<RegexScanner>,
     ) -> Result<Self> {
         regex::check_length(patterns)?;
+        if patterns.iter().any(|pattern| pattern.as_ref() == CHARACTERS) {
+            return Err(Error::Pattern {
+                pattern: CHARACTERS.into(),
+                message: "it cuts by a vocabulary of characters, so it stands alone and in a tokenizer only"
+                    .into(),
+            });
+        }
         let max_bytes = regex::MAX_AUTOMATA_BYTES / patterns.len().max(1);
         let engine = match patterns {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
@@ -147,23 +168,36 @@ impl Pretokenizer {
         self
     }
 
+    /// Whether encoding puts a space before a text that decoding drops, as SentencePiece does.
+    pub fn adds_prefix(&self) -> bool {
+        let adds = |step: &_| {
+            use normalizer::Step::{DummyPrefix, FirstPrefix, PrefixSpace};
+            matches!(step, DummyPrefix | FirstPrefix | PrefixSpace)
+        };
+        matches!(self.engine, Engine::Characters(_)) && self.normalizer.iter().any(adds)
+    }
+
     /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.
     pub fn has_normalizer(&self) -> bool {
         !self.normalizer.is_empty()
     }
 
-    /// The document as it is to be split; borrowed if the steps of the normaliser change nothing.
+    /// The document, with which its text begins if `is_start`, as it is to be split; borrowed if the steps of the normaliser change nothing.
     #[inline]
-    pub fn normalized<'a>(&self, document: &'a str) -> Result<Cow<'a, str>> {
+    pub fn normalized<'a>(&self, document: &'a str, is_start: bool) -> Result<Cow<'a, str>> {
         if self.normalizer.is_empty() {
             return Ok(Cow::Borrowed(document));
         }
-        normalizer::normalized(&self.normalizer, document)
+        let whole = match &self.engine {
+            Engine::Characters(cuts) => cuts.whole.as_ref(),
+            _ => None,
+        };
+        normalizer::normalized(&self.normalizer, whole, is_start, document)
     }
 
     /// Whether a document is split as it is: the normaliser changes nothing of it.
     pub(crate) fn leaves(&self, document: &str) -> bool {
-        matches!(self.normalized(document), Ok(Cow::Borrowed(_)))
+        matches!(self.normalized(document, true), Ok(Cow::Borrowed(_)))
     }
 
     /// The text of the pattern; of several patterns, the last one.
@@ -201,6 +235,7 @@ impl Pretokenizer {
             Engine::Regex(_, Some(one_pass)) => one_pass.fill(document, from, u32::MAX, ends),
             Engine::Regex(scanner, None) => scanner.fill(document, from, ends, on_progress),
             Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
+            Engine::Characters(cuts) => cuts.fill(document, from, ends),
         }?;
         match ends.last() {
             Some(&distance) => Ok(from + distance as usize),
@@ -229,7 +264,7 @@ impl Pretokenizer {
 
     /// Whether a text may be cut between some characters, see `safe_cuts.rs`.
     pub fn has_cuts(&self) -> bool {
-        self.looks_ahead_only() && !self.normalizer.contains(&normalizer::Step::PrefixSpace)
+        self.looks_ahead_only() && self.normalizer.iter().all(normalizer::Step::has_cuts)
     }
 
     /// Whether a pretoken ends between these characters, whatever else the text has, so that it may be cut there.
@@ -242,6 +277,7 @@ impl Pretokenizer {
             Engine::Sequence(steps) => {
                 steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)
             }
+            Engine::Characters(cuts) => cuts.ends_between(before, after),
         };
         ends && normalizer::is_cut(&self.normalizer, before, after)
     }
@@ -249,7 +285,7 @@ impl Pretokenizer {
     /// What splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" where any of the patterns needs it.
     pub fn engine_name(&self) -> &'static str {
         let is_automaton = match &self.engine {
-            Engine::Named(..) => return "scanner",
+            Engine::Named(..) | Engine::Characters(_) => return "scanner",
             Engine::Regex(scanner, _) => scanner.automaton().is_some(),
             Engine::Sequence(steps) => steps.iter().all(Step::is_automaton),
         };
@@ -262,6 +298,7 @@ impl Pretokenizer {
             Engine::Named(..) => true,
             Engine::Regex(scanner, _) => scanner.is_total(),
             Engine::Sequence(..) => false,
+            Engine::Characters(_) => true,
         }
     }
 

@@ -9,19 +9,22 @@
 //! 9: text may be divided before each of these).
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use aho_corasick::AhoCorasick;
+use memchr::memmem;
 use unicode_normalization::char::{canonical_combining_class, compose};
 use unicode_normalization::{IsNormalized, UnicodeNormalization};
 use unicode_normalization::{is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick};
 
-use super::safe_cuts::EAST_ASIAN;
-use super::unicode;
+use super::charsmap::Charsmap;
+use super::unicode::{self, EAST_ASIAN};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, try_push_str};
+use crate::vocabulary::characters::SPACE_SYMBOL;
 
 /// A step of a normaliser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Canonical composition.
     Nfc,
@@ -33,51 +36,95 @@ pub enum Step {
     Nfkd,
     /// A space before a text that does not begin with one.
     PrefixSpace,
+    /// A space before any text that is not empty.
+    DummyPrefix,
+    /// As [`PrefixSpace`](Self::PrefixSpace), but not after a special token.
+    FirstPrefix,
+    /// U+2581 becomes a space, for which it stands in the files of SentencePiece.
+    Spaces,
+    /// No spaces at both ends of a text, and one in place of several: SentencePiece's `remove_extra_whitespaces`.
+    CollapseSpaces,
+    /// A SentencePiece model's own table.
+    Charsmap(Arc<Charsmap>),
 }
 
+impl Step {
+    /// Whether there are characters between which a text may be cut, see [`is_cut`].
+    pub(super) fn has_cuts(&self) -> bool {
+        matches!(self, Step::Nfc | Step::Nfd | Step::Nfkc | Step::Nfkd | Step::Spaces)
+    }
+}
+
+/// How the name of a charsmap begins; base64 follows.
+pub const CHARSMAP: &str = "charsmap:";
+
 /// The steps by name, as Python says them.
-pub const STEPS: [(&str, Step); 5] = [
+pub const STEPS: [(&str, Step); 9] = [
     ("nfc", Step::Nfc),
     ("nfd", Step::Nfd),
     ("nfkc", Step::Nfkc),
     ("nfkd", Step::Nfkd),
     ("prefix_space", Step::PrefixSpace),
+    ("dummy_prefix", Step::DummyPrefix),
+    ("first_prefix", Step::FirstPrefix),
+    ("spaces", Step::Spaces),
+    ("collapse_spaces", Step::CollapseSpaces),
 ];
 
 /// The steps of these names; [`Error::Invalid`] for an unknown one.
 pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
-    let named = |name: &String| STEPS.iter().find(|(known, _)| known == name).map(|&(_, step)| step);
-    names
-        .iter()
-        .map(|name| named(name).ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known"))))
-        .collect()
+    let named = |name: &String| {
+        if let Some(text) = name.strip_prefix(CHARSMAP) {
+            return Ok(Step::Charsmap(Arc::new(Charsmap::from_base64(text)?)));
+        }
+        let known = STEPS.iter().find(|(known, _)| known == name).map(|(_, step)| step.clone());
+        known.ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known")))
+    };
+    names.iter().map(named).collect()
 }
 
 /// Bytes that are checked at once.
 const CHUNK: usize = 32;
 
-/// Applies the steps to a document, in order; borrowed if they change nothing.
-pub(super) fn normalized<'a>(steps: &[Step], document: &'a str) -> Result<Cow<'a, str>> {
+/// Applies the steps to a document, with which its text begins if `is_start`; borrowed if they change nothing. A charsmap
+/// leaves the literals of `whole`.
+pub(super) fn normalized<'a>(
+    steps: &[Step],
+    whole: Option<&AhoCorasick>,
+    is_start: bool,
+    document: &'a str,
+) -> Result<Cow<'a, str>> {
     let mut text = Cow::Borrowed(document);
-    for &step in steps {
-        if let Some(changed) = changed(step, &text)? {
+    for step in steps.iter().filter(|step| is_start || **step != Step::FirstPrefix) {
+        if let Some(changed) = changed(step, whole, &text)? {
             text = Cow::Owned(changed);
         }
     }
     Ok(text)
 }
 
-fn changed(step: Step, text: &str) -> Result<Option<String>> {
-    if step == Step::PrefixSpace {
-        if text.is_empty() || text.starts_with(' ') {
-            return Ok(None);
+fn changed(step: &Step, whole: Option<&AhoCorasick>, text: &str) -> Result<Option<String>> {
+    let form = match step {
+        Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => {
+            if text.is_empty() || (*step != Step::DummyPrefix && text.starts_with(' ')) {
+                return Ok(None);
+            }
+            let mut prefixed = with_room(text.len() + 1)?;
+            prefixed.push(' ');
+            prefixed.push_str(text);
+            return Ok(Some(prefixed));
         }
-        let mut prefixed = with_room(text.len() + 1)?;
-        prefixed.push(' ');
-        prefixed.push_str(text);
-        return Ok(Some(prefixed));
-    }
-    let form = form_of(step);
+        Step::Spaces => {
+            let has_symbol = memmem::find(text.as_bytes(), "\u{2581}".as_bytes()).is_some();
+            return has_symbol.then(|| replaced(text)).transpose();
+        }
+        Step::CollapseSpaces => return collapsed(text).map(Some),
+        Step::Charsmap(table) => return table.normalized(text, whole).map(Some),
+        Step::Nfc => &FORMS[0],
+        Step::Nfd => &FORMS[1],
+        Step::Nfkc => &FORMS[2],
+        Step::Nfkd => &FORMS[3],
+    };
     let (mut normal, mut stretch, mut copied, mut at) = (None, String::new(), 0, 0);
     while let Some(odd) = form.first_odd(text, at) {
         let (start, end) = form.stretch(text, at, odd);
@@ -100,11 +147,34 @@ fn changed(step: Step, text: &str) -> Result<Option<String>> {
     Ok(normal)
 }
 
+/// The text with a space for each U+2581.
+fn replaced(text: &str) -> Result<String> {
+    let mut changed = with_room(text.len())?;
+    for (number, part) in text.split(SPACE_SYMBOL).enumerate() {
+        // The room is there: a space is shorter.
+        changed.extend((number > 0).then_some(' '));
+        changed.push_str(part);
+    }
+    Ok(changed)
+}
+
+/// The text without leading spaces, without trailing ones (U+2581 counts there), and with one in place of several.
+fn collapsed(text: &str) -> Result<String> {
+    let mut changed = with_room(text.len())?;
+    for part in text.trim_end_matches([' ', SPACE_SYMBOL]).split(' ').filter(|part| !part.is_empty()) {
+        if !changed.is_empty() {
+            changed.push(' ');
+        }
+        changed.push_str(part);
+    }
+    Ok(changed)
+}
+
 /// Appends the form of a stretch.
-fn rewrite(step: Step, stretch: &str, into: &mut String) -> Result<()> {
+fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
     let mut characters = stretch.chars();
     // A letter and a mark, as most stretches are.
-    if step == Step::Nfc
+    if *step == Step::Nfc
         && let (Some(first), Some(second), None) = (characters.next(), characters.next(), characters.next())
         && let Some(composed) = compose(first, second)
     {
@@ -124,11 +194,10 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     // Marks that follow change no other ASCII but letters.
     let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
-        Step::PrefixSpace => false,
-        Step::Nfc => {
-            (is_left || EAST_ASIAN.contains(&after)) && form_of(*step).class_of(u32::from(before)) == LEFT
-        }
+        Step::Spaces => true,
+        Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
+        _ => false,
     })
 }
 
@@ -156,15 +225,6 @@ static FORMS: [LazyLock<Form>; 4] = [
     LazyLock::new(|| Form::new(|character| is_nfkc_quick(character.into_iter()))),
     LazyLock::new(|| Form::new(|character| is_nfkd_quick(character.into_iter()))),
 ];
-
-fn form_of(step: Step) -> &'static Form {
-    &FORMS[match step {
-        Step::Nfc | Step::PrefixSpace => 0,
-        Step::Nfd => 1,
-        Step::Nfkc => 2,
-        Step::Nfkd => 3,
-    }]
-}
 
 impl Form {
     fn new(quick: fn(Option<char>) -> IsNormalized) -> Self {
@@ -253,7 +313,7 @@ mod tests {
     use super::*;
 
     fn after(steps: &[Step], text: &str) -> String {
-        normalized(steps, text).unwrap().into_owned()
+        normalized(steps, None, true, text).unwrap().into_owned()
     }
 
     #[test]
@@ -281,7 +341,10 @@ mod tests {
             let before = "a".repeat(n);
             for text in ["", "é 東京 “x” नमस्ते", "\u{2ff}"] {
                 let text = before.clone() + text;
-                assert!(matches!(normalized(&[Step::Nfc], &text).unwrap(), Cow::Borrowed(_)), "{text}");
+                assert!(
+                    matches!(normalized(&[Step::Nfc], None, true, &text).unwrap(), Cow::Borrowed(_)),
+                    "{text}"
+                );
             }
             assert_eq!(after(&[Step::Nfc], &format!("{before}e\u{301}b")), format!("{before}éb"));
             assert_eq!(
@@ -383,12 +446,13 @@ mod tests {
                 2 => (Step::Nfkd, text.nfkd().collect()),
                 _ => (Step::Nfc, text.nfc().collect()),
             };
-            assert_eq!(after(&[step], &text), expected, "{step:?} {text:?}");
+            assert_eq!(after(std::slice::from_ref(&step), &text), expected, "{step:?} {text:?}");
             let characters: Vec<_> = text.char_indices().collect();
             for pair in characters.windows(2) {
                 let [(_, left), (at, right)] = pair else { continue };
-                if is_cut(&[step], *left, *right) {
-                    let [first, last] = [&text[..*at], &text[*at..]].map(|part| after(&[step], part));
+                if is_cut(std::slice::from_ref(&step), *left, *right) {
+                    let [first, last] =
+                        [&text[..*at], &text[*at..]].map(|part| after(std::slice::from_ref(&step), part));
                     assert!(first.ends_with(*left) && last.starts_with(*right), "{step:?} {text:?} {at}");
                     assert_eq!(first + &last, expected, "{step:?} {text:?} {at}");
                 }

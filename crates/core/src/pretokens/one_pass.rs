@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::dfa::{Alphabet, DEAD, Dfa, Failed};
 use super::scan::ENDS_PER_FILL;
-use super::steps::byte_letter;
+use super::unicode::byte_letter;
 use crate::error::Result;
 use crate::memory::{TryReserve, filled};
 

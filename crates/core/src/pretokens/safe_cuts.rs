@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Pretokenizer;
-use super::unicode::is_letter_or_number;
+use super::unicode::{EAST_ASIAN, is_letter_or_number};
 use crate::error::Result;
 use crate::special::SpecialTokens;
 
@@ -38,9 +38,6 @@ const N_UNSETTLED: usize = 2;
 
 /// How far before the wanted offset a cut is searched.
 pub(crate) const REACH_BYTES: usize = 16 << 10;
-
-/// Full-width commas and full stops.
-pub(super) const EAST_ASIAN: [char; 3] = ['，', '。', '、'];
 
 /// Whether every named pattern ends a pretoken between these characters.
 pub(super) fn is_cut_of_named_patterns(before: char, after: char) -> bool {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use super::dfa::{Dfa, is_one_character};
 use super::one_pass::OnePass;
 use super::regex::RegexScanner;
+use super::unicode::byte_letter;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -178,16 +179,6 @@ pub(super) fn letters_of(text: &str) -> Result<String> {
     }
     // They are letters.
     Ok(String::from_utf8(bytes).unwrap_or_default())
-}
-
-/// The code point of a byte's letter: of itself if it is printed in Latin-1, else one of the 68 from U+0100 on.
-pub const fn byte_letter(byte: u8) -> u32 {
-    match byte {
-        0..=0x20 => 0x100 + byte as u32,
-        0x7F..=0xA0 => 0x121 + (byte - 0x7F) as u32,
-        0xAD => 0x143,
-        _ => byte as u32,
-    }
 }
 
 /// Turns ends in `letters` that follow `ends[first..]` into ends in the text from `start` on.

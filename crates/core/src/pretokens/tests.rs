@@ -501,7 +501,7 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     loop {
         match engine {
-            Engine::Named(..) => unreachable!("scan.rs tests these"),
+            Engine::Named(..) | Engine::Characters(_) => unreachable!("other tests have these"),
             Engine::Regex(_, Some(one_pass)) => one_pass.fill(text, from, most_bytes, &mut ends),
             Engine::Regex(scanner, None) => {
                 scanner.fill_within(text, from, most_bytes, &mut ends, &mut |_| Ok(()))

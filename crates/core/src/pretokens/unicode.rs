@@ -80,6 +80,19 @@ pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
     Some((class_of_code(u32::from(character)), character.len_utf8()))
 }
 
+/// The code point of a byte's letter: of itself if it is printed in Latin-1, else one of the 68 from U+0100 on.
+pub(crate) const fn byte_letter(byte: u8) -> u32 {
+    match byte {
+        0..=0x20 => 0x100 + byte as u32,
+        0x7F..=0xA0 => 0x121 + (byte - 0x7F) as u32,
+        0xAD => 0x143,
+        _ => byte as u32,
+    }
+}
+
+/// Full-width commas and full stops.
+pub(super) const EAST_ASIAN: [char; 3] = ['，', '。', '、'];
+
 #[cfg(test)]
 mod tests {
     use super::*;

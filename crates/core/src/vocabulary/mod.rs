@@ -7,6 +7,8 @@
 //! the same bytes, the smallest is found by these bytes.
 
 mod byte_adjacency;
+pub mod characters;
+mod from_characters;
 mod from_ranks;
 mod merge_table;
 pub mod rank_merges;
@@ -19,6 +21,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied, filled};
 use byte_adjacency::ByteAdjacency;
+use characters::Characters;
 use merge_table::MergeTable;
 pub(crate) use merge_table::NONE;
 
@@ -143,6 +146,8 @@ pub struct Vocabulary {
     merged_ids: MergedIds,
     adjacency: ByteAdjacency,
     rule: Rule,
+    /// Set where merging starts with characters; `byte_ids` are then the tokens of fallback bytes.
+    characters: Option<Characters>,
 }
 
 /// The ids that merges make, by rank.
@@ -160,7 +165,10 @@ impl Vocabulary {
     /// If a pair is listed twice, the first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken
     /// that is a token is encoded as that token without merging.
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
-        let mut vocabulary = Self::without_merges(tokens)?;
+        Self::with_merges(Self::without_merges(tokens, &[])?, merges, ignore_merges)
+    }
+
+    fn with_merges(mut vocabulary: Self, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
         if merges.len() > MAX_RANKS {
             return Err(Error::Model(format!(
                 "{} merges are too many; the most is {MAX_RANKS}",
@@ -197,7 +205,7 @@ impl Vocabulary {
     /// Tokens whose ids are their ranks: two adjacent tokens merge if their joined bytes are a token, the smallest id
     /// first. A pretoken that is a token is encoded as that token. All tokens must be distinct.
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
-        let mut vocabulary = Self::without_merges(tokens)?;
+        let mut vocabulary = Self::without_merges(tokens, &[])?;
         if vocabulary.ids.len() != vocabulary.n_tokens {
             return Err(Error::Model("two ids have the same bytes; ranks need each token once".into()));
         }
@@ -211,7 +219,8 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    fn without_merges(tokens: Tokens) -> Result<Self> {
+    /// Tokens without merges; those of `fallback` are not found by their bytes.
+    fn without_merges(tokens: Tokens, fallback: &[u32]) -> Result<Self> {
         let n_ids = tokens.ids.iter().max().map_or(0, |&largest| largest as usize + 1);
         if n_ids > MAX_IDS {
             return Err(Error::Model(format!(
@@ -245,22 +254,27 @@ impl Vocabulary {
             merged_ids: MergedIds::From(0),
             adjacency: ByteAdjacency::default(),
             rule: Rule::Merges { list: Vec::new(), ignore_merges: false },
+            characters: None,
         };
-        vocabulary.index_bytes();
+        vocabulary.index_bytes(fallback);
         Ok(vocabulary)
     }
 
     /// Fills `ids`, which has enough room, `byte_ids` and `adjacency`.
-    fn index_bytes(&mut self) {
+    fn index_bytes(&mut self, fallback: &[u32]) {
         let Vocabulary { bytes, spans, ids, hasher, byte_ids, adjacency, .. } = self;
         let token = |id: u32| spans.get(id).map_or(&[][..], |span| span_bytes(bytes, span));
         for id in spans.ids() {
             let own = token(id);
+            if let (true, &[byte]) = (fallback.binary_search(&id).is_ok(), own) {
+                byte_ids[usize::from(byte)] = id;
+                continue;
+            }
             let hash = hasher.hash_one(own);
             if ids.find(hash, |&other| token(other) == own).is_none() {
                 ids.insert_unique(hash, id, |&other| hasher.hash_one(token(other)));
                 adjacency.add(own);
-                if let &[byte] = own {
+                if let (true, &[byte]) = (fallback.is_empty(), own) {
                     byte_ids[usize::from(byte)] = id;
                 }
             }

@@ -10,9 +10,12 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
+//! A vocabulary whose merging starts with characters is merged by `characters`, whatever the length.
+//!
 //! Before that, a pretoken is split wherever no token of the vocabulary spans the cut (`Vocabulary::parts`).
 
 pub(super) mod by_rank;
+pub(super) mod characters;
 pub(super) mod few;
 pub(super) mod heap;
 pub mod naive;

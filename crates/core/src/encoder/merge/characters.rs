@@ -1,0 +1,101 @@
+//! Merges a unit of a text whose vocabulary starts with characters, with a heap of candidate pairs: n log n.
+//!
+//! The symbols are a linked list, in the order of the text. A candidate is a priority and the index of its left symbol in
+//! one integer, so the least is the pair of lowest priority, leftmost. A candidate that another merge has made stale is
+//! recognised by the priority of the pair that stands there now.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::by_rank::STEPS_PER_CALL;
+use super::spans::{WHAT, candidate};
+use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::monitor::OnProgress;
+use crate::vocabulary::characters::Characters;
+use crate::vocabulary::{NONE, Vocabulary};
+
+/// A symbol and its neighbours, by index; [`NONE`] where there is none. The id of a symbol that was merged into the one
+/// before is [`NONE`].
+struct Symbol {
+    id: u32,
+    before: u32,
+    after: u32,
+}
+
+/// Calls `put` for each id of `unit`, in order.
+pub(in crate::encoder) fn merge(
+    vocabulary: &Vocabulary,
+    characters: &Characters,
+    unit: &[u8],
+    mut put: impl FnMut(u32) -> Result<()>,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    let mut symbols = symbols(vocabulary, characters, unit)?;
+    let priority = |symbols: &[Symbol], at: u32| -> Option<(u32, u32)> {
+        let left = symbols.get(at as usize)?;
+        let right = symbols.get(left.after as usize)?;
+        let rank = if left.id == NONE { NONE } else { vocabulary.pair_rank(left.id, right.id) };
+        (rank != NONE).then(|| (characters.priority(rank), rank))
+    };
+    let mut candidates = Vec::with_room(symbols.len(), WHAT)?;
+    for at in 0..symbols.len() as u32 {
+        candidates.extend(priority(&symbols, at).map(|(priority, _)| Reverse(candidate(priority, at))));
+    }
+    // Takes linear time.
+    let mut heap = BinaryHeap::from(candidates);
+    let mut n_steps = 0;
+    while let Some(Reverse(least)) = heap.pop() {
+        n_steps += 1;
+        if n_steps % STEPS_PER_CALL == 0 {
+            on_progress(0)?;
+        }
+        let at = least as u32;
+        let Some((_, rank)) = priority(&symbols, at).filter(|&(now, _)| now == (least >> 32) as u32) else {
+            continue;
+        };
+        let Symbol { before, after, .. } = symbols[at as usize];
+        let next = symbols[after as usize].after;
+        symbols[after as usize].id = NONE;
+        if let Some(next) = symbols.get_mut(next as usize) {
+            next.before = at;
+        }
+        symbols[at as usize] = Symbol { id: vocabulary.merged_id(rank), before, after: next };
+        for at in [at, before] {
+            if let Some((priority, _)) = priority(&symbols, at) {
+                heap.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
+                heap.push(Reverse(candidate(priority, at)));
+            }
+        }
+    }
+    symbols.iter().filter(|symbol| symbol.id != NONE).try_for_each(|symbol| put(symbol.id))
+}
+
+/// A symbol for each character that has a token, and for each byte of the others.
+fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Result<Vec<Symbol>> {
+    let mut ids: Vec<u32> = Vec::with_room(unit.len(), WHAT)?;
+    if let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok()) {
+        ids.push(id);
+    } else {
+        for chunk in unit.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                let mut bytes = [0; 4];
+                let bytes = character.encode_utf8(&mut bytes).as_bytes();
+                match vocabulary.id_of(bytes) {
+                    Some(id) => ids.push(id),
+                    None => ids.extend(bytes.iter().filter_map(|&byte| vocabulary.id_of_byte(byte))),
+                }
+            }
+            ids.extend(chunk.invalid().iter().filter_map(|&byte| vocabulary.id_of_byte(byte)));
+        }
+    }
+    let n = u32::try_from(ids.len()).ok().filter(|&n| n < NONE).ok_or(Error::OutOfMemory { what: WHAT })?;
+    let mut symbols = Vec::with_room(ids.len(), WHAT)?;
+    let after = |at: u32| if at + 1 == n { NONE } else { at + 1 };
+    symbols.extend((0..n).zip(ids).map(|(at, id)| Symbol {
+        id,
+        before: at.wrapping_sub(1),
+        after: after(at),
+    }));
+    Ok(symbols)
+}

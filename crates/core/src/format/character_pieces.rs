@@ -1,0 +1,129 @@
+//! What a tokenizer.json says of a SentencePiece-like tokenizer: BPE over characters with byte fallback.
+//!
+//! Taken are the settings that Llama 2, Mistral, Gemma, Phi-3 and their like have: U+2581 for a space, by `Replace` or
+//! `Metaspace`, and a space before the text, by `Prepend` or `Metaspace`. Others are refused by name.
+
+use super::node::{Node, shown};
+use super::unicode_forms::add_forms;
+use crate::error::{Error, Result, quoted};
+use crate::model_file::json::Within;
+
+const SYMBOL: &str = "\u{2581}";
+const REMEDY: &str = "which is not known of a tokenizer with byte_fallback; use the library tokenizers";
+
+/// The steps that change a text, and whether one of them puts a space before it.
+pub fn steps(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) -> Result<(Vec<String>, bool)> {
+    let mut found = Steps::default();
+    if let Some(node) = normalizer {
+        found.add_normalizer(node).within(|| "normalizer".into())?;
+    }
+    if let Some(node) = pre_tokenizer {
+        found.add_pre_tokenizer(node).within(|| "pre_tokenizer".into())?;
+    }
+    if !found.replaces {
+        return Err(Error::Model(format!("no Replace and no Metaspace makes spaces {SYMBOL}, {REMEDY}")));
+    }
+    let mut steps = found.forms;
+    steps.push("spaces".to_owned());
+    steps.extend(found.prefix.map(str::to_owned));
+    Ok((steps, found.prefix.is_some()))
+}
+
+#[derive(Default)]
+struct Steps {
+    forms: Vec<String>,
+    replaces: bool,
+    prefix: Option<&'static str>,
+}
+
+impl Steps {
+    fn add_normalizer(&mut self, node: &Node<'_>) -> Result<()> {
+        match node.string("type")? {
+            "Sequence" => node.list("normalizers")?.iter().try_for_each(|step| self.add_normalizer(step)),
+            "Prepend" if node.string("prepend")? == SYMBOL => self.set_prefix("dummy_prefix"),
+            "Replace" if is_replace(node, " ", SYMBOL) => {
+                self.replaces = true;
+                Ok(())
+            }
+            "Prepend" | "Replace" => refused(node),
+            _ if !self.replaces && self.prefix.is_none() => add_forms(node, &mut self.forms, 0),
+            _ => refused(node),
+        }
+    }
+
+    fn add_pre_tokenizer(&mut self, node: &Node<'_>) -> Result<()> {
+        let is_false = |key| node.has(key) && node.bool(key).is_ok_and(|value| !value);
+        match node.string("type")? {
+            "Sequence" => {
+                node.list("pretokenizers")?.iter().try_for_each(|step| self.add_pre_tokenizer(step))
+            }
+            // There are no spaces left to split at.
+            "Split" if self.replaces && pattern_is(node, " ") => Ok(()),
+            "Metaspace" if node.string("replacement")? == SYMBOL && is_false("split") => {
+                self.replaces = true;
+                match node.string("prepend_scheme")? {
+                    "always" => self.set_prefix("prefix_space"),
+                    "first" => self.set_prefix("first_prefix"),
+                    "never" => Ok(()),
+                    _ => refused(node),
+                }
+            }
+            _ => refused(node),
+        }
+    }
+
+    fn set_prefix(&mut self, step: &'static str) -> Result<()> {
+        match self.prefix.replace(step) {
+            None => Ok(()),
+            Some(_) => Err(Error::Model(format!("two steps put {SYMBOL} before the text, {REMEDY}"))),
+        }
+    }
+}
+
+/// Refuses a decoder that does not undo the steps.
+pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool) -> Result<()> {
+    let Some(decoder) = decoder else {
+        return Err(Error::Model(format!("there is no decoder, {REMEDY}")));
+    };
+    let steps = match decoder.string("type")? {
+        "Sequence" => decoder.list("decoders")?,
+        _ => std::slice::from_ref(decoder),
+    };
+    let (mut strips, mut fused) = (false, 0);
+    for step in steps {
+        match step.string("type")? {
+            "Replace" if is_replace(step, SYMBOL, " ") => fused |= 1,
+            "ByteFallback" => fused |= 2,
+            "Fuse" => fused |= 4,
+            "Strip"
+                if step.string("content")? == " "
+                    && text_is(step, "start", "1")
+                    && text_is(step, "stop", "0") =>
+            {
+                strips = true;
+            }
+            _ => return refused(step),
+        }
+    }
+    if fused != 7 || strips != has_prefix {
+        let decoder = shown(decoder.text);
+        return Err(Error::Model(format!("decoder {decoder} does not undo what encoding does, {REMEDY}")));
+    }
+    Ok(())
+}
+
+fn is_replace(node: &Node<'_>, what: &str, with: &str) -> bool {
+    pattern_is(node, what) && node.string("content").is_ok_and(|content| content == with)
+}
+
+fn pattern_is(node: &Node<'_>, text: &str) -> bool {
+    node.get("pattern").is_some_and(|pattern| pattern.string("String").is_ok_and(|found| found == text))
+}
+
+fn text_is(node: &Node<'_>, key: &str, text: &str) -> bool {
+    node.get(key).is_some_and(|value| value.text == text)
+}
+
+fn refused<T>(node: &Node<'_>) -> Result<T> {
+    Err(Error::Model(format!("{} is {}, {REMEDY}", quoted(node.string("type")?), shown(node.text))))
+}

@@ -1,0 +1,311 @@
+//! Reads the tokenizer of a GGUF file, the format of llama.cpp: the metadata at its beginning, not the weights.
+//!
+//! Kinds: "gpt2", byte-level BPE with merges, whose pre-tokenizer the file names; "llama", SentencePiece pieces with scores;
+//! "gemma4", characters with merges. The file names no Unicode normaliser, and llama.cpp applies none: nor does pairloom.
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
+
+use super::byte_vocabulary::{Vocabulary, split};
+use super::node::{Node, Value};
+use super::pre_tokenizer;
+use super::sentencepiece::{self, Kind, Normalization, Piece};
+use crate::error::{Error, Result, quoted};
+use crate::memory::TryReserve;
+use crate::model_file::json::{Json, Within};
+use crate::model_file::{DecodeErrors, Model, PatternText};
+use crate::pretokens::named_patterns;
+use crate::vocabulary::characters::CHARACTERS;
+
+const WHAT: &str = "the metadata of a GGUF file";
+const PREFIX: &str = "tokenizer.ggml.";
+/// Pre-tokenizers by the names that llama.cpp gives them: the name of a pattern, or a pre_tokenizer of a tokenizer.json.
+const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
+/// Those under which a pretoken that is a token is not merged.
+const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
+
+/// Whether a file begins as GGUF does.
+pub fn is_begin(head: &[u8]) -> bool {
+    head.starts_with(b"GGUF")
+}
+
+/// The model of the beginning of a file. `pattern` is for a file whose pre-tokenizer is not known.
+pub fn read(data: &[u8], pattern: Option<PatternText>) -> Result<Model> {
+    read_metadata(data)?.model(pattern)
+}
+
+/// A value of the metadata. Numbers are as 64 bits; lists hold values of one type.
+enum Item<'a> {
+    Number(u64),
+    Single(f32),
+    Text(&'a str),
+    Texts(Vec<&'a str>),
+    Numbers(Vec<u64>),
+    Singles(Vec<f32>),
+    Other,
+}
+
+struct Metadata<'a>(HashMap<&'a str, Item<'a>>);
+
+fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
+    let mut reader = Reader { data, at: 0 };
+    let magic = reader.bytes(4)?;
+    let version = reader.number(4)?;
+    if magic != b"GGUF" || !(2..=3).contains(&version) {
+        return Err(Error::Model(format!(
+            "not GGUF of version 2 or 3 (it says {version}); convert it again"
+        )));
+    }
+    reader.number(8)?;
+    let mut found = HashMap::new();
+    for _ in 0..reader.number(8)? {
+        let key = reader.text()?;
+        let kind = reader.number(4)?;
+        let item = reader.item(kind, key.starts_with(PREFIX))?;
+        if let Some(key) = key.strip_prefix(PREFIX) {
+            found.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
+            found.insert(key, item);
+        }
+    }
+    Ok(Metadata(found))
+}
+
+impl<'a> Metadata<'a> {
+    fn texts(&self, key: &str) -> Result<&[&'a str]> {
+        match self.0.get(key) {
+            Some(Item::Texts(texts)) => Ok(texts),
+            _ => Err(Error::Model(format!(
+                "{PREFIX}{key} is no list of texts; the file holds no tokenizer of this kind"
+            ))),
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        match self.0.get(key) {
+            Some(&Item::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        match self.0.get(key) {
+            Some(&Item::Number(value)) => Some(value != 0),
+            _ => None,
+        }
+    }
+
+    /// The kind of each token; all are normal where the file does not say.
+    fn kinds(&self, n: usize) -> Result<Vec<Kind>> {
+        match self.0.get("token_type") {
+            None => Ok(vec![Kind::Normal; n]),
+            Some(Item::Numbers(numbers)) if numbers.len() == n => {
+                numbers.iter().map(|&number| Kind::numbered(number)).collect()
+            }
+            _ => {
+                Err(Error::Model(format!("{PREFIX}token_type does not hold a number for each of {n} tokens")))
+            }
+        }
+    }
+
+    fn model(&self, pattern: Option<PatternText>) -> Result<Model> {
+        let texts = self.texts("tokens")?;
+        let kinds = self.kinds(texts.len())?;
+        let model = self.text("model").unwrap_or_default();
+        match model {
+            "gpt2" => self.merged(texts, &kinds, Some(pattern)),
+            "gemma4" => self.merged(texts, &kinds, None),
+            "llama" => self.scored(texts, &kinds),
+            _ => Err(Error::Model(format!(
+                "{PREFIX}model is {}, which is no BPE that is read; known are gpt2, llama and gemma4",
+                quoted(model)
+            ))),
+        }
+    }
+
+    /// Pieces that merge by scores.
+    fn scored(&self, texts: &[&str], kinds: &[Kind]) -> Result<Model> {
+        let Some(Item::Singles(scores)) = self.0.get("scores") else {
+            return Err(Error::Model(format!("{PREFIX}scores is no list of numbers; the file is damaged")));
+        };
+        if scores.len() != texts.len() {
+            return Err(Error::Model(format!(
+                "there are {} scores for {} tokens",
+                scores.len(),
+                texts.len()
+            )));
+        }
+        let mut pieces = Vec::with_room(texts.len(), WHAT)?;
+        for ((text, &score), &kind) in texts.iter().zip(scores).zip(kinds) {
+            pieces.push(Piece { text: (*text).to_owned(), score, kind });
+        }
+        let charsmap = match self.0.get("precompiled_charsmap") {
+            Some(Item::Numbers(bytes)) => bytes.iter().map(|&byte| byte as u8).collect(),
+            _ => Vec::new(),
+        };
+        let normalization = Normalization {
+            charsmap,
+            has_prefix: self.flag("add_space_prefix").unwrap_or(true),
+            collapses_spaces: self.flag("remove_extra_whitespaces").unwrap_or(false),
+        };
+        sentencepiece::model(pieces, &normalization, false)
+    }
+
+    /// Tokens with merges: of bytes, split by the pattern, or of characters if there is none.
+    fn merged(&self, texts: &[&str], kinds: &[Kind], pattern: Option<Option<PatternText>>) -> Result<Model> {
+        let mut vocabulary = Vocabulary::from_texts(texts)?;
+        for (rank, merge) in self.texts("merges")?.iter().enumerate() {
+            let pair = split(merge).ok_or_else(|| Error::Model("is no pair of tokens".into()));
+            let added = pair.and_then(|(left, right)| vocabulary.add_merge(left, right));
+            added.within(|| format!("merges[{rank}]"))?;
+        }
+        vocabulary.check_distinct(|rank| format!("merges[{rank}]"))?;
+        let (mut specials, mut plain): (Vec<(String, u32)>, BTreeSet<String>) = (Vec::new(), BTreeSet::new());
+        for ((id, text), kind) in (0..).zip(texts).zip(kinds) {
+            match kind {
+                Kind::Unknown | Kind::Control => specials.try_push(((*text).to_owned(), id), WHAT)?,
+                Kind::UserDefined => {
+                    specials.try_push(((*text).to_owned(), id), WHAT)?;
+                    plain.insert((*text).to_owned());
+                }
+                Kind::Normal | Kind::Unused | Kind::Byte => {}
+            }
+        }
+        let is_characters = pattern.is_none();
+        let mut rules = Vec::new();
+        let name = self.text("pre");
+        let (pattern, columns, ignore_merges) = match pattern {
+            None => {
+                (PatternText::One(CHARACTERS.to_owned()), vocabulary.character_columns(&specials)?, false)
+            }
+            Some(given) => {
+                let (pattern, _) = given.map_or_else(|| pattern_of(name), |pattern| Ok((pattern, false)))?;
+                let ignores = name.is_some_and(|name| IGNORE_MERGES.contains(&name));
+                for (text, id) in vocabulary.doubles() {
+                    if specials.binary_search_by_key(&id, |&(_, id)| id).is_err() {
+                        rules.push((text.clone(), "ordinary".to_owned()));
+                        specials.try_push((text, id), WHAT)?;
+                    }
+                }
+                let columns = vocabulary.columns(&specials, ignores)?;
+                let (columns, looks_up) = if ignores { columns.into_one_form()? } else { (columns, false) };
+                (pattern, columns, looks_up)
+            }
+        };
+        columns.borrowed(&specials).check_specials()?;
+        let mut normalizer = Vec::new();
+        if is_characters {
+            normalizer.push("spaces".to_owned());
+            if self.flag("add_space_prefix").unwrap_or(true) {
+                normalizer.push("dummy_prefix".to_owned());
+            }
+        }
+        let errors = if is_characters { DecodeErrors::ReplaceBytes } else { DecodeErrors::Replace };
+        let model = Model::new(columns, ignore_merges, specials, pattern, errors);
+        Ok(Model { plain_specials: plain.into_iter().collect(), normalizer, special_rules: rules, ..model })
+    }
+}
+
+/// The pattern of a pre-tokenizer by its name in the file.
+fn pattern_of(name: Option<&str>) -> Result<(PatternText, bool)> {
+    let table = Node::read(&mut Json::new(PRE_TOKENIZERS, 0))?;
+    let remedy = || {
+        let known: Vec<&str> = table
+            .as_object("the table")
+            .map_or(Vec::new(), |entries| entries.iter().map(|(name, _)| name.as_ref()).collect());
+        format!(
+            "pass pattern=, the name or the text of the pattern by which text is split. Known are {}",
+            known.join(", ")
+        )
+    };
+    let Some(name) = name else {
+        return Err(Error::Model(format!(
+            "the file does not name its pre-tokenizer ({PREFIX}pre): {}",
+            remedy()
+        )));
+    };
+    match table.get(name) {
+        Some(Node { value: Value::String(pattern), .. }) => {
+            let texts = named_patterns(pattern).unwrap_or_default();
+            Ok((
+                if let [text] = texts {
+                    PatternText::One(text.clone())
+                } else {
+                    PatternText::Several(texts.to_vec())
+                },
+                false,
+            ))
+        }
+        Some(node) => pre_tokenizer::read(Some(node)),
+        None => {
+            let name = quoted(name);
+            Err(Error::Model(format!("the pre-tokenizer {name} ({PREFIX}pre) is not known: {}", remedy())))
+        }
+    }
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, n: u64) -> Result<&'a [u8]> {
+        let end = usize::try_from(n).ok().and_then(|n| self.at.checked_add(n));
+        let Some(bytes) = end.and_then(|end| self.data.get(self.at..end)) else {
+            return Err(Error::Model(format!(
+                "the metadata ends after {} bytes within a value; the file is cut off, or no tokenizer",
+                self.data.len()
+            )));
+        };
+        self.at += bytes.len();
+        Ok(bytes)
+    }
+
+    /// A little-endian number of `n_bytes`.
+    fn number(&mut self, n_bytes: u64) -> Result<u64> {
+        let bytes = self.bytes(n_bytes)?;
+        Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    fn text(&mut self) -> Result<&'a str> {
+        let n = self.number(8)?;
+        let bytes = self.bytes(n)?;
+        std::str::from_utf8(bytes).map_err(|_| Error::Model("a text of the metadata is not UTF-8".into()))
+    }
+
+    /// A value; lists are only kept if they are `wanted`.
+    fn item(&mut self, kind: u64, wanted: bool) -> Result<Item<'a>> {
+        Ok(match kind {
+            6 => Item::Single(f32::from_bits(self.number(4)? as u32)),
+            8 => Item::Text(self.text()?),
+            9 => {
+                let (kind, n) = (self.number(4)?, self.number(8)?);
+                let (mut texts, mut numbers, mut singles) = (Vec::new(), Vec::new(), Vec::new());
+                for _ in 0..n {
+                    match self.item(kind, false)? {
+                        Item::Text(text) if wanted => texts.try_push(text, WHAT)?,
+                        Item::Number(number) if wanted => numbers.try_push(number, WHAT)?,
+                        Item::Single(single) if wanted => singles.try_push(single, WHAT)?,
+                        _ => {}
+                    }
+                }
+                match kind {
+                    8 => Item::Texts(texts),
+                    6 => Item::Singles(singles),
+                    _ => Item::Numbers(numbers),
+                }
+            }
+            12 => {
+                self.bytes(8)?;
+                Item::Other
+            }
+            0..=11 => Item::Number(self.number([1, 1, 2, 2, 4, 4, 0, 1, 0, 0, 8, 8][kind as usize])?),
+            _ => {
+                return Err(Error::Model(format!(
+                    "the metadata has a value of the unknown type {kind}; the file is damaged"
+                )));
+            }
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Reads SentencePiece's `.model` files of type BPE: a Protocol Buffers message of pieces, scores and settings.
+//!
+//! Ids are those of `SentencePieceProcessor.encode(text)`. The control and unknown pieces become special tokens whose
+//! literals stay text, as there. Fields are those of sentencepiece_model.proto; unknown ones are skipped.
+
+use crate::error::{Error, Result, quoted};
+use crate::memory::TryReserve;
+use crate::model::{CheckedColumns, NO_PRIORITY};
+use crate::model_file::base64;
+use crate::model_file::{DecodeErrors, Model, PatternText};
+use crate::pretokens::normalizer::CHARSMAP;
+use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL, fallback_byte};
+
+const WHAT: &str = "the pieces of a vocabulary";
+
+/// What a piece is, in the numbers of both kinds of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Made by merging.
+    Normal = 1,
+    /// Stands for what has no piece.
+    Unknown = 2,
+    /// Never made from text.
+    Control = 3,
+    /// Found as a whole before merging.
+    UserDefined = 4,
+    /// Made by merging and split again.
+    Unused = 5,
+    /// A byte of a character that has no piece.
+    Byte = 6,
+}
+
+impl Kind {
+    /// The kind of a number in a file.
+    pub(super) fn numbered(number: u64) -> Result<Self> {
+        use Kind::{Byte, Control, Normal, Unknown, Unused, UserDefined};
+        let kinds = [Normal, Unknown, Control, UserDefined, Unused, Byte];
+        let found = kinds.into_iter().find(|&kind| kind as u64 == number);
+        found.ok_or_else(|| Error::Model(format!("a piece has the unknown type {number}")))
+    }
+}
+
+/// A piece of a vocabulary: its id is its place among all.
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) score: f32,
+    pub(super) kind: Kind,
+}
+
+/// How text becomes what the pieces are matched with.
+pub(super) struct Normalization {
+    /// A table from strings to strings; empty if there is none.
+    pub(super) charsmap: Vec<u8>,
+    /// Whether a space is put before each text.
+    pub(super) has_prefix: bool,
+    /// Whether spaces at the ends go, and one stands for several.
+    pub(super) collapses_spaces: bool,
+}
+
+/// Whether a file that begins so may be a `.model` file: the first field is a piece, whose first field is its text.
+pub fn is_begin(head: &[u8]) -> bool {
+    matches!(head, [0x0a, _, 0x0a, ..])
+}
+
+/// The model of a file; [`Error::Model`] if it is damaged or cannot be expressed.
+pub fn read(data: &[u8]) -> Result<Model> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut kind = 1;
+    let mut has_fallback = false;
+    let mut is_suffix = false;
+    let mut escapes = true;
+    let mut normalization = Normalization { charsmap: Vec::new(), has_prefix: true, collapses_spaces: true };
+    fields(data, |number, field| {
+        match (number, field) {
+            (1, Field::Bytes(piece)) => pieces.try_push(read_piece(piece)?, WHAT)?,
+            (2, Field::Bytes(trainer)) => fields(trainer, |number, field| {
+                match (number, field) {
+                    (3, Field::Number(value)) => kind = value,
+                    (24, Field::Number(value)) => is_suffix = value != 0,
+                    (35, Field::Number(value)) => has_fallback = value != 0,
+                    _ => {}
+                }
+                Ok(())
+            })?,
+            (3, Field::Bytes(normalizer)) => fields(normalizer, |number, field| {
+                match (number, field) {
+                    (2, Field::Bytes(table)) => normalization.charsmap.try_extend(table, WHAT)?,
+                    (3, Field::Number(value)) => normalization.has_prefix = value != 0,
+                    (4, Field::Number(value)) => normalization.collapses_spaces = value != 0,
+                    (5, Field::Number(value)) => escapes = value != 0,
+                    _ => {}
+                }
+                Ok(())
+            })?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let refused = match kind {
+        2 if is_suffix => "treat_whitespace_as_suffix",
+        2 if !escapes => "escape_whitespaces=false",
+        2 if !has_fallback => {
+            "byte_fallback=false: text of characters without a piece would become <unk>, which loses it;"
+        }
+        2 => return model(pieces, &normalization, true),
+        1 => "type unigram, which chooses pieces by probability and is no BPE;",
+        3 => "type word, which is no BPE;",
+        4 => "type char, which is no BPE;",
+        _ => "an unknown type",
+    };
+    Err(Error::Model(format!(
+        "a SentencePiece model of {refused} cannot be expressed; use the package sentencepiece"
+    )))
+}
+
+fn read_piece(data: &[u8]) -> Result<Piece> {
+    let mut piece = Piece { text: String::new(), score: 0.0, kind: Kind::Normal };
+    fields(data, |number, field| {
+        match (number, field) {
+            (1, Field::Bytes(text)) => {
+                let text = std::str::from_utf8(text);
+                piece.text = text.map_err(|_| Error::Model("a piece is not UTF-8".into()))?.to_owned();
+            }
+            (2, Field::Single(bits)) => piece.score = f32::from_bits(bits),
+            (3, Field::Number(number)) => piece.kind = Kind::numbered(number)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(piece)
+}
+
+/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`.
+pub(super) fn model(pieces: Vec<Piece>, normalization: &Normalization, are_ordinary: bool) -> Result<Model> {
+    let mut scores: Vec<f32> = Vec::with_room(pieces.len(), WHAT)?;
+    scores.extend(pieces.iter().filter(|piece| piece.kind == Kind::Normal).map(|piece| piece.score));
+    scores.sort_by(|one, other| other.total_cmp(one));
+    scores.dedup();
+    let (mut ids, mut bytes, mut ends, mut priorities) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut specials: Vec<(String, u32)> = Vec::new();
+    for (id, piece) in (0..).zip(pieces) {
+        let Piece { text, score, kind } = piece;
+        let priority = match kind {
+            Kind::Normal => scores.partition_point(|other| other.total_cmp(&score).is_gt()) as u32,
+            Kind::UserDefined | Kind::Byte => NO_PRIORITY,
+            Kind::Unknown | Kind::Control => {
+                specials.try_push((text, id), WHAT)?;
+                continue;
+            }
+            Kind::Unused => {
+                return Err(Error::Model(format!(
+                    "piece {id}, {}, is marked unused (set_vocabulary), which cannot be expressed; use the file as it was trained",
+                    quoted(&text)
+                )));
+            }
+        };
+        if (kind == Kind::Byte) != fallback_byte(text.as_bytes()).is_some() {
+            let text = quoted(&text);
+            return Err(Error::Model(format!("piece {id}, {text}, is of another type than its text says")));
+        }
+        if kind == Kind::UserDefined && !normalization.charsmap.is_empty() && text.contains(SPACE_SYMBOL) {
+            let text = quoted(&text);
+            return Err(Error::Model(format!(
+                "the user-defined piece {id}, {text}, holds a space, which the charsmap may change; this cannot be expressed"
+            )));
+        }
+        ids.try_push(id, WHAT)?;
+        bytes.try_extend(text.replace(SPACE_SYMBOL, " ").as_bytes(), WHAT)?;
+        ends.try_push(bytes.len() as u64, WHAT)?;
+        priorities.try_push(priority, WHAT)?;
+    }
+    let columns = CheckedColumns::new(ids, bytes, ends, Vec::new(), false, priorities)?;
+    columns.borrowed(&specials).check_specials()?;
+    let mut normalizer: Vec<String> = Vec::new();
+    if !normalization.charsmap.is_empty() {
+        normalizer.push(format!("{CHARSMAP}{}", base64::encode(&normalization.charsmap)));
+    }
+    let steps = [
+        (normalization.collapses_spaces, "collapse_spaces"),
+        (true, "spaces"),
+        (normalization.has_prefix, "dummy_prefix"),
+    ];
+    normalizer.extend(steps.into_iter().filter(|step| step.0).map(|(_, step)| step.to_owned()));
+    if !normalization.collapses_spaces {
+        // A text that the charsmap makes empty has a prefix, too.
+        normalizer.rotate_right(usize::from(normalization.has_prefix));
+    }
+    let special_rules = match are_ordinary {
+        true => specials.iter().map(|(literal, _)| (literal.clone(), "ordinary".to_owned())).collect(),
+        false => Vec::new(),
+    };
+    let pattern = PatternText::One(CHARACTERS.to_owned());
+    let model = Model::new(columns, false, specials, pattern, DecodeErrors::ReplaceBytes);
+    Ok(Model { normalizer, special_rules, ..model })
+}
+
+/// A value of a message.
+enum Field<'a> {
+    Number(u64),
+    /// 32 bits.
+    Single(u32),
+    Bytes(&'a [u8]),
+}
+
+/// Calls `take` for each field of a message: its number and its value.
+fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result<()>) -> Result<()> {
+    let damaged =
+        || Error::Model("the file ends within a value: it is damaged, or no SentencePiece model".into());
+    while !data.is_empty() {
+        let tag = varint(&mut data).ok_or_else(damaged)?;
+        let mut bytes = |n: u64| {
+            let (value, rest) = data.split_at_checked(usize::try_from(n).ok()?)?;
+            data = rest;
+            Some(value)
+        };
+        let field = match tag & 7 {
+            0 => Field::Number(varint(&mut data).ok_or_else(damaged)?),
+            1 => {
+                bytes(8).ok_or_else(damaged)?;
+                continue;
+            }
+            2 => {
+                let n = varint(&mut data).ok_or_else(damaged)?;
+                let (value, rest) =
+                    usize::try_from(n).ok().and_then(|n| data.split_at_checked(n)).ok_or_else(damaged)?;
+                data = rest;
+                Field::Bytes(value)
+            }
+            5 => {
+                let value = bytes(4).and_then(|value| value.try_into().ok()).ok_or_else(damaged)?;
+                Field::Single(u32::from_le_bytes(value))
+            }
+            _ => return Err(damaged()),
+        };
+        take(tag >> 3, field)?;
+    }
+    Ok(())
+}
+
+/// The next number in seven bits a byte.
+fn varint(data: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = data.split_first()?;
+        *data = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}

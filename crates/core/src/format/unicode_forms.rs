@@ -1,0 +1,32 @@
+//! The Unicode forms of a tokenizer.json's normalizer.
+
+use super::node::Node;
+use crate::error::{Error, Result, quoted};
+use crate::model_file::json::Within;
+
+const FORMS: [(&str, &str); 4] = [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd")];
+const MAX_NORMALIZERS: usize = 4;
+const MAX_DEPTH: usize = 8;
+
+/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name.
+pub(super) fn add_forms(node: &Node<'_>, forms: &mut Vec<String>, depth: usize) -> Result<()> {
+    let kind = node.string("type").within(|| "normalizer".into())?;
+    if kind == "Sequence" && depth < MAX_DEPTH {
+        let steps = node.list("normalizers").within(|| "normalizer".into())?;
+        return steps.iter().try_for_each(|step| add_forms(step, forms, depth + 1));
+    }
+    let Some((_, form)) = FORMS.iter().find(|(name, _)| *name == kind) else {
+        let (kind, known) = (quoted(kind), FORMS.map(|(name, _)| name).join(", "));
+        return Err(Error::Model(format!(
+            "normalizer {kind} changes the text before it is split in a way that pairloom does not know (it knows {known}): \
+             change texts so yourself and set normalizer to null"
+        )));
+    };
+    forms.push((*form).to_owned());
+    if forms.len() > MAX_NORMALIZERS {
+        return Err(Error::Model(format!(
+            "normalizer has more than {MAX_NORMALIZERS} steps, which are not read"
+        )));
+    }
+    Ok(())
+}

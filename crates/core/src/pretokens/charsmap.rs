@@ -1,0 +1,103 @@
+//! The normaliser of a SentencePiece model: a table from strings to strings, applied to the longest match at each place.
+//!
+//! The table is the file's own (`precompiled_charsmap`): the size of a trie, the trie as a double array of 32-bit units
+//! (darts-clone), and the replacements, each ended by a zero byte. Cost: a step of the trie for each byte.
+
+use aho_corasick::AhoCorasick;
+
+use crate::error::{Error, Result};
+use crate::model_file::base64;
+
+const NAME: &str = "a normalised text";
+
+/// A checked table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Charsmap {
+    units: Vec<u32>,
+    replacements: String,
+}
+
+impl Charsmap {
+    /// The table of a model file; [`Error::Invalid`] if it is damaged.
+    pub fn new(data: &[u8]) -> Result<Self> {
+        let damaged =
+            || Error::Invalid("the charsmap of the normalizer is damaged; download the file again".into());
+        let (size, rest) = data.split_first_chunk::<4>().ok_or_else(damaged)?;
+        let (trie, replacements) =
+            rest.split_at_checked(u32::from_le_bytes(*size) as usize).ok_or_else(damaged)?;
+        let (units, odd) = trie.as_chunks::<4>();
+        let replacements =
+            std::str::from_utf8(replacements).ok().filter(|texts| texts.is_empty() || texts.ends_with('\0'));
+        if !odd.is_empty() || units.is_empty() {
+            return Err(damaged());
+        }
+        let replacements = replacements.ok_or_else(damaged)?.to_owned();
+        Ok(Charsmap { units: units.iter().map(|unit| u32::from_le_bytes(*unit)).collect(), replacements })
+    }
+
+    /// The table in the name of a step of a normaliser: base64.
+    pub fn from_base64(text: &str) -> Result<Self> {
+        let mut data = Vec::new();
+        base64::append(text.as_bytes(), &mut data)?;
+        Self::new(&data)
+    }
+
+    /// The text with the longest match at each place replaced; literals of `whole` stay.
+    pub(super) fn normalized(&self, text: &str, whole: Option<&AhoCorasick>) -> Result<String> {
+        let mut normal = String::new();
+        normal.try_reserve(text.len()).map_err(Error::out_of_memory(NAME))?;
+        let mut kept = whole.map(|whole| whole.find_iter(text).peekable());
+        let mut at = 0;
+        while at < text.len() {
+            let rest = &text[at..];
+            if let Some(kept) = &mut kept {
+                while kept.next_if(|found| found.start() < at).is_some() {}
+                if let Some(found) = kept.next_if(|found| found.start() == at) {
+                    put(&mut normal, &text[at..found.end()])?;
+                    at = found.end();
+                    continue;
+                }
+            }
+            match self.longest(rest.as_bytes()) {
+                Some((length, replacement)) if text.is_char_boundary(at + length) => {
+                    put(&mut normal, replacement)?;
+                    at += length;
+                }
+                _ => {
+                    let length = rest.chars().next().map_or(1, char::len_utf8);
+                    put(&mut normal, &rest[..length])?;
+                    at += length;
+                }
+            }
+        }
+        Ok(normal)
+    }
+
+    /// The length of the longest string of the table that `text` begins with, and its replacement.
+    fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
+        let offset = |unit: u32| (unit >> 10) << ((unit & 1 << 9) >> 6);
+        let mut at = offset(*self.units.first()?);
+        let mut found = None;
+        for (index, &byte) in text.iter().enumerate() {
+            at ^= u32::from(byte);
+            let Some(&unit) = self.units.get(at as usize) else { break };
+            if unit & (1 << 31 | 0xff) != u32::from(byte) {
+                break;
+            }
+            at ^= offset(unit);
+            if unit >> 8 & 1 == 1 {
+                let value = self.units.get(at as usize)? & !(1 << 31);
+                found = Some((index + 1, value));
+            }
+        }
+        let (length, value) = found?;
+        let replacement = self.replacements.get(value as usize..)?.split('\0').next()?;
+        Some((length, replacement))
+    }
+}
+
+fn put(text: &mut String, more: &str) -> Result<()> {
+    text.try_reserve(more.len()).map_err(Error::out_of_memory(NAME))?;
+    text.push_str(more);
+    Ok(())
+}

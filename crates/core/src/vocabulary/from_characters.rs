@@ -1,0 +1,92 @@
+//! Builds a vocabulary in which merging starts with characters ([`super::characters`]).
+
+use super::characters::{Characters, fallback_byte};
+use super::{MAX_RANKS, MergeTable, MergedIds, NONE, Rule, Tokens, Vocabulary, WHAT, from_ranks};
+use crate::error::{Error, Result};
+use crate::memory::{TryReserve, copied};
+
+impl Vocabulary {
+    /// Tokens of which merging starts with characters. With `priorities`, one for each token, or [`NONE`] for one that
+    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge.
+    ///
+    /// [`Error::Model`] if a fallback byte has no token, or a piece a character without one.
+    pub fn from_characters(
+        tokens: Tokens,
+        merges: Vec<[u32; 3]>,
+        priorities: Option<&[u32]>,
+    ) -> Result<Self> {
+        let (mut spelled, mut fallback, mut start) = (Tokens::default(), Vec::new(), 0);
+        for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
+            let token = &tokens.bytes[start..end];
+            match fallback_byte(token) {
+                Some(byte) => {
+                    fallback.try_push(id, WHAT)?;
+                    spelled.push(id, &[byte])?;
+                }
+                None => spelled.push(id, token)?,
+            }
+            start = end;
+        }
+        let mut vocabulary = Self::without_merges(spelled, &fallback)?;
+        if let Some(byte) = (0..=255).find(|&byte| vocabulary.id_of_byte(byte).is_none()) {
+            return Err(Error::Model(format!(
+                "there is no token <0x{byte:02X}> for byte {byte}: text of characters without a token would be lost; \
+                 only tokenizers with byte fallback are read"
+            )));
+        }
+        let Some(priorities) = priorities else {
+            let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
+            vocabulary.characters = Some(Characters { priorities: Vec::new(), whole: Vec::new() });
+            return Ok(vocabulary);
+        };
+        // In the order of the ids, as the columns of a model are.
+        let numbered = |id: u32| tokens.ids.binary_search(&id).map_or(NONE, |index| priorities[index]);
+        let mut pairs = from_ranks::pairs(&vocabulary)?;
+        pairs.retain(|&[_, _, merged]| numbered(merged) != NONE);
+        pairs.sort_by_key(|&[_, _, merged]| numbered(merged));
+        if pairs.len() > MAX_RANKS {
+            return Err(Error::Model(format!("{} pairs are too many; the most is {MAX_RANKS}", pairs.len())));
+        }
+        let mut by_rank = Vec::with_room(pairs.len(), WHAT)?;
+        by_rank.extend(pairs.iter().map(|pair| numbered(pair[2])));
+        let mut whole = Vec::new();
+        for (&id, &priority) in tokens.ids.iter().zip(priorities) {
+            let Some(piece) = vocabulary.token(id).filter(|_| fallback.binary_search(&id).is_err()) else {
+                continue;
+            };
+            if priority == NONE {
+                whole.try_push(id, WHAT)?;
+                continue;
+            }
+            let Ok(text) = std::str::from_utf8(piece) else {
+                return Err(Error::Model(format!("token {id} is not UTF-8; pieces are text")));
+            };
+            let is_missing = |&character: &char| vocabulary.id_of_character(character).is_none();
+            if let Some(character) = text.chars().find(is_missing) {
+                return Err(Error::Model(format!(
+                    "token {id}, {text:?}, has the character {character:?}, which is no token itself; such a vocabulary \
+                     cannot be expressed"
+                )));
+            }
+        }
+        vocabulary.merge_table = MergeTable::new(vocabulary.spans.n_ids, pairs.len(), pairs.len())?;
+        vocabulary.merged_ids = MergedIds::by_rank(&pairs)?;
+        for (rank, pair) in (0..).zip(&pairs) {
+            vocabulary.merge_table.insert(pair[0], pair[1], rank);
+        }
+        vocabulary.rule = Rule::Merges { list: copied(&pairs, WHAT)?, ignore_merges: false };
+        vocabulary.characters = Some(Characters { priorities: by_rank, whole });
+        Ok(vocabulary)
+    }
+
+    /// What a vocabulary has whose merging starts with characters.
+    #[inline]
+    pub(crate) fn characters(&self) -> Option<&Characters> {
+        self.characters.as_ref()
+    }
+
+    /// The id of a character that has a token.
+    pub(crate) fn id_of_character(&self, character: char) -> Option<u32> {
+        self.id_of(character.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+}

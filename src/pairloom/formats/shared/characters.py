@@ -1,0 +1,54 @@
+"""Writes what a tokenizer.json says of a tokenizer whose merging starts with characters, as SentencePiece's does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairloom.errors import FormatError
+from pairloom.formats.shared.normalizer import write_normalizer
+from pairloom.model import Model
+
+__all__ = ["settings", "spell"]
+
+_SYMBOL = "\u2581"
+_REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": _SYMBOL}
+_UNDO = {"type": "Replace", "pattern": {"String": _SYMBOL}, "content": " "}
+_SCHEMES = {"prefix_space": "always", "first_prefix": "first"}
+
+
+def spell(token: bytes) -> str:
+    """The token as files have it, U+2581 for a space."""
+    return token.decode().replace(" ", _SYMBOL)
+
+
+def settings(model: Model) -> dict[str, Any]:
+    """The values of "normalizer", "pre_tokenizer" and "decoder"; FormatError where the ids would be others."""
+    if model.rule != "pairs":
+        raise FormatError(
+            "a tokenizer.json merges pairs in the order of a list, where SentencePiece takes the leftmost of equal"
+            " scores: some texts would have other ids; save as 'pairloom', or load the tokenizer.json that was"
+            " published"
+        )
+    own = ("spaces", "dummy_prefix", *_SCHEMES)
+    forms = tuple(step for step in model.normalizer if step not in own)
+    if "spaces" not in model.normalizer or any(step not in ("nfc", "nfd", "nfkc", "nfkd") for step in forms):
+        raise FormatError(f"a tokenizer.json cannot express the normalizer {model.normalizer}; save as 'pairloom'")
+    scheme = next((_SCHEMES[step] for step in model.normalizer if step in _SCHEMES), None)
+    steps = [] if not forms else [write_normalizer(forms)]
+    if "dummy_prefix" in model.normalizer:
+        steps.append({"type": "Prepend", "prepend": _SYMBOL})
+    if scheme is None:
+        steps.append(_REPLACE)
+    has_prefix = len(model.normalizer) > len(forms) + 1
+    undo = [_UNDO, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if has_prefix else []
+    metaspace = {"type": "Metaspace", "replacement": _SYMBOL, "prepend_scheme": scheme, "split": False}
+    return {
+        "normalizer": None
+        if not steps
+        else steps[0]
+        if len(steps) == 1
+        else {"type": "Sequence", "normalizers": steps},
+        "pre_tokenizer": metaspace if scheme else None,
+        "decoder": {"type": "Sequence", "decoders": [*undo, *strip]},
+    }

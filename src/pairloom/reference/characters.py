@@ -1,0 +1,105 @@
+"""Encoding by a vocabulary of characters, as SentencePiece's BPE does it: the whole text at once, nothing cut.
+
+A piece is a text; U+2581, which stands for a space in files, is a space here. A character that is no piece becomes the
+ids of its bytes. Two neighbours merge if they are a pair of the list, the first of the list first ("pairs",
+HuggingFace), or if their joined text is a piece with a priority, the least first ("priorities", SentencePiece); of
+equals the leftmost.
+Cost: quadratic in the length of the text.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import regex
+
+SPACE_SYMBOL = "\u2581"
+"""Stands for a space in the files of SentencePiece."""
+
+
+@dataclass(frozen=True)
+class CharacterModel:
+    """All that encoding needs.
+
+    pieces: text -> id. fallback: byte -> id, for all 256. merges: pairs of ids in rank order, with what they make;
+    priorities: id -> priority, of pieces that merging makes; one of the two is empty. whole: pieces that are found
+    before anything else, the longest first, and never merge.
+    """
+
+    pieces: Mapping[str, int]
+    fallback: Mapping[int, int]
+    merges: tuple[tuple[int, int, int], ...] = ()
+    priorities: Mapping[int, int] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+
+
+def encode_characters(text: str, model: CharacterModel) -> list[int]:
+    """The ids of a text that is normalised.
+
+    >>> pieces = {"a": 256, "b": 257, "ab": 258}
+    >>> model = CharacterModel(pieces, {byte: byte for byte in range(256)}, priorities={256: 1, 257: 1, 258: 0})
+    >>> encode_characters("abé", model)
+    [258, 195, 169]
+    """
+    ids: list[int] = []
+    for part in _parts(text, model.whole):
+        if part in model.whole:
+            ids.append(model.pieces[part])
+        else:
+            ids += _merged(part, model)
+    return ids
+
+
+def normalize_characters(text: str, steps: Iterable[str], *, is_start: bool = True) -> str:
+    """The text after each of the steps; is_start: no special token stands before it.
+
+    >>> normalize_characters("a  b", ["collapse_spaces", "spaces", "dummy_prefix"])
+    ' a b'
+    """
+    for step in steps:
+        if step == "spaces":
+            text = text.replace(SPACE_SYMBOL, " ")
+        elif step == "collapse_spaces":
+            text = regex.sub(" +", " ", text.rstrip(" " + SPACE_SYMBOL).lstrip(" "))
+        elif step == "dummy_prefix":
+            text = " " + text if text else text
+        elif step == "prefix_space" or (step == "first_prefix" and is_start):
+            text = " " + text if text and not text.startswith(" ") else text
+    return text
+
+
+def _parts(text: str, whole: frozenset[str]) -> list[str]:
+    """The text cut around the literals of `whole`."""
+    if not whole:
+        return [text]
+    literals = "|".join(regex.escape(literal) for literal in sorted(whole, key=len, reverse=True))
+    return [part for part in regex.split(f"({literals})", text) if part]
+
+
+def _merged(text: str, model: CharacterModel) -> list[int]:
+    text_of = {token_id: piece for piece, token_id in model.pieces.items()}
+    rank_of = {(left, right): (rank, made) for rank, (left, right, made) in enumerate(model.merges)}
+
+    def merge(left: int, right: int) -> tuple[int, int] | None:
+        """The priority of the pair, and what it makes."""
+        if model.merges:
+            return rank_of.get((left, right))
+        if left not in text_of or right not in text_of:
+            return None
+        made = model.pieces.get(text_of[left] + text_of[right])
+        return None if made is None or made not in model.priorities else (model.priorities[made], made)
+
+    ids: list[int] = []
+    for character in text:
+        own = model.pieces.get(character)
+        ids += [model.fallback[byte] for byte in character.encode()] if own is None else [own]
+    while True:
+        found = [
+            (*pair, position)
+            for position, (left, right) in enumerate(pairwise(ids))
+            if (pair := merge(left, right)) is not None
+        ]
+        if not found:
+            return ids
+        _, made, position = min(found, key=lambda each: (each[0], each[2]))
+        ids[position : position + 2] = [made]

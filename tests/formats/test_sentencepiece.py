@@ -1,0 +1,374 @@
+"""SentencePiece's BPE: .model files, tokenizer.json with byte_fallback, GGUF; against the definition and the owners."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import Tokenizer, formats
+from pairloom.errors import FormatError
+from pairloom.reference.characters import CharacterModel, encode_characters, normalize_characters
+
+SYMBOL = "\u2581"
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+FAMILIES = Path(__file__).parents[3] / "shared/families"
+needs_families = pytest.mark.skipif(not FAMILIES.is_dir(), reason=f"{FAMILIES} is not there")
+Piece = tuple[str, float, int]
+
+_FIRST: list[Piece] = [("<unk>", 0.0, UNKNOWN), ("<s>", 0.0, CONTROL), ("</s>", 0.0, CONTROL)]
+_BYTES: list[Piece] = [(f"<0x{byte:02X}>", 0.0, BYTE) for byte in range(256)]
+_ALPHABET = "ab\u00e9\u4e1c" + SYMBOL
+
+
+def message(*fields: tuple[int, int | float | bytes]) -> bytes:
+    """A message of Protocol Buffers: an int as a number, a float as 32 bits, bytes with their length."""
+
+    def number(value: int) -> bytes:
+        digits = bytearray()
+        while value > 0x7F:
+            digits.append(value & 0x7F | 0x80)
+            value >>= 7
+        return bytes((*digits, value))
+
+    def field(key: int, value: int | float | bytes) -> bytes:
+        if isinstance(value, bytes):
+            return number(key << 3 | 2) + number(len(value)) + value
+        return (
+            number(key << 3 | 5) + struct.pack("<f", value)
+            if isinstance(value, float)
+            else number(key << 3) + number(value)
+        )
+
+    return b"".join(field(*each) for each in fields)
+
+
+def model_file(
+    pieces: list[Piece], *, trainer: dict[int, int] | None = None, normalizer: dict[int, int] | None = None
+) -> bytes:
+    """A .model file of type BPE with byte fallback; by default a space is put before texts, and none are removed."""
+    rows = [(1, message((1, text.encode()), (2, score), (3, kind))) for text, score, kind in pieces]
+    spec = {3: 2, 35: 1, **(trainer or {})}
+    rules = {3: 1, 4: 0, 5: 1, **(normalizer or {})}
+    return message(*rows, (2, message(*spec.items())), (3, message(*rules.items())))
+
+
+def random_pieces(rng: random.Random) -> list[Piece]:
+    """Pieces of an alphabet of five characters, some of equal score, in any order of scores."""
+    texts = set(_ALPHABET)
+    for _ in range(rng.randrange(4, 40)):
+        texts.add(rng.choice(sorted(texts)) + rng.choice(sorted(texts)))
+    texts = {text for text in texts if len(text) < 12}
+    normal: list[Piece] = [(text, float(-rng.randrange(12)), NORMAL) for text in sorted(texts)]
+    rng.shuffle(normal)
+    return [*_FIRST, *_BYTES, *normal]
+
+
+def random_text(rng: random.Random) -> str:
+    return "".join(rng.choices(_ALPHABET + " \u00fcx\n", k=rng.randrange(60)))
+
+
+def reference_of(pieces: list[Piece]) -> CharacterModel:
+    ids = {
+        text.replace(SYMBOL, " "): number
+        for number, (text, _, kind) in enumerate(pieces)
+        if kind in (NORMAL, USER_DEFINED)
+    }
+    scores = sorted({score for _, score, kind in pieces if kind == NORMAL}, reverse=True)
+    return CharacterModel(
+        ids,
+        {int(text[3:5], 16): number for number, (text, _, kind) in enumerate(pieces) if kind == BYTE},
+        priorities={number: scores.index(score) for number, (_, score, kind) in enumerate(pieces) if kind == NORMAL},
+        whole=frozenset(text.replace(SYMBOL, " ") for text, _, kind in pieces if kind == USER_DEFINED),
+    )
+
+
+def load(folder: Path, data: bytes, name: str = "tokenizer.model") -> Tokenizer:
+    path = folder / name
+    path.write_bytes(data)
+    return Tokenizer.load(path)
+
+
+def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    for _ in range(40):
+        pieces = random_pieces(rng)
+        if rng.random() < 0.5:
+            pieces += [("ba", 0.0, USER_DEFINED), ("a\u4e1ca", 0.0, USER_DEFINED)]
+            pieces = list({piece[0]: piece for piece in pieces}.values())
+        tokenizer, model = load(tmp_path, model_file(pieces)), reference_of(pieces)
+        texts = [random_text(rng) for _ in range(50)]
+        expected = [encode_characters(normalize_characters(text, ["dummy_prefix", "spaces"]), model) for text in texts]
+        assert tokenizer.encode_batch(texts) == expected
+        assert [tokenizer.encode(text) for text in texts] == expected
+        assert [tokenizer.count_tokens(text) for text in texts] == [len(ids) for ids in expected]
+        streamed = [list(tokenizer.encode_iterable([text[:7], text[7:]])) for text in texts]
+        assert streamed == expected
+
+
+def test_steps_of_the_normalizer_equal_the_reference(tmp_path: Path) -> None:
+    rng = random.Random(6)
+    pieces = random_pieces(rng)
+    model = reference_of(pieces)
+    for has_prefix in (0, 1):
+        for collapses in (0, 1):
+            tokenizer = load(tmp_path, model_file(pieces, normalizer={3: has_prefix, 4: collapses}))
+            steps = ["collapse_spaces"] * collapses + ["spaces"] + ["dummy_prefix"] * has_prefix
+            for _ in range(200):
+                text = "".join(rng.choices(f"a {SYMBOL}\u00e9", weights=(2, 5, 1, 1), k=rng.randrange(12)))
+                assert tokenizer.encode(text) == encode_characters(normalize_characters(text, steps), model), text
+
+
+def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path) -> None:
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    for text in ("", " a", "a b", "\u00fc\U0001f642 \u4e1c", "  "):
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        stream = tokenizer.decode_stream()
+        assert "".join(stream.push(each) for each in ids) + stream.finish() == text
+    assert tokenizer.decode([3 + 0xE2, 3 + 0x96, 259]) == "\ufffd\ufffda"
+    assert tokenizer.decode([3 + 0xE2, 3 + 0x96], errors="replace") == "\ufffd"
+    spans = tokenizer.encode_with_offsets("a b")[1]
+    assert spans.tolist() == [[0, 0], [0, 1], [1, 2], [2, 3]]
+
+
+def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    assert 2 not in tokenizer.encode("a</s>")
+    assert tokenizer.encode("a</s>", allowed_special={"</s>"})[-1] == 2
+    assert tokenizer.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2}
+
+
+@pytest.mark.parametrize(
+    ("trainer", "extra", "part"),
+    [
+        ({3: 1}, [], "unigram"),
+        ({3: 3}, [], "word"),
+        ({3: 4}, [], "char"),
+        ({35: 0}, [], "byte_fallback"),
+        ({24: 1}, [], "treat_whitespace_as_suffix"),
+        ({}, [("q", 0.0, UNUSED)], "unused"),
+        ({}, [("<0x41", 0.0, BYTE)], "another type"),
+        ({}, [("az", -1.0, NORMAL)], "no token itself"),
+    ],
+)
+def test_models_that_cannot_be_expressed_are_refused_by_name(
+    tmp_path: Path, trainer: dict[int, int], extra: list[Piece], part: str
+) -> None:
+    pieces: list[Piece] = [*_FIRST, *_BYTES, ("a", -1.0, NORMAL), *extra]
+    with pytest.raises((FormatError, ValueError), match=part):
+        load(tmp_path, model_file(pieces, trainer=trainer)).encode("a")
+
+
+def test_a_damaged_model_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+    data = model_file([*_FIRST, *_BYTES, ("a", -1.0, NORMAL)])
+    for end in range(3, len(data), 97):
+        with pytest.raises((FormatError, ValueError)):
+            formats.read("sentencepiece", data[:end])
+
+
+def test_native_file_holds_pieces_and_charsmaps(tmp_path: Path) -> None:
+    rng = random.Random(8)
+    tokenizer = load(tmp_path, model_file(random_pieces(rng)))
+    tokenizer.save(tmp_path / "native.json")
+    again = Tokenizer.load(tmp_path / "native.json")
+    assert again.model == tokenizer.model
+    texts = [random_text(rng) for _ in range(50)]
+    assert again.encode_batch(texts) == tokenizer.encode_batch(texts)
+    with pytest.raises(FormatError, match="leftmost of equal scores"):
+        tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+
+
+def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    with pytest.raises(ValueError, match="merges characters"):
+        tokenizer.extend(["ab"], n_tokens=1)
+    with pytest.raises(ValueError, match="merges characters"):
+        tokenizer.encode("ab", dropout=0.5, seed=1)
+
+
+# tokenizer.json
+
+
+def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
+    """A tokenizer.json of random merges as of Llama 2 ("prepend"), Mistral ("first", "always") or Gemma ("none")."""
+    tokens = [*(f"<0x{byte:02X}>" for byte in range(256)), *_ALPHABET]
+    merges = []
+    for _ in range(rng.randrange(3, 40)):
+        left, right = rng.choice(tokens[256:]), rng.choice(tokens[256:])
+        if len(left + right) < 12 and [left, right] not in merges:
+            merges.append([left, right])
+            tokens += [left + right] * (left + right not in tokens)
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": SYMBOL}
+    normalizers: dict[str, Any] = {
+        "prepend": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": SYMBOL}, replace]},
+        "none": replace,
+    }
+    splits: dict[str, Any] = {
+        "prepend": None,
+        "none": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+    }
+    metaspace = {"type": "Metaspace", "replacement": SYMBOL, "prepend_scheme": kind, "split": False}
+    undo: list[dict[str, Any]] = [
+        {"type": "Replace", "pattern": {"String": SYMBOL}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * (kind != "none")
+    vocab = {token: number for number, token in enumerate(["</s>", *tokens])}
+    added = [{"id": 0, "content": "</s>", "special": True, "normalized": False}]
+    flags = ("single_word", "lstrip", "rstrip")
+    return {
+        "version": "1.0",
+        "added_tokens": [{**each, **dict.fromkeys(flags, False)} for each in added],
+        "normalizer": normalizers.get(kind),
+        "pre_tokenizer": splits.get(kind, metaspace),
+        "decoder": {"type": "Sequence", "decoders": [*undo, *strip]},
+        "model": {
+            "type": "BPE",
+            "unk_token": None,
+            "fuse_unk": True,
+            "byte_fallback": True,
+            "vocab": vocab,
+            "merges": merges,
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
+def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kind: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    rng = random.Random(kind)
+    for _ in range(15):
+        text = json.dumps(tokenizer_json(rng, kind))
+        ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
+        for _ in range(60):
+            given = random_text(rng) + rng.choice(("", "</s>", "</s> b")) + random_text(rng)
+            ids = theirs.encode(given, add_special_tokens=False).ids
+            assert ours.encode(given) == ids, given
+            assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), given
+        ours.save(tmp_path / "again.json", format="huggingface", overwrite=True)
+        assert Tokenizer.load(tmp_path / "again.json").model == ours.model
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "part"),
+    [
+        ("normalizer", None, "no Replace"),
+        ("normalizer", {"type": "Lowercase"}, "Lowercase"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "Whitespace"),
+        ("decoder", None, "no decoder"),
+        ("decoder", {"type": "ByteFallback"}, "does not undo"),
+    ],
+)
+def test_settings_beside_byte_fallback_that_are_unknown_are_refused(
+    tmp_path: Path, key: str, value: Any, part: str
+) -> None:
+    file = tokenizer_json(random.Random(1), "none") | {key: value}
+    if key == "normalizer":
+        file["pre_tokenizer"] = None
+    with pytest.raises(FormatError, match=part):
+        load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+
+
+# GGUF
+
+
+def gguf_file(**metadata: Any) -> bytes:
+    """A GGUF file of these values under tokenizer.ggml, and of one that no tokenizer has."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    def value(item: Any) -> tuple[int, bytes]:
+        if isinstance(item, bool):
+            return 7, struct.pack("<?", item)
+        if isinstance(item, str):
+            return 8, text(item)
+        if isinstance(item, int):
+            return 5, struct.pack("<i", item)
+        if isinstance(item, float):
+            return 6, struct.pack("<f", item)
+        parts = [value(each) for each in item]
+        return 9, struct.pack("<IQ", parts[0][0] if parts else 8, len(parts)) + b"".join(data for _, data in parts)
+
+    rows = {"general.seed": 1.5, **{f"tokenizer.ggml.{key}": item for key, item in metadata.items()}}
+    body = b"".join(
+        text(key) + struct.pack("<I", kind) + data for key, (kind, data) in ((k, value(v)) for k, v in rows.items())
+    )
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(rows)) + body
+
+
+def test_gguf_of_pieces_equals_the_model_file(tmp_path: Path) -> None:
+    rng = random.Random(9)
+    pieces = random_pieces(rng)
+    texts, scores, kinds = (list(column) for column in zip(*pieces, strict=True))
+    file = gguf_file(model="llama", tokens=texts, scores=scores, token_type=kinds)
+    ours, theirs = load(tmp_path, file, "x.gguf"), load(tmp_path, model_file(pieces))
+    for text in (random_text(rng) for _ in range(100)):
+        assert ours.encode(text) == theirs.encode(text)
+    assert ours.encode("a</s>")[-1] == 2  # llama.cpp finds special tokens
+
+
+def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
+    from pairloom.formats.shared.byte_alphabet import to_alphabet
+
+    trained = Tokenizer.train(["low lower 12 345 lowest"] * 3, 280, profile="cs336")
+    tokens = [to_alphabet(token) for _, token in sorted(trained.model.tokens().items())]
+    merges = [f"{to_alphabet(left)} {to_alphabet(right)}" for left, right in trained.merges]
+    columns = {"model": "gpt2", "tokens": tokens, "merges": merges}
+    ours = load(tmp_path, gguf_file(**columns, pre="gpt-2"), "x.gguf")
+    assert ours.encode("lowest 12 345") == trained.encode("lowest 12 345")
+    assert load(tmp_path, gguf_file(**columns, pre="starcoder"), "x.gguf").pattern != ours.pattern
+    for unknown in (gguf_file(**columns, pre="nobody"), gguf_file(**columns)):
+        with pytest.raises(FormatError, match=r"pass pattern=.*Known are gpt-2"):
+            load(tmp_path, unknown, "x.gguf")
+        assert Tokenizer.load(tmp_path / "x.gguf", pattern="gpt2").model == ours.model
+    with pytest.raises(FormatError, match="which is no BPE"):
+        formats.read("gguf", gguf_file(model="bert", tokens=["a"]))
+
+
+def test_a_gguf_that_is_cut_off_is_refused() -> None:
+    data = gguf_file(model="llama", tokens=["a"], scores=[0.0], token_type=[1])
+    for end in range(4, len(data)):
+        with pytest.raises((FormatError, ValueError)):
+            formats.read("gguf", data[:end])
+
+
+_NAMES = ["command-r", "deepseek-coder", "falcon", "gemma-4", "gpt-2", "gpt-neox"]
+_NAMES += ["llama-spm", "mpt", "phi-3", "qwen2", "starcoder"]
+
+
+@needs_families
+@pytest.mark.parametrize("name", _NAMES)
+def test_published_gguf_vocabularies_give_their_owners_ids(name: str) -> None:
+    path = FAMILIES / f"ggml-vocab-{name}.gguf"
+    tokenizer = Tokenizer.load(path, allow_missing_bytes=True, pattern="gpt2" if name == "gpt-neox" else None)
+    answers = Path(f"{path}.out")
+    texts = Path(f"{path}.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n") if answers.exists() else []
+    for text, line in zip(texts, answers.read_text().split("\n") if texts else [], strict=False):
+        assert tokenizer.encode(text) == [int(each) for each in line.split()], text
+
+
+def test_priorities_of_another_length_are_refused() -> None:
+    from pairloom.model import CHARACTERS, Model
+
+    columns: dict[str, Any] = {
+        "token_ids": np.array([0, 1], np.uint32),
+        "token_bytes": b"ab",
+        "token_ends": np.array([1, 2], np.uint64),
+        "merges": np.zeros((0, 3), np.uint32),
+        "ignore_merges": False,
+        "special_tokens": {},
+        "pattern": CHARACTERS,
+        "decode_errors": "replace",
+    }
+    with pytest.raises(ValueError, match="1 priorities for 2 tokens"):
+        Model(**columns, rule="priorities", priorities=np.array([1], np.uint32))
+    with pytest.raises(ValueError, match="priorities go with rule"):
+        Model(**columns, rule="priorities")
