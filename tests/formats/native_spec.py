@@ -9,11 +9,12 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from pairloom._core import UNICODE_VERSION
 from pairloom.errors import FormatError, MissingKeyError
-from pairloom.formats.shared.json_text import parse, shown, take_id
+from pairloom.formats.shared import json_text
+from pairloom.formats.shared.json_text import shown, take_id
 from pairloom.model import LARGEST_ID, SPECIAL_RULES, Model, Pattern
 from pairloom.patterns import GPT2
 
@@ -39,6 +40,21 @@ OPTIONAL_KEYS = frozenset(("normalizer", "post_processor", "special_rules", "tok
 SPECIAL = "<|endoftext|>"
 LONGEST_DERIVED = 256
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
+
+
+def parse(data: bytes, name: str) -> Any:
+    """The value that `data` holds; FormatError for a key that is given twice, and for NaN and Infinity."""
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(built := dict(pairs)) < len(pairs):
+            raise FormatError(f"{name}: a key of {shown(pairs)} is given twice; keep one of them")
+        return built
+
+    def refuse(constant: str) -> NoReturn:
+        raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
+
+    json_text.parse(data, name)
+    return json.loads(data, object_pairs_hook=distinct, parse_constant=refuse)
 
 
 def take(value: dict[str, Any], key: str, kind: type[T], where: str) -> T:

@@ -1,61 +1,28 @@
-"""Strict JSON parsing, and the typed getters that the format modules share.
-
-Refused, with the file's name and the location: bytes that are not UTF-8, duplicate keys, NaN and Infinity, nesting
-deeper than Python's limit, integers of thousands of digits. Cost: one pass of the interpreter's C parser.
-"""
+"""Parsing of the JSON files beside a tokenizer, and what the format modules say of values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 from pairloom.errors import FormatError
 from pairloom.model import LARGEST_ID
 
 __all__ = ["parse", "shown", "take_id"]
 
-T = TypeVar("T")
-
 
 def parse(data: bytes, name: str) -> Any:
     """The value that `data` holds; raises FormatError naming `name` and the location."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise FormatError(f"{name}: {constant} is not JSON; write a finite number")
-
     try:
         text = data.decode()
+        return json.loads(text)
     except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{name}: not UTF-8 at byte {error.start} (0x{data[error.start]:02x}); save the file as UTF-8"
-        ) from None
-    try:
-        return json.loads(text, object_pairs_hook=_distinct(name), parse_constant=refuse)
+        raise FormatError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
         cut = " (the file may be cut short)" if error.pos >= len(text.rstrip()) else ""
         raise FormatError(f"{name}: not JSON: {error.msg} at line {error.lineno} column {error.colno}{cut}") from None
-    except RecursionError:
-        raise FormatError(f"{name}: nested too deeply to be a tokenizer; the file is damaged") from None
-    except FormatError:
-        raise
-    except ValueError:
-        # The interpreter's limit on the digits of an integer.
-        raise FormatError(f"{name}: holds a number of thousands of digits; the file is damaged") from None
-
-
-def _distinct(name: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        built = dict(pairs)
-        if len(built) < len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    raise FormatError(f"{name}: key {shown(key)} is given twice; keep one of them")
-                seen.add(key)
-        return built
-
-    return build
+    except (RecursionError, ValueError):
+        raise FormatError(f"{name}: nested too deeply, or has a number of thousands of digits") from None
 
 
 def shown(value: object, limit: int = 60) -> str:
