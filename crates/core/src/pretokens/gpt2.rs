@@ -27,9 +27,11 @@ impl<const APART: u8> Rules for Gpt2<APART> {
     const ARE_LOCAL: bool = true;
 
     #[inline(always)]
-    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, _is_last: bool) -> Starts {
+    fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
         let Window { block, valid, letter, space, .. } = *window;
         let number = if ASCII || APART < DIGITS { window.number } else { window.number | new_digits(window) };
+        // All bytes of the character after white space decide whether it is a digit that the masks do not know.
+        let unknown_from = if ASCII || APART < DIGITS || is_last { 64 } else { 58 };
         let after_space = block.equal(b' ') << 1;
         // ` ?\p{L}+` and the like: a run of a class starts a pretoken, unless the ' ' before it does. This is the first
         // character of each run, including runs of the class that has no mask.
@@ -45,7 +47,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
         }
         let apostrophes = block.rare(b'\'', u64::MAX);
         if apostrophes == 0 {
-            return Starts { starts, unknown_from: 64, reach: Reach::NEIGHBORS };
+            return Starts { starts, unknown_from, reach: Reach::NEIGHBORS };
         }
         // A pretoken may start at bit 0 of the window; if none does, this only adds bits among the bytes that are
         // known.
@@ -56,7 +58,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
             let (one, two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             starts = starts & !((one | two) << 1) | one << 2 | two << 3;
         }
-        Starts { starts, unknown_from: 64, reach: Reach::CONTRACTIONS }
+        Starts { starts, unknown_from, reach: Reach::CONTRACTIONS }
     }
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {

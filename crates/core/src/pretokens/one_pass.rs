@@ -153,6 +153,8 @@ impl OnePass {
         classes: &[Vec<usize>],
     ) -> Option<(Vec<Place>, usize)> {
         let (mut next, mut bits, mut are_in_gaps) = (Vec::new(), 0, true);
+        // An earlier pattern may begin here, so that the segment would end: do the others know the same then?
+        let (mut is_open, mut is_certain) = (false, true);
         for (nth, (dfa, classes)) in self.steps.iter().zip(classes).enumerate() {
             let is_last = nth + 1 == self.steps.len();
             let Some(places) = places else {
@@ -168,13 +170,21 @@ impl OnePass {
                 next.push(begin(dfa, classes[class], false).place);
                 continue;
             }
+            if is_open {
+                let at_end = read_on(dfa, places[nth], dfa.end(), classes, class, is_last);
+                is_certain &= at_end.is_some_and(|at_end| {
+                    let is_alike = shown.here || at_end.was_in_gap == shown.was_in_gap;
+                    is_alike && at_end.before_last == shown.before_last
+                });
+            }
+            is_open |= matches!(shown.place, Place::Match { is_first: true, in_gap: true, .. });
             next.push(shown.place);
             if shown.here {
-                bits |= HERE | if are_in_gaps { ANEW } else { 0 };
+                bits |= HERE | if are_in_gaps && is_certain { ANEW } else { 0 };
             }
             are_in_gaps &= shown.was_in_gap;
         }
-        if bits & HERE != 0 {
+        if bits & ANEW != 0 {
             // Whatever begins here follows no gap.
             for place in &mut next {
                 if let Place::Match { is_first: true, in_gap, .. } = place {

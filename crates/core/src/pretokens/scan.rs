@@ -291,13 +291,14 @@ unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_
         unsafe { window.add_non_ascii::<false>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let mut next = RELIABLE - starts.reach.before;
+    let n_reliable = RELIABLE.min(starts.unknown_from);
+    let mut next = n_reliable.saturating_sub(starts.reach.before);
     if window.high >> next & 1 == 1 {
         // Go back to the first byte of the character there.
         let boundaries = !window.continuation() & ((2 << next) - 1);
         next = 63 - boundaries.leading_zeros();
     }
-    Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (RELIABLE - next)) - 1 }
+    Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (n_reliable - next)) - 1 }
 }
 
 /// [`decide`] for a window of ASCII.

@@ -325,6 +325,27 @@ fn scanners_look_back_over_a_character_of_any_length_at_any_offset_of_a_window()
     }
 }
 
+#[test]
+fn scanners_see_digits_of_unicode_17_at_any_offset_of_a_window() {
+    for (_, texts) in patterns::spellings().filter(|(name, _)| name.starts_with("digit")) {
+        let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
+        for (before, n) in ["a", "\u{3000}", "é", "\u{16ff5}", "'re"]
+            .into_iter()
+            .flat_map(|text| (0..70).map(move |n| (text, n)))
+        {
+            for digits in
+                ["\u{3000}\u{3000}\u{16ff5}", "  \u{11de0}", "1\u{16ff4}\u{16ff7}", "x\u{11de9}\u{11dea}"]
+            {
+                assert_equal(
+                    &fast,
+                    &oracle,
+                    &format!("{}{before}{digits}é {digits}{}", "b".repeat(n), "c".repeat(70)),
+                );
+            }
+        }
+    }
+}
+
 /// A pretoken may begin windows before the one that shows its end.
 #[test]
 fn scanners_find_the_end_of_a_run_of_ascii_and_other_characters() {
@@ -390,6 +411,7 @@ fn automata_equal_the_backtracking_regex() {
             r"[!-/][A-Za-z]+| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+",
             r"\p{N}|l+e",
         ],
+        &["GPU|ab|[0-9]a", r"s(?=[^a]|$)|GP", r"\s+(?!\S)|\s+|[^\sA-Z]+(?=\p{L}|$)"],
         &[r"a[^.]*\.|[^.]{3}x|\s{3}(?!\S)|\s{1,2}(?!\S)", r"(?:ab|a\s+b|\p{L}+s)", "e|'"],
     ];
     let mut n_automata = 0;
@@ -406,6 +428,17 @@ fn automata_equal_the_backtracking_regex() {
         }
     }
     assert!(n_automata >= 15, "{n_automata}");
+}
+
+/// " " is no pretoken before "\u{2028}" where that ends the segment, which the first pattern decides three characters later.
+#[test]
+fn a_match_that_begins_later_is_the_end_of_a_segment_before_it() {
+    for between in ["", "x", "ab"] {
+        let text = format!("{between} \u{2028}IMGC  \u{2028}IMx{between}");
+        pretokens_of(&["IMG[A-Z]", r"\s+(?!\S)|\s+|\S"], &text);
+        pretokens_of(&["IMG[A-Z]", r"a(?=b|$)", r"b?\s+(?!\S)|\s+"], &text);
+    }
+    assert_eq!(pretokens_of(&["IMG[A-Z]", r"\s+(?!\S)|\s+"], " \u{2028}IMGC"), [" \u{2028}", "IMGC"]);
 }
 
 fn pretokens_of(patterns: &[&str], text: &str) -> Vec<String> {
