@@ -5,6 +5,7 @@ Each function returns a new Model.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -165,12 +166,16 @@ def tokens_made(model: Model) -> set[int]:
         columns=model.columns,
         ignore_merges=model.ignore_merges,
         special_tokens={},
-        pattern="(?s).+",
+        pattern=CHARACTERS if model.pattern == CHARACTERS else "(?s).+",
         decode_errors="replace",
         normalizer=(),
         special_rules=[],
         cache_bytes=None,
     )
+    if model.pattern == CHARACTERS:
+        # Tokens such as <0x41> are made of the bytes of characters that have none.
+        is_fallback = re.compile(rb"<0x[0-9A-F]{2}>").fullmatch
+        return {i for i, token in tokens.items() if is_fallback(token) or whole.encode_ordinary(token.decode()) == [i]}
     lookup = merge_lookup(model, tokens)
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
     made = set()

@@ -372,3 +372,13 @@ def test_priorities_of_another_length_are_refused() -> None:
         Model(**columns, rule="priorities", priorities=np.array([1], np.uint32))
     with pytest.raises(ValueError, match="priorities go with rule"):
         Model(**columns, rule="priorities")
+
+
+def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) -> None:
+    from pairloom.analysis.inspect import inspect_tokenizer
+    from pairloom.analysis.stages import stages
+
+    normal: list[Piece] = [*((each, -9.0, NORMAL) for each in _ALPHABET), ("aba", -1.0, NORMAL), ("ab", -2.0, NORMAL)]
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *normal, ("bbb", -3.0, NORMAL)]))
+    assert inspect_tokenizer(tokenizer).unreachable == [266]
+    assert stages(tokenizer, "ab")[2:4] == ["token ' ': 263", "token 'ab': 265"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom._internal.arguments import check_int
-from pairloom.model import Pattern
+from pairloom.model import CHARACTERS, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.vocabulary import tokens_made
@@ -91,6 +91,9 @@ def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """(ids unreachable by merging, ids of tokens that the pattern splits when they are the whole text), ascending."""
     model = check_tokenizer("tokenizer", tokenizer).model
     made = tokens_made(model)
+    if model.pattern == CHARACTERS:
+        # A space before the text belongs to its first token, and no pattern cuts.
+        return [token_id for token_id in sorted(model.tokens()) if token_id not in made], []
     unreachable, cut_alone = [], []
     for token_id, token in sorted(model.tokens().items()):
         if token_id not in made:

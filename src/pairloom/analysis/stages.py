@@ -32,7 +32,7 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     if model.normalizer:
         lines.append(f"after {', '.join(model.normalizer)}: {tokenizer.decode_bytes(ids).decode(errors='replace')!r}")
     if model.pattern == CHARACTERS:
-        lines += [f"token {tokenizer.decode_bytes([i])!r}: {i}" for i in ids.tolist()]
+        lines += [f"token {(literals.get(i) or tokens[i].decode())!r}: {i}" for i in ids.tolist()]
         return [*lines, "merging starts with characters; its steps are not shown"]
     ends = np.cumsum(pretoken_lengths(tokenizer, ids, "recognise"), dtype=np.int64)
     for start, end in pairwise([0, *ends.tolist()]):

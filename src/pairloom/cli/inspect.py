@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
-    rule = "by ranks" if inspection.rule == "ranks" else "by pairs"
+    rule = {"ranks": "by ranks", "pairs": "by pairs", "priorities": "by scores"}[inspection.rule]
     rows = {
         "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
         "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",

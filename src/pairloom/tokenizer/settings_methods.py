@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pairloom import _core
 from pairloom._internal.arguments import check_int, shown
-from pairloom.model import DecodeErrors, Model, Pattern, canonical_json, checked_normalizer, config_of, literal_of
+from pairloom.model import (
+    CHARACTERS,
+    DecodeErrors,
+    Model,
+    Pattern,
+    canonical_json,
+    checked_normalizer,
+    config_of,
+    literal_of,
+)
 from pairloom.tokenizer.base import TokenizerBase
 
 if TYPE_CHECKING:
@@ -42,7 +51,7 @@ class SettingsMethods(TokenizerBase):
     def pattern_engine(self) -> Literal["scanner", "dfa", "backtracking"]:
         """What splits texts: "scanner" (written by hand for the pattern), "dfa" (automata, for what is regular), or
         "backtracking" where any part of the pattern needs it, which is slower and divides no text among threads."""
-        return _core.pattern_engine(self._model.pattern)
+        return "scanner" if self._model.pattern == CHARACTERS else _core.pattern_engine(self._model.pattern)
 
     @property
     def normalizer(self) -> str | tuple[str, ...] | None:

@@ -100,12 +100,12 @@ pub fn read(data: &[u8]) -> Result<Model> {
         2 if is_suffix => "treat_whitespace_as_suffix",
         2 if !escapes => "escape_whitespaces=false",
         2 if !has_fallback => {
-            "byte_fallback=false: text of characters without a piece would become <unk>, which loses it;"
+            "byte_fallback=false (characters without a piece would become <unk>)"
         }
         2 => return model(pieces, &normalization, true),
-        1 => "type unigram, which chooses pieces by probability and is no BPE;",
-        3 => "type word, which is no BPE;",
-        4 => "type char, which is no BPE;",
+        1 => "type unigram (pieces are chosen by probability)",
+        3 => "type word",
+        4 => "type char",
         _ => "an unknown type",
     };
     Err(Error::Model(format!(
