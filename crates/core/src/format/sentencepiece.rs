@@ -99,9 +99,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let refused = match kind {
         2 if is_suffix => "treat_whitespace_as_suffix",
         2 if !escapes => "escape_whitespaces=false",
-        2 if !has_fallback => {
-            "byte_fallback=false (characters without a piece would become <unk>)"
-        }
+        2 if !has_fallback => "byte_fallback=false (characters without a piece would become <unk>)",
         2 => return model(pieces, &normalization, true),
         1 => "type unigram (pieces are chosen by probability)",
         3 => "type word",

@@ -15,13 +15,16 @@ use crate::memory::TryReserve;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::characters::SPACE_SYMBOL;
 
+/// Bytes of ASCII that are looked at together.
+const ASCII_RUN: usize = 64;
+
 /// Names the memory in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the cuts between characters";
 
 /// Which characters may stand side by side in a token, and which literals are units whatever stands around them.
 pub(super) struct CharacterCuts {
-    /// Bit `b` of entry `a`: a token may hold `a` and then `b`.
-    ascii: [u128; 128],
+    /// Bit `b % 64` of entry `2 * a + b / 64`: a token may hold `a` and then `b`.
+    ascii: [u64; 256],
     others: HashSet<(char, char)>,
     pub(super) whole: Option<AhoCorasick>,
 }
@@ -34,12 +37,12 @@ impl CharacterCuts {
                 "the vocabulary merges bytes, not characters; choose another pattern".into(),
             ));
         };
-        let mut cuts = CharacterCuts { ascii: [0; 128], others: HashSet::new(), whole: None };
+        let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), whole: None };
         for &[_, _, merged] in vocabulary.merges()? {
             let token = std::str::from_utf8(vocabulary.token(merged).unwrap_or_default()).unwrap_or_default();
             for (left, right) in token.chars().zip(token.chars().skip(1)) {
                 match (left.is_ascii(), right.is_ascii()) {
-                    (true, true) => cuts.ascii[left as usize] |= 1 << right as u32,
+                    (true, true) => cuts.ascii[entry(left as u8, right as u8)] |= 1 << (right as u32 % 64),
                     _ => {
                         cuts.others.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
                         cuts.others.insert((left, right));
@@ -65,7 +68,7 @@ impl CharacterCuts {
     /// Whether a token may hold the two side by side.
     fn may_join(&self, left: char, right: char) -> bool {
         match (left.is_ascii(), right.is_ascii()) {
-            (true, true) => self.ascii[left as usize] >> right as u32 & 1 == 1,
+            (true, true) => self.ascii[entry(left as u8, right as u8)] >> (right as u32 % 64) & 1 == 1,
             _ => self.others.contains(&(left, right)),
         }
     }
@@ -73,7 +76,7 @@ impl CharacterCuts {
     /// [`super::Pretokenizer::fill`].
     pub(super) fn fill(&self, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
         ends.clear();
-        ends.grow(ENDS_PER_FILL, "pretoken ends")?;
+        ends.grow(ENDS_PER_FILL + ASCII_RUN, "pretoken ends")?;
         let text = &document[from..];
         let Some(whole) = &self.whole else {
             self.add(text, 0, text.len(), ends);
@@ -81,7 +84,7 @@ impl CharacterCuts {
         };
         let mut at = 0;
         for found in whole.find_iter(text) {
-            if !self.add(text, at, found.start(), ends) || ends.len() == ENDS_PER_FILL {
+            if !self.add(text, at, found.start(), ends) || ends.len() >= ENDS_PER_FILL {
                 return Ok(());
             }
             at = found.end();
@@ -96,23 +99,43 @@ impl CharacterCuts {
     fn add(&self, text: &str, mut at: usize, end: usize, ends: &mut Vec<u32>) -> bool {
         let bytes = &text.as_bytes()[..end];
         while at < end {
-            if ends.len() == ENDS_PER_FILL {
+            if ends.len() + ASCII_RUN > ENDS_PER_FILL {
                 return false;
             }
-            let is_end = if let (first @ 0..128, Some(&second @ 0..128)) = (bytes[at], bytes.get(at + 1)) {
-                at += 1;
-                self.ascii[usize::from(first)] >> second & 1 == 0
-            } else {
-                let mut characters = text[at..end].chars();
-                let (Some(first), second) = (characters.next(), characters.next()) else { return false };
-                at += first.len_utf8();
-                second.is_none_or(|second| !self.may_join(first, second))
-            };
-            if is_end {
+            let run = &bytes[at..end.min(at + ASCII_RUN + 1)];
+            let n_ascii = run.iter().take_while(|byte| byte.is_ascii()).count();
+            if n_ascii > 1 && u32::try_from(at + n_ascii).is_ok() {
+                self.add_ascii(&run[..n_ascii], at as u32, ends);
+                at += n_ascii - 1;
+                continue;
+            }
+            let mut characters = text[at..end].chars();
+            let (Some(first), second) = (characters.next(), characters.next()) else { return false };
+            at += first.len_utf8();
+            if second.is_none_or(|second| !self.may_join(first, second)) {
                 let Ok(distance) = u32::try_from(at) else { return false };
                 ends.push(distance);
             }
         }
         true
     }
+
+    /// Adds the ends between the characters of `run`, which is ASCII and begins at `at`. Without a branch for each: whether
+    /// a unit ends is unpredictable.
+    fn add_ascii(&self, run: &[u8], at: u32, ends: &mut Vec<u32>) {
+        let mut found = [0; ASCII_RUN];
+        let mut n = 0;
+        for (distance, pair) in (at + 1..).zip(run.windows(2)) {
+            let &[left, right] = pair else { break };
+            found[n % ASCII_RUN] = distance;
+            n += usize::from(self.ascii[entry(left, right)] >> (right % 64) & 1 == 0);
+        }
+        ends.extend_from_slice(&found[..n]);
+    }
+}
+
+/// Where `ascii` has the bit of a pair.
+#[inline(always)]
+fn entry(left: u8, right: u8) -> usize {
+    usize::from(left) * 2 + usize::from(right / 64)
 }
