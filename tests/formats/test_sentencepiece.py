@@ -382,3 +382,12 @@ def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) 
     tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *normal, ("bbb", -3.0, NORMAL)]))
     assert inspect_tokenizer(tokenizer).unreachable == [266]
     assert stages(tokenizer, "ab")[2:4] == ["token ' ': 263", "token 'ab': 265"]
+
+
+def test_view_draws_pieces_and_bytes(tmp_path: Path) -> None:
+    from pairloom.view.payload import encoded, tokenizer_payload
+
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    payload = tokenizer_payload(tokenizer, "x", encoded(tokenizer, "a\n", "recognise").tolist(), "recognise")
+    assert payload["hex"] == ["0a", "61", "20"] and payload["nodes"] == [0, 0, 0]
+    assert "a" in tokenizer.view("a\n")._repr_html_()

@@ -7,6 +7,7 @@ replay the merges of a pretoken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pairloom.model import CHARACTERS
 from pairloom.patterns import pattern_name
 from pairloom.pretokens import pretokenize
 from pairloom.view.merging import merge_lookup, merged
@@ -37,6 +39,9 @@ def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
 
 def pretoken_lengths(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> list[int]:
     """The number of tokens in each pretoken of a text that became `ids`; a special token that was recognised is one."""
+    if tokenizer.pattern == CHARACTERS:
+        # Nothing is split before merging, which crosses words: each token stands alone.
+        return [1] * len(ids)
     # What was split is the text as the tokens spell it: a normaliser may have changed it before.
     data = tokenizer.decode_bytes(ids)
     token_lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
@@ -62,6 +67,8 @@ def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:
     A token is merged in the same way in every text in which it occurs, since nothing merges across its ends: so merging
     its own bytes tells.
     """
+    if model.pattern == CHARACTERS:
+        return {}
     tokens = model.tokens()
     lookup = merge_lookup(model, tokens)
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
@@ -83,6 +90,9 @@ def tokenizer_payload(tokenizer: Tokenizer, name: str, used: Iterable[int], spec
     special_ids = set(tokenizer.special_tokens.values()) if specials == "recognise" else set()
     literals = {token_id: literal.encode() for literal, token_id in tokenizer.special_tokens.items()}
     tokens = model.tokens()
+    if model.pattern == CHARACTERS:
+        fallback = {i: token for i, token in tokens.items() if re.fullmatch(rb"<0x[0-9A-F]{2}>", token)}
+        tokens.update((i, bytes.fromhex(token[3:5].decode())) for i, token in fallback.items())
     wanted = set(used)
     nodes = merge_trees(model, wanted - special_ids)
     wanted |= {part for _, left, right in nodes.values() for part in (left, right)}

@@ -146,7 +146,8 @@ class View:
         pattern = pattern_name(tokenizer.pattern) or "a regular expression"
         if tokenizer.model.normalizer:
             pattern += f" after {', '.join(tokenizer.model.normalizer)}"
-        rule = "ranks of joined bytes" if tokenizer.model.rule == "ranks" else f"{len(tokenizer.model.merges):,} pairs"
+        rules = {"ranks": "by ranks of joined bytes", "priorities": "by scores of pieces"}
+        rule = rules.get(tokenizer.model.rule) or f"{len(tokenizer.model.merges):,} merges"
         return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule])
 
     def _count_names(self) -> list[str]:
