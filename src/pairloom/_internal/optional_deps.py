@@ -13,6 +13,7 @@ _EXTRAS = {
     "pyarrow": "parquet",
     "backports.zstd": "zstd",
     "fsspec": "remote",
+    "huggingface_hub": "huggingface",
     "matplotlib": "plot",
     "dask": "dask",
     "datatrove": "datatrove",

@@ -8,7 +8,9 @@ not store, such as the pattern in a .tiktoken file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,6 +82,9 @@ def load(
     if pattern is not None:
         pattern = pattern_text(pattern)
     file = Path(check_path("path", path))
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.exists():
+        remedy = f"if it is a repository of the HuggingFace hub, Tokenizer.from_pretrained({str(path)!r}) fetches it"
+        raise FileNotFoundError(errno.ENOENT, f"there is no such file or folder; {remedy}", str(path))
     companions, folder, incomplete = None, str(file), False
     if file.is_dir():
         companions = pretrained.read(file)

@@ -7,13 +7,28 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from pairloom import formats
-from pairloom._internal.arguments import check_path, shown
+from pairloom._internal.arguments import check_path, check_str, shown
+from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_text
 from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
 
 __all__ = ["FileMethods"]
+
+_FILES_OF_A_REPO = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "additional_chat_templates/*",
+    "vocab.json",
+    "merges.txt",
+    "tekken.json",
+    "tokenizer.model",
+    "*.tiktoken",
+)
 
 
 class FileMethods(TokenizerBase):
@@ -59,8 +74,9 @@ class FileMethods(TokenizerBase):
         Of a model folder tokenizer_config.json, special_tokens_map.json and the chat template are read too: they say
         `eos_token_id` and its like, and name special tokens that the tokenizer's own file lacks.
 
-        format: "pairloom", "huggingface", "tiktoken", "gpt2" or "tekken"; detected if None.
-        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt).
+        format: "pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece" or "gguf"; detected if None.
+        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt); pattern: for
+        a GGUF file of an unknown pre-tokenizer.
         allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
         MissingByteError.
         Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a pattern that does
@@ -74,6 +90,18 @@ class FileMethods(TokenizerBase):
             allow_missing_bytes=allow_missing_bytes,
         )
         return cls.from_model(model, name=os.fspath(path))
+
+    @classmethod
+    def from_pretrained(cls, repo: str, *, revision: str | None = None, allow_missing_bytes: bool = False) -> Self:
+        """The tokenizer of a repository of the HuggingFace hub, as "Qwen/Qwen3-8B"; needs the extra "huggingface".
+
+        Its tokenizer's files are fetched into the cache of huggingface_hub, and no weights. revision: a branch, a tag or
+        a commit; name a commit for the same ids tomorrow. Raises what huggingface_hub raises, and else as `load`.
+        """
+        hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
+        patterns = list(_FILES_OF_A_REPO)
+        folder = hub.snapshot_download(check_str("repo", repo), revision=revision, allow_patterns=patterns)
+        return cls.from_model(formats.load(folder, allow_missing_bytes=allow_missing_bytes), name=repo)
 
     def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
