@@ -95,7 +95,7 @@ class FileMethods(TokenizerBase):
     def from_pretrained(cls, repo: str, *, revision: str | None = None, allow_missing_bytes: bool = False) -> Self:
         """The tokenizer of a repository of the HuggingFace hub, as "Qwen/Qwen3-8B"; needs the extra "huggingface".
 
-        Its tokenizer's files are fetched into the cache of huggingface_hub, and no weights. revision: a branch, a tag or
+        Its tokenizer's files are fetched into the cache of huggingface_hub, and no weights. revision: a branch, tag or
         a commit; name a commit for the same ids tomorrow. Raises what huggingface_hub raises, and else as `load`.
         """
         hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
