@@ -391,3 +391,19 @@ def test_view_draws_pieces_and_bytes(tmp_path: Path) -> None:
     payload = tokenizer_payload(tokenizer, "x", encoded(tokenizer, "a\n", "recognise").tolist(), "recognise")
     assert payload["hex"] == ["0a", "61", "20"] and payload["nodes"] == [0, 0, 0]
     assert "a" in tokenizer.view("a\n")._repr_html_()
+
+
+@pytest.mark.parametrize("steps", [("spaces", "dummy_prefix"), ("spaces", "first_prefix"), ("spaces", "prefix_space")])
+def test_parts_of_a_file_have_no_prefix_of_their_own(tmp_path: Path, steps: tuple[str, ...]) -> None:
+    rng = random.Random(12)
+    pieces = random_pieces(rng)
+    model = load(tmp_path, model_file(pieces)).model.replaced(normalizer=steps, special_rules=())
+    tokenizer = Tokenizer.from_model(model)
+    words = ["".join(rng.choices("ab\u00e9\u4e1c", k=5)) for _ in range(50)] + [SYMBOL, "  ", "\n", "x.", "</s>"]
+    path = tmp_path / "corpus.txt"
+    for n_specials in (0, 1):
+        text = " ".join(rng.choices(words[: len(words) - 1 + n_specials], k=1_000_000))
+        path.write_text(text, encoding="utf-8", newline="")
+        expected = tokenizer.encode_to_numpy(text)
+        for threads in (2, 3):
+            assert np.array_equal(tokenizer.encode_file(path, threads=threads), expected)

@@ -11,6 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::worker::place;
 use super::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
@@ -67,7 +68,7 @@ impl Encoder {
         loop {
             let found = recognised.zip(finder.as_mut().and_then(Iterator::next));
             let end = found.map_or(text.len(), |(_, found)| found.start);
-            let document = &*self.pretokenizer().normalized(&text[at..end], at == 0)?;
+            let document = &*self.pretokenizer().normalized(&text[at..end], place(at))?;
             let mut start = 0;
             for end in self.pretokenizer().ends_with_progress(document, &mut |_| on_progress(0))? {
                 merge(self.vocabulary(), &document.as_bytes()[start..end], dropout, out)?;

@@ -26,6 +26,7 @@ use crate::ids::Id;
 use crate::memory::{ResultIds, TryReserve};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
+use crate::pretokens::Place;
 use crate::pretokens::safe_cuts::part_at;
 
 /// Bytes of a part of a file.
@@ -94,7 +95,7 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<ResultIds<I>> {
         let (pretokenizer, has_rules) = (&self.shared.pretokenizer, self.shared.specials.has_rules());
-        let can_cut = pretokenizer.has_cuts() && !has_rules;
+        let can_cut = pretokenizer.has_cuts_within() && !has_rules;
         let is_memoryless = pretokenizer.is_memoryless() && !has_rules;
         let division = Division { part_bytes: PART_BYTES, can_cut, is_memoryless };
         self.encode_parts(path, specials, threads, division, monitor)
@@ -216,6 +217,12 @@ impl FileScan<'_> {
                 is_last,
                 is_memoryless: self.is_memoryless,
                 specials: self.specials,
+                place: match at {
+                    0 => Place::Start,
+                    // No special token is at a cut.
+                    _ if at == start => Place::Within,
+                    _ => Place::AfterSpecial,
+                },
             };
             let n_used = worker.encode_open_text(&self.encoder.shared, text, &mut Ids(ids), on_progress)?;
             on_progress(n_used)?;

@@ -12,6 +12,7 @@ use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::{Monitor, report_progress};
+use crate::pretokens::Place;
 
 /// Encodes a text given in parts.
 pub struct StreamEncoder {
@@ -66,6 +67,7 @@ impl StreamEncoder {
             offset: self.n_taken,
             is_memoryless: self.is_memoryless,
             specials: self.specials,
+            place: if self.n_taken == 0 { Place::Start } else { Place::AfterSpecial },
         };
         let mut on_progress = report_progress(monitor, self.held.len());
         self.encoder

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
+use crate::pretokens::Place;
 use crate::pretokens::key::PretokenKey;
 use crate::pretokens::safe_cuts::n_settled;
 use crate::special::{Finder, SpecialTokens};
@@ -48,6 +49,13 @@ pub(super) struct OpenText<'a> {
     pub(super) is_memoryless: bool,
     /// What literals of special tokens become.
     pub(super) specials: Specials,
+    /// Where the document begins with which `text` begins.
+    pub(super) place: Place,
+}
+
+/// Where a document begins that is at offset `at` of a text.
+pub(super) fn place(at: usize) -> Place {
+    if at == 0 { Place::Start } else { Place::AfterSpecial }
 }
 
 impl Worker {
@@ -90,7 +98,7 @@ impl Worker {
                 return self.encode_by_rules(shared, text, specials, output, on_progress);
             }
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(shared, &text[at..found.start], at == 0, output, on_progress)?;
+                self.encode_document(shared, &text[at..found.start], place(at), output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
                 }
@@ -98,7 +106,7 @@ impl Worker {
                 at = found.end;
             }
         }
-        self.encode_document(shared, &text[at..], at == 0, output, on_progress)
+        self.encode_document(shared, &text[at..], place(at), output, on_progress)
     }
 
     /// Encodes short documents, joined in `text` and ending at `ends`, less than 4 GiB in all. Appends to `n_ids` the
@@ -174,23 +182,23 @@ impl Worker {
     ) -> Result<()> {
         let mut at = 0;
         for found in Finder::new(specials, text) {
-            self.encode_document(shared, &text[at..found.start], at == 0, output, on_progress)?;
+            self.encode_document(shared, &text[at..found.start], place(at), output, on_progress)?;
             if output.is_full() {
                 return Ok(());
             }
             output.put(specials.tokens()[found.index].1)?;
             at = found.end;
         }
-        self.encode_document(shared, &text[at..], at == 0, output, on_progress)
+        self.encode_document(shared, &text[at..], place(at), output, on_progress)
     }
 
-    /// Encodes text without special tokens, with which its text begins if `is_start`.
+    /// Encodes text without special tokens.
     #[inline]
     fn encode_document<S: Output>(
         &mut self,
         shared: &Shared,
         document: &str,
-        is_start: bool,
+        place: Place,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
@@ -198,7 +206,7 @@ impl Worker {
         if is_limited && shared.pretokenizer.has_normalizer() {
             shared.budget.take(document.len(), "a document that is normalized")?;
         }
-        let document = &*shared.pretokenizer.normalized(document, is_start)?;
+        let document = &*shared.pretokenizer.normalized(document, place)?;
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             let n_ids = output.n();
@@ -251,8 +259,8 @@ impl Worker {
                 break;
             }
             if end > done {
-                let offset = open.offset + done as u64;
-                let document = OpenText { text: &text[done..end], is_last: is_whole, offset, ..open };
+                let place = if done == 0 { open.place } else { Place::AfterSpecial };
+                let document = OpenText { text: &text[done..end], is_last: is_whole, place, ..open };
                 done += self.encode_open_document(shared, document, output, on_progress)?;
             }
             let Some((specials, found)) = found.filter(|_| done == end) else { break };
@@ -279,7 +287,7 @@ impl Worker {
         if shared.pretokenizer.has_normalizer() {
             // A pretokenizer with a normalizer is not memoryless, so the document is whole. The reader reports its
             // bytes.
-            self.encode_document(shared, text, open.offset == 0, output, &mut |_| on_progress(0))?;
+            self.encode_document(shared, text, open.place, output, &mut |_| on_progress(0))?;
             return Ok(text.len());
         }
         // Never stop after white space: it is split differently before a word and at the end of a document.

@@ -45,6 +45,7 @@ use crate::vocabulary::characters::CHARACTERS;
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
 use families::Fill;
+pub use normalizer::Place;
 use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
@@ -170,11 +171,8 @@ impl Pretokenizer {
 
     /// Whether encoding puts a space before a text that decoding drops, as SentencePiece does.
     pub fn adds_prefix(&self) -> bool {
-        let adds = |step: &_| {
-            use normalizer::Step::{DummyPrefix, FirstPrefix, PrefixSpace};
-            matches!(step, DummyPrefix | FirstPrefix | PrefixSpace)
-        };
-        matches!(self.engine, Engine::Characters(_)) && self.normalizer.iter().any(adds)
+        matches!(self.engine, Engine::Characters(_))
+            && self.normalizer.iter().any(normalizer::Step::is_prefix)
     }
 
     /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.
@@ -182,9 +180,9 @@ impl Pretokenizer {
         !self.normalizer.is_empty()
     }
 
-    /// The document, with which its text begins if `is_start`, as it is to be split; borrowed if the steps of the normaliser change nothing.
+    /// The document at `place` as it is to be split; borrowed if the steps of the normaliser change nothing.
     #[inline]
-    pub fn normalized<'a>(&self, document: &'a str, is_start: bool) -> Result<Cow<'a, str>> {
+    pub fn normalized<'a>(&self, document: &'a str, place: Place) -> Result<Cow<'a, str>> {
         if self.normalizer.is_empty() {
             return Ok(Cow::Borrowed(document));
         }
@@ -192,12 +190,12 @@ impl Pretokenizer {
             Engine::Characters(cuts) => cuts.whole.as_ref(),
             _ => None,
         };
-        normalizer::normalized(&self.normalizer, whole, is_start, document)
+        normalizer::normalized(&self.normalizer, whole, place, document)
     }
 
     /// Whether a document is split as it is: the normaliser changes nothing of it.
     pub(crate) fn leaves(&self, document: &str) -> bool {
-        matches!(self.normalized(document, true), Ok(Cow::Borrowed(_)))
+        matches!(self.normalized(document, Place::Start), Ok(Cow::Borrowed(_)))
     }
 
     /// The text of the pattern; of several patterns, the last one.
@@ -264,6 +262,11 @@ impl Pretokenizer {
 
     /// Whether a text may be cut between some characters, see `safe_cuts.rs`.
     pub fn has_cuts(&self) -> bool {
+        self.has_cuts_within() && !self.normalizer.iter().any(normalizer::Step::is_prefix)
+    }
+
+    /// The same where a part that is not the first of its document is known as such ([`Place::Within`]).
+    pub(crate) fn has_cuts_within(&self) -> bool {
         self.looks_ahead_only() && self.normalizer.iter().all(normalizer::Step::has_cuts)
     }
 

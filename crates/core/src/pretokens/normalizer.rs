@@ -51,8 +51,24 @@ pub enum Step {
 impl Step {
     /// Whether there are characters between which a text may be cut, see [`is_cut`].
     pub(super) fn has_cuts(&self) -> bool {
-        matches!(self, Step::Nfc | Step::Nfd | Step::Nfkc | Step::Nfkd | Step::Spaces)
+        !matches!(self, Step::CollapseSpaces | Step::Charsmap(_))
     }
+
+    /// Whether the step puts something before a document.
+    pub(super) fn is_prefix(&self) -> bool {
+        matches!(self, Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix)
+    }
+}
+
+/// Where the document of a text begins that is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// With the text.
+    Start,
+    /// After a special token.
+    AfterSpecial,
+    /// Within: it was cut (`safe_cuts.rs`), and this is not its first part.
+    Within,
 }
 
 /// How the name of a charsmap begins; base64 follows.
@@ -86,16 +102,21 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
 /// Bytes that are checked at once.
 const CHUNK: usize = 32;
 
-/// Applies the steps to a document, with which its text begins if `is_start`; borrowed if they change nothing. A charsmap
+/// Applies the steps to a document at `place`; borrowed if they change nothing. A charsmap
 /// leaves the literals of `whole`.
 pub(super) fn normalized<'a>(
     steps: &[Step],
     whole: Option<&AhoCorasick>,
-    is_start: bool,
+    place: Place,
     document: &'a str,
 ) -> Result<Cow<'a, str>> {
     let mut text = Cow::Borrowed(document);
-    for step in steps.iter().filter(|step| is_start || **step != Step::FirstPrefix) {
+    let applies = |step: &&Step| match step {
+        Step::FirstPrefix => place == Place::Start,
+        Step::PrefixSpace | Step::DummyPrefix => place != Place::Within,
+        _ => true,
+    };
+    for step in steps.iter().filter(applies) {
         if let Some(changed) = changed(step, whole, &text)? {
             text = Cow::Owned(changed);
         }
@@ -194,7 +215,8 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     // Marks that follow change no other ASCII but letters.
     let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
-        Step::Spaces => true,
+        // What is put before a document is put before its first part.
+        Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
         Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
         _ => false,
@@ -313,7 +335,7 @@ mod tests {
     use super::*;
 
     fn after(steps: &[Step], text: &str) -> String {
-        normalized(steps, None, true, text).unwrap().into_owned()
+        normalized(steps, None, Place::Start, text).unwrap().into_owned()
     }
 
     #[test]
@@ -342,7 +364,7 @@ mod tests {
             for text in ["", "é 東京 “x” नमस्ते", "\u{2ff}"] {
                 let text = before.clone() + text;
                 assert!(
-                    matches!(normalized(&[Step::Nfc], None, true, &text).unwrap(), Cow::Borrowed(_)),
+                    matches!(normalized(&[Step::Nfc], None, Place::Start, &text).unwrap(), Cow::Borrowed(_)),
                     "{text}"
                 );
             }
