@@ -333,6 +333,18 @@ def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
         formats.read("gguf", gguf_file(model="bert", tokens=["a"]))
 
 
+def test_lists_of_lists_in_a_gguf_are_refused_however_deep() -> None:
+    deep = struct.pack("<IQ", 9, 1) * 200_000
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"x" + struct.pack("<I", 9) + deep
+    with pytest.raises(FormatError, match="a list of lists"):
+        formats.read("gguf", data)
+
+
+def test_json_after_an_empty_line_is_no_sentencepiece_model(tmp_path: Path) -> None:
+    text = "\n{\n" + json.dumps(tokenizer_json(random.Random(1), "none"), indent=2)[1:]
+    assert load(tmp_path, text.encode(), "tokenizer.json").n_vocab > 256
+
+
 def test_a_gguf_that_is_cut_off_is_refused() -> None:
     data = gguf_file(model="llama", tokens=["a"], scores=[0.0], token_type=[1])
     for end in range(4, len(data)):

@@ -281,6 +281,11 @@ impl<'a> Reader<'a> {
             8 => Item::Text(self.text()?),
             9 => {
                 let (kind, n) = (self.number(4)?, self.number(8)?);
+                if kind == 9 {
+                    return Err(Error::Model(
+                        "the metadata has a list of lists, which no tokenizer has".into(),
+                    ));
+                }
                 let (mut texts, mut numbers, mut singles) = (Vec::new(), Vec::new(), Vec::new());
                 for _ in 0..n {
                     match self.item(kind, false)? {

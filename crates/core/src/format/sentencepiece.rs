@@ -57,9 +57,11 @@ pub(super) struct Normalization {
     pub(super) collapses_spaces: bool,
 }
 
-/// Whether a file that begins so may be a `.model` file: the first field is a piece, whose first field is its text.
+/// Whether a file that begins so may be a `.model` file: a piece, of a text and then a score or a type.
 pub fn is_begin(head: &[u8]) -> bool {
-    matches!(head, [0x0a, _, 0x0a, ..])
+    let &[0x0a, n_piece, 0x0a, n_text, ref rest @ ..] = head else { return false };
+    let is_text_all = n_piece == n_text.wrapping_add(2);
+    n_text < 0x80 && (is_text_all || matches!(rest.get(usize::from(n_text)), Some(0x15 | 0x18)))
 }
 
 /// The model of a file; [`Error::Model`] if it is damaged or cannot be expressed.

@@ -10,6 +10,9 @@ use crate::model_file::base64;
 
 const NAME: &str = "a normalised text";
 
+/// Strings of a table are shorter; a damaged one may hold endless ones.
+const MAX_MATCHED: usize = 256;
+
 /// A checked table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Charsmap {
@@ -78,7 +81,7 @@ impl Charsmap {
         let offset = |unit: u32| (unit >> 10) << ((unit & 1 << 9) >> 6);
         let mut at = offset(*self.units.first()?);
         let mut found = None;
-        for (index, &byte) in text.iter().enumerate() {
+        for (index, &byte) in text.iter().enumerate().take(MAX_MATCHED) {
             at ^= u32::from(byte);
             let Some(&unit) = self.units.get(at as usize) else { break };
             if unit & (1 << 31 | 0xff) != u32::from(byte) {
