@@ -15,6 +15,7 @@ _NO_ARGUMENTS = {
     *("Tokenizer.get_vocab", "Tokenizer.as_huggingface", "Tokenizer.native_file"),
     *("PretokenCounts.items", "PretokenCounts.to_arrow", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
     "cpu_tier",
+    "Tokenizer.from_pretrained",  # asks the network
 }
 
 

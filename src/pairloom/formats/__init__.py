@@ -82,7 +82,7 @@ def load(
     if pattern is not None:
         pattern = pattern_text(pattern)
     file = Path(check_path("path", path))
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.exists():
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.parent.exists():
         remedy = f"if it is a repository of the HuggingFace hub, Tokenizer.from_pretrained({str(path)!r}) fetches it"
         raise FileNotFoundError(errno.ENOENT, f"there is no such file or folder; {remedy}", str(path))
     companions, folder, incomplete = None, str(file), False
