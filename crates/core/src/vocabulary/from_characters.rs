@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
 
 impl Vocabulary {
-    /// Tokens of which merging starts with characters. With `priorities`, one for each token, or [`NONE`] for one that
+    /// Tokens of which merging starts with characters. With `priorities`, one for each token, or `u32::MAX` for one that
     /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge.
     ///
     /// [`Error::Model`] if a fallback byte has no token, or a piece a character without one.
