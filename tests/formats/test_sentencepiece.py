@@ -340,6 +340,11 @@ def test_lists_of_lists_in_a_gguf_are_refused_however_deep() -> None:
         formats.read("gguf", data)
 
 
+def test_another_file_named_gguf_is_refused_as_such() -> None:
+    with pytest.raises(FormatError, match="does not begin as GGUF does"):
+        formats.read("gguf", model_file(_FIRST))
+
+
 def test_json_after_an_empty_line_is_no_sentencepiece_model(tmp_path: Path) -> None:
     text = "\n{\n" + json.dumps(tokenizer_json(random.Random(1), "none"), indent=2)[1:]
     assert load(tmp_path, text.encode(), "tokenizer.json").n_vocab > 256

@@ -103,7 +103,7 @@ impl CheckedColumns {
         Self::new(ids, bytes, ends, merges, false, Vec::new())
     }
 
-    /// The same tokens with priorities, the largest id for [`NO_PRIORITY`], as files hold them.
+    /// Adds priorities as files hold them: the largest id stands for [`NO_PRIORITY`].
     pub(crate) fn with_priorities(mut self, mut priorities: Vec<u32>) -> Result<Self> {
         priorities
             .iter_mut()

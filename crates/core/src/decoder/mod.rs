@@ -58,7 +58,7 @@ impl Decoder {
         Ok(decoder)
     }
 
-    /// The same decoder, which drops a space at the beginning of a text if `drops_prefix`.
+    /// Sets whether decoding drops a space at the beginning of a text.
     #[must_use]
     pub fn dropping_prefix(mut self, drops_prefix: bool) -> Self {
         self.drops_prefix = drops_prefix;

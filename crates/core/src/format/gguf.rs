@@ -52,7 +52,12 @@ fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
     let mut reader = Reader { data, at: 0 };
     let magic = reader.bytes(4)?;
     let version = reader.number(4)?;
-    if magic != b"GGUF" || !(2..=3).contains(&version) {
+    if magic != b"GGUF" {
+        return Err(Error::Model(
+            "the file does not begin as GGUF does; leave the format out to have it detected".into(),
+        ));
+    }
+    if !(2..=3).contains(&version) {
         return Err(Error::Model(format!(
             "not GGUF of version 2 or 3 (it says {version}); convert it again"
         )));
@@ -151,7 +156,7 @@ impl<'a> Metadata<'a> {
         sentencepiece::model(pieces, &normalization, false)
     }
 
-    /// Tokens with merges: of bytes, split by the pattern, or of characters if there is none.
+    /// Reads tokens with merges. `pattern`: `None` where characters merge; `Some(None)` where the file names how text is split.
     fn merged(&self, texts: &[&str], kinds: &[Kind], pattern: Option<Option<PatternText>>) -> Result<Model> {
         let mut vocabulary = Vocabulary::from_texts(texts)?;
         for (rank, merge) in self.texts("merges")?.iter().enumerate() {

@@ -49,7 +49,7 @@ pub(super) struct Piece {
 
 /// How text becomes what the pieces are matched with.
 pub(super) struct Normalization {
-    /// A table from strings to strings; empty if there is none.
+    /// A table from strings to strings; may be empty.
     pub(super) charsmap: Vec<u8>,
     /// Whether a space is put before each text.
     pub(super) has_prefix: bool,
