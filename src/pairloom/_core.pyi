@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+NORMALIZERS: tuple[str, ...]
 UNICODE_VERSION: str
 DIGIT: str
 """The digits by which a tokenizer.json's step Digits splits, as a class of characters."""

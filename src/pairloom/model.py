@@ -34,17 +34,7 @@ CHARACTERS = "(?#characters)"
 CHARSMAP = "charsmap:"
 """How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
 
-NORMALIZERS = (
-    "nfc",
-    "nfd",
-    "nfkc",
-    "nfkd",
-    "prefix_space",
-    "dummy_prefix",
-    "first_prefix",
-    "spaces",
-    "collapse_spaces",
-)
+NORMALIZERS = _core.NORMALIZERS
 """The steps that a normaliser can have."""
 
 _MAX_STEPS = 5

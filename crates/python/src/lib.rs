@@ -105,6 +105,8 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DIGIT", pairloom_core::format::pre_tokenizer::DIGIT)?;
         module.add("PUNCTUATION", pairloom_core::format::pre_tokenizer::PUNCTUATION)?;
+        let steps = pairloom_core::pretokens::normalizer::STEPS.map(|(name, _)| name);
+        module.add("NORMALIZERS", pyo3::types::PyTuple::new(module.py(), steps)?)?;
         module.add("UNICODE_VERSION", pairloom_core::pretokens::UNICODE_VERSION)?;
         module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))
     }
